@@ -8,6 +8,8 @@ profile=${PROFILE:-release}
 out=${OUT:-target}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 architecture=$(dpkg --print-architecture)
+# Whoever builds packages for others names themselves by Debian's variables.
+maintainer="${DEBFULLNAME:-Millrace} <${DEBEMAIL:-millrace@example.org}>"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -20,8 +22,8 @@ mv "$root/usr/share/zsh/site-functions/_millrace" "$root/usr/share/zsh/vendor-co
 rmdir "$root/usr/share/zsh/site-functions"
 doc=$root/usr/share/doc/millrace
 mv "$doc/LICENSE" "$doc/copyright"
-printf 'millrace (%s) unstable; urgency=low\n\n  * The state of the repository at %s.\n\n -- Millrace <millrace@localhost>  %s\n' \
-    "$version" "$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" |
+printf 'millrace (%s) unstable; urgency=low\n\n  * The state of the repository at %s.\n\n -- %s  %s\n' \
+    "$version" "$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')" "$maintainer" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" |
     gzip -9n >"$doc/changelog.gz"
 
 # Shared libraries as the command needs them: dpkg-shlibdeps reads them from the program, and wants a control file.
@@ -33,14 +35,14 @@ if [ -z "$libraries" ]; then
     exit 1
 fi
 # clang compiles functions when they are run; libbpf-dev and linux-libc-dev have the headers of the XDP dialect;
-# adduser makes the service's user where there is no systemd. Guests of DPDK and captures are the user's choice.
-depends="$libraries, clang-19 | clang-18 | clang-20 | clang (>= 1:18), libbpf-dev, linux-libc-dev, systemd | adduser"
+# systemd or adduser makes the service's user. Guests of DPDK and captures are the user's choice.
+depends="$libraries, clang-19 | clang-18 | clang-20 | clang (>= 1:18), libbpf-dev, linux-libc-dev, adduser | systemd"
 
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: millrace
 Version: $version
 Architecture: $architecture
-Maintainer: Millrace <millrace@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
 Suggests: iproute2, tcpdump

@@ -3,6 +3,7 @@
 use millrace::place;
 use millrace::{Arrangement, Asked, Function, Make, Source, Written};
 use millrace_emit::Stage;
+use millrace_place::Strategy;
 
 use crate::failure::Failure;
 use crate::progress::Stages;
@@ -63,7 +64,8 @@ pub fn read(word: &str, make: &Make) -> Result<Written, Failure> {
     Ok(written)
 }
 
-/// Finds out how a function is to run on several workers, by `--steer` or as its plan says.
+/// Finds out how a function is to run on several workers, by `--steer` or as its plan says, under the first of these
+/// strategies that is possible.
 ///
 /// # Errors
 /// It runs on one, or not as was asked.
@@ -72,6 +74,7 @@ pub fn arrange(
     make: &Make,
     steer: &[String],
     asked: &Asked<'_>,
+    strategies: &[Option<Strategy>],
 ) -> Result<Arrangement, Failure> {
     let found = millrace::find(word)?;
     if let Source::Module(path) = &found.source {
@@ -83,7 +86,7 @@ pub fn arrange(
     warn(&written.warnings);
     let budget = make.begin();
     let proved = written.check(budget)?;
-    let asked = Asked {
+    let mut asked = Asked {
         steering: steer::steering(steer, &written.program.ports, asked.cores)?,
         budget: Some(budget),
         ..*asked
@@ -92,7 +95,16 @@ pub fn arrange(
     let mut model = proved.model_for(asked.purpose(), within, &mut || {
         planning(&written.program.name);
     });
-    proved.arrange(&mut model, &asked)?.several(asked.cores)
+    let mut refused = None;
+    for strategy in strategies {
+        asked.strategy = *strategy;
+        let answer = proved.arrange(&mut model, &asked);
+        match answer.and_then(|answer| answer.several(asked.cores)) {
+            Ok(found) => return Ok(found),
+            Err(error) => refused = Some(error),
+        }
+    }
+    Err(refused.unwrap_or_else(|| Failure::wrong("no strategy is left to try")))
 }
 
 /// Says that a model and a plan are made, which takes a while.

@@ -1,5 +1,6 @@
 //! A function that the kernel runs on its interfaces: `--ports xdp:IF`.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use millrace_dataplane::account::{self as accounts, Account, WorkerAccount};
 use millrace_dataplane::memory::Memory;
 use millrace_dataplane::module::Record;
 use millrace_dataplane::port::{PortError, xdp};
+use millrace_dataplane::privilege::Aside;
 use millrace_dataplane::runner::RecordWriter;
 use millrace_dataplane::signal;
 use millrace_kernel::{Content, Kernel, Wanted};
@@ -21,6 +23,7 @@ use millrace_object::program::{Dialect, Program, Role};
 use crate::failure::Failure;
 use crate::function;
 use crate::metrics::Endpoint;
+use crate::notify::Notify;
 use crate::outside::Outside;
 use crate::{log, screen};
 
@@ -60,7 +63,7 @@ pub fn asked<'a>(mut words: impl Iterator<Item = &'a String>) -> bool {
 ///
 /// # Errors
 /// The function is none for the kernel, or a port cannot be opened.
-pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
+pub fn run(mut asked: Asked<'_>, aside: Aside, notify: Notify) -> Result<Account, Failure> {
     let function = asked.function;
     let program = fits(&asked)?;
     let entries = program.entries.iter().filter(|e| e.role == Role::Xdp);
@@ -103,7 +106,8 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
     }
     let metrics = asked.metrics.map(Endpoint::open).transpose()?;
     signal::install();
-    let mut kernel = Kernel::start(&wanted, asked.ports)?;
+    let mut kernel = aside.with(|| Kernel::start(&wanted, asked.ports))?;
+    aside.give_up_but_maps();
     screen::err(&format!(
         "serving {} in the kernel; ^C ends",
         asked.ports.join(", ")
@@ -115,9 +119,11 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
     let watched = Watched {
         metrics: metrics.as_ref(),
         mailboxes: &opened.mailboxes,
+        notify: RefCell::new(notify),
         began,
     };
     let served = serve(&mut kernel, &mut asked, &watched);
+    watched.notify.borrow_mut().end();
     // Who waits for an answer gets none, and need not wait.
     opened.mailboxes.iter().for_each(|mailbox| mailbox.close());
     let mut account = opened.close(served)?;
@@ -138,6 +144,7 @@ pub fn run(mut asked: Asked<'_>) -> Result<Account, Failure> {
 struct Watched<'a> {
     metrics: Option<&'a Endpoint>,
     mailboxes: &'a [Arc<Mailbox>],
+    notify: RefCell<Notify>,
     began: Instant,
 }
 
@@ -159,7 +166,7 @@ fn serve(
     asked: &mut Asked<'_>,
     watched: &Watched<'_>,
 ) -> Result<Account, Failure> {
-    let Watched { metrics, began, .. } = *watched;
+    let (metrics, began) = (watched.metrics, watched.began);
     let mut looked = Instant::now();
     let (mut failed, mut records) = (None, std::collections::BTreeMap::<String, u64>::new());
     let mut take = |kernel: &Kernel, patience| {
@@ -183,6 +190,8 @@ fn serve(
         ordered = orders.any(|order| order.is_some());
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
+            let words = asked.ports.join(", ");
+            watched.notify.borrow_mut().in_kernel(&words);
             failed = kernel.look().err();
             if let Some(endpoint) = metrics {
                 endpoint.update(so_far(kernel, began)?);

@@ -11,6 +11,7 @@ mod function;
 mod in_kernel;
 mod log;
 mod metrics;
+mod notify;
 mod outside;
 mod progress;
 mod quantity;

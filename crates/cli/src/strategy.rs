@@ -13,6 +13,8 @@ impl Wished {
     pub const SEQUENTIAL: Self = Self(Some(Strategy::Alone));
     /// Any packet on any worker.
     pub const SPREAD: Self = Self(Some(Strategy::Spread));
+    /// Packets that touch the same state meet on one worker.
+    pub const SHARD: Self = Self(Some(Strategy::Shard));
     /// What packets write is one for all workers, under a lock.
     pub const LOCK: Self = Self(Some(Strategy::Lock));
 }
@@ -22,7 +24,7 @@ impl ValueEnum for Wished {
         &[
             Self(None),
             Self::SPREAD,
-            Self(Some(Strategy::Shard)),
+            Self::SHARD,
             Self::SEQUENTIAL,
             Self::LOCK,
         ]

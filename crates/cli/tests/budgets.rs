@@ -26,7 +26,7 @@ char LICENSE[] SEC("license") = "GPL";
 "#;
 
 /// A program of these lines.
-fn program(folder: &Path, lines: &str) -> PathBuf {
+pub fn program(folder: &Path, lines: &str) -> PathBuf {
     let file = folder.join("worst.c");
     std::fs::write(&file, format!("{HEAD}{lines}")).unwrap();
     file
@@ -182,7 +182,7 @@ fn the_memory_of_maps_has_a_budget() {
 }
 
 /// A packet whose first byte is 1 takes seconds, others none.
-const SLOW: &str = r#"MAP(sum, 2, 1, u64);
+pub const SLOW: &str = r#"MAP(sum, 2, 1, u64);
 static long add(u32 i, void *x) { u64 *v = x; *v = *v * 6364136223846793005ull + (i ^ draw()); return 0; }
 static long many(u32 i, void *x) { loop(1 << 23, add, x, 0); return 0; }
 SEC("xdp") int slow(struct ctx *c) {

@@ -28,6 +28,7 @@ mod model_report;
 mod model_state;
 mod moved;
 mod odd;
+mod packaging;
 mod parallel;
 mod parts;
 mod pins;

@@ -20,7 +20,7 @@ use crate::exposed::Exposed;
 use crate::protocol::{self, Answer, MOST_REQUEST};
 use crate::socket::{self, Listening};
 use crate::trouble::Trouble;
-use millrace_dataplane::Mailbox;
+use millrace_dataplane::{Mailbox, privilege};
 
 /// How much a server puts up with.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,10 @@ impl Server {
         let thread = Builder::new()
             .name("control".into())
             .stack_size(STACK)
-            .spawn(move || accept(&listening, &woken, &theirs))
+            .spawn(move || {
+                privilege::none_here();
+                accept(&listening, &woken, &theirs);
+            })
             .map_err(failed)?;
         Ok(Self {
             path,

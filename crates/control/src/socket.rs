@@ -21,6 +21,9 @@ const BACKLOG: i32 = 64;
 /// How long another process may hold the folder's lock, which it does for two system calls.
 const LOCK: Duration = Duration::from_secs(2);
 
+/// Where services have theirs, whatever the variables of the one who asks.
+const SERVICES: &str = "/run/millrace";
+
 /// The folder of sockets without a `--control`: `$XDG_RUNTIME_DIR/millrace`, or `/run/millrace`.
 #[must_use]
 pub fn folder() -> PathBuf {
@@ -205,12 +208,19 @@ pub fn trusted(stream: &UnixStream) -> bool {
     other.is_ok_and(|c| c.uid == geteuid() || c.uid.is_root())
 }
 
-/// The sockets of runs, by name: those of this name (with or without the number of its process), or
-/// all. Only such that somebody listens to.
+/// The sockets of runs, by name, this user's and services': those of this name (with or without the number of its
+/// process), or all. Only such that somebody listens to.
 #[must_use]
 pub fn runs(name: Option<&str>) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder()).into_iter().flatten().flatten();
+    let mut folders = vec![folder()];
+    if folders != [Path::new(SERVICES)] {
+        // Others than root and the services' user cannot read it.
+        folders.push(SERVICES.into());
+    }
+    let entries = folders.iter().filter_map(|f| fs::read_dir(f).ok());
     let mut found: Vec<_> = entries
+        .flatten()
+        .flatten()
         .filter_map(|e| {
             let path = e.path();
             let run = path

@@ -19,6 +19,7 @@ pub mod module;
 pub mod packet;
 pub mod place;
 pub mod port;
+pub mod privilege;
 pub mod runner;
 pub mod share;
 #[allow(

@@ -134,7 +134,8 @@ fn processors_in(list: &str) -> Vec<usize> {
 /// The node of the device behind a port's word: of the interface or PCI device that it names, in front or
 /// as an argument of a driver of DPDK (`iface=`). A PCI address may leave its domain out.
 fn node_of(sys: &Path, word: &str) -> Option<u32> {
-    let (_, rest) = word.split_once(':')?;
+    // A plain name is an interface's.
+    let rest = word.split_once(':').map_or(word, |(_, rest)| rest);
     let mut parts = rest.split('?').next()?.split([',', ';']);
     let first = parts.next()?;
     let interface = parts.find_map(|part| {
@@ -204,6 +205,7 @@ mod tests {
         assert_eq!(node("afpacket:eth0"), None);
         assert_eq!(node("tap:eth7"), None);
         assert_eq!(node("afpacket:../net/eth1"), None);
+        assert_eq!(node("eth1"), Some(1));
         assert_eq!(node("out.pcap"), None);
         let allowed = vec![0, 1, 2, 3, 4, 6];
         assert_eq!(nodes.order(allowed.clone(), &[1]), [2, 3, 6, 0, 1, 4]);

@@ -78,10 +78,8 @@ impl Cache {
             .map_err(|e| refuse(format!("the cache folder cannot be made ({e})")))?;
         let root = root.canonicalize().map_err(|e| refuse(e.to_string()))?;
         let folder = fs::symlink_metadata(&root).map_err(|e| refuse(e.to_string()))?;
-        // The owner of this entry is the process's effective user.
-        let us = fs::metadata("/proc/self")
-            .map_err(|e| refuse(format!("/proc cannot be read ({e})")))?
-            .uid();
+        // Not the owner of /proc/self: that is root where the program has file capabilities (proc(5)).
+        let us = rustix::process::geteuid().as_raw();
         if folder.uid() != us {
             return Err(refuse(format!(
                 "the cache folder belongs to user {}, not to {us}",

@@ -300,7 +300,10 @@ impl Shared {
         let name: String = format!("guest {}", self.name).chars().take(15).collect();
         std::thread::Builder::new()
             .name(name)
-            .spawn(move || life(&guest))
+            .spawn(move || {
+                millrace_dataplane::privilege::none_here();
+                life(&guest);
+            })
             .map(drop)
             .inspect_err(|_| {
                 self.living.fetch_sub(1, Ordering::Relaxed);

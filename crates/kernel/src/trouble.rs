@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::{ErrorKind, PrintLevel};
-use millrace_dataplane::port::PortError;
+use millrace_dataplane::port::{PortError, rights};
 
 /// Limit of libbpf's messages since [`listen`], bytes: a verifier's log can be megabytes long.
 const MOST: usize = 1 << 16;
@@ -52,10 +52,10 @@ pub fn refused(word: &str, what: &str, error: &libbpf_rs::Error, help: &str) -> 
         text.push_str(line);
     }
     let help = match error.kind() {
-        ErrorKind::PermissionDenied => {
-            "the kernel's verifier refuses it, or capabilities are missing: CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON \
-             (run as root)"
-        }
+        ErrorKind::PermissionDenied => &format!(
+            "the kernel's verifier refuses it, or a capability is missing; {}",
+            rights::help("xdp:")
+        ),
         _ if help.is_empty() => {
             "use afxdp: or afpacket:, which do not need the kernel to take the program"
         }

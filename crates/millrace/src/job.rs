@@ -196,6 +196,15 @@ impl Opened {
         }
     }
 
+    /// Which kinds of port plain names of interfaces stand for, and why.
+    #[must_use]
+    pub fn choices(&self) -> &[String] {
+        match &self.ends {
+            Ends::Captures(_) => &[],
+            Ends::Ports(served) => &served.choices,
+        }
+    }
+
     /// Runs until the inputs end, a limit is reached, a port fails, or `stop` is raised; then drains and accounts. Errors
     /// of ports after the start stand in the account.
     ///
@@ -307,7 +316,7 @@ impl Job {
             pass: served.pass,
             cpus: self.cpus,
             holds: served.holds,
-            facts: served.facts,
+            facts: served.choices.into_iter().chain(served.facts).collect(),
             records,
             burst: self.burst,
             packets: self.packets,

@@ -38,6 +38,8 @@ pub struct Served {
     pub holds: Vec<Box<dyn Send>>,
     /// what the ports say of themselves
     pub facts: Vec<String>,
+    /// which kinds of port plain names of interfaces stand for, and why
+    pub choices: Vec<String>,
 }
 
 impl Served {
@@ -85,7 +87,7 @@ impl Served {
             // Of a port that nobody receives from, nobody would look whether a class moves.
             classes: opening.job.classes.as_ref().filter(|_| !send_only),
         };
-        let opened = port::live(word, &options)?;
+        let (choice, opened) = port::live(word, &options)?;
         self.holds.extend(opened.hold);
         self.facts.extend(opened.facts);
         let one_way = |queue: Box<dyn Queue>| -> Box<dyn Queue> {
@@ -96,7 +98,11 @@ impl Served {
             }
         };
         let queues = opened.queues.into_iter().map(one_way).collect();
-        Ok(self.add(word, queues))
+        let Some(choice) = choice else {
+            return Ok(self.add(word, queues));
+        };
+        self.choices.push(choice.why);
+        Ok(self.add(&choice.word, queues))
     }
 }
 

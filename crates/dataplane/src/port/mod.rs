@@ -1,7 +1,7 @@
 //! Ports: where packets come from and where they go.
 //!
 //! A port is named by a URL-like word. Its kind is what stands before the colon; a word without one
-//! is a capture file. Adding a kind is a file here and a line in [`KINDS`].
+//! is a capture file, or the plain name of an interface. Adding a kind is a file here and a line in [`KINDS`].
 
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod afpacket;
@@ -26,9 +26,11 @@ mod mem;
 mod null;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod oneway;
+mod plain;
 mod query;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod queue;
+pub mod rights;
 mod rss;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod tap;
@@ -39,6 +41,7 @@ pub mod xdp;
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;
+pub use plain::Choice;
 pub use query::Query;
 pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 pub use rss::RssOptions;
@@ -113,7 +116,7 @@ pub enum PortError {
     Direction {
         /// the word
         word: String,
-        /// `read from` or `written to`
+        /// `read from`, `written to` or `served in both directions`
         direction: &'static str,
     },
     /// Nothing stands behind the colon.
@@ -162,7 +165,9 @@ impl PortError {
     pub fn help(&self) -> String {
         match self {
             Self::Unknown { .. } => format!("the kinds of port are {}", forms()),
-            Self::Direction { .. } => format!("use another kind: {}", forms()),
+            Self::Direction { direction, .. } => {
+                format!("use another kind: {}", forms_of(direction))
+            }
             Self::Nameless { .. } => "write the file's name behind the colon".into(),
             Self::Hollow { .. } => "give a capture with at least one packet".into(),
             Self::Option { .. } => "docs/ports.md lists the options of each kind of port".into(),
@@ -271,17 +276,27 @@ pub fn output(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> 
     }
 }
 
-/// Whether this port is served by workers, both directions at once.
+/// Whether this port is served by workers, both directions at once. A word without a scheme is, where it names an
+/// interface and no file.
 #[must_use]
 pub fn is_live(word: &str) -> bool {
-    kind_of(word).is_ok_and(|(kind, _)| kind.live.is_some())
+    kind_of(word).is_ok_and(|(kind, _)| kind.live.is_some()) || plain::names(word)
 }
 
-/// Opens a live port.
+/// Opens a live port, and gives what a plain name of an interface stands for.
 ///
 /// # Errors
 /// As [`input`]; also where the kind is not a live one.
-pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
+pub fn live(word: &str, options: &LiveOptions) -> Result<(Option<Choice>, LivePort), PortError> {
+    let (kind, _) = kind_of(word)?;
+    match kind.scheme == file::KIND.scheme {
+        true => plain::open(word, options, &of_kind).map(|(choice, port)| (Some(choice), port)),
+        false => of_kind(word, options).map(|port| (None, port)),
+    }
+}
+
+/// Opens a live port whose word has its kind.
+fn of_kind(word: &str, options: &LiveOptions<'_>) -> Result<LivePort, PortError> {
     let (kind, rest) = kind_of(word)?;
     match kind.live {
         Some(open) => {
@@ -292,7 +307,7 @@ pub fn live(word: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         }
         None => Err(PortError::Direction {
             word: word.to_owned(),
-            direction: "served by a worker",
+            direction: BOTH,
         }),
     }
 }
@@ -398,9 +413,24 @@ fn kind_of(word: &str) -> Result<(&'static Kind, &str), PortError> {
     })
 }
 
+/// Direction of a port that workers serve.
+const BOTH: &str = "served in both directions";
+
 fn forms() -> String {
+    forms_of("")
+}
+
+/// The kinds of port that go in a direction; of another word, all.
+fn forms_of(direction: &str) -> String {
+    let goes = |kind: &&&Kind| match direction {
+        "read from" => kind.input.is_some() || kind.live.is_some(),
+        "written to" => kind.output.is_some() || kind.live.is_some(),
+        BOTH => kind.live.is_some(),
+        _ => true,
+    };
     let forms: Vec<_> = KINDS
         .iter()
+        .filter(goes)
         .map(|k| format!("{} ({})", k.form, k.what))
         .collect();
     forms.join(", ")

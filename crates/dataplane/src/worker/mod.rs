@@ -259,7 +259,7 @@ fn threads(
     })
 }
 
-/// Calls the observer now and then until no worker is left.
+/// Calls the observer now and then until no worker is left, and once then.
 fn watch(running: &AtomicUsize, shared: &Shared, observe: &mut dyn FnMut(&Shared)) {
     let mut next = Instant::now() + OBSERVE;
     while running.load(Ordering::Acquire) > 0 {
@@ -270,6 +270,8 @@ fn watch(running: &AtomicUsize, shared: &Shared, observe: &mut dyn FnMut(&Shared
             next += OBSERVE;
         }
     }
+    // Once more: what follows, such as writing state, may take long.
+    observe(shared);
 }
 
 /// Waits for the first packet of a pipe, whose time the state begins with. Requests are answered all the same, without

@@ -38,6 +38,8 @@ const HOST: [Host; HOST_REASONS.len()] = [
 /// Counters of all workers, and the names of what they count.
 pub struct Shared {
     workers: Vec<Counters>,
+    /// which of them have taken their last packet
+    ended: Vec<AtomicBool>,
     pub(super) places: Places,
     /// a port failed: all workers end
     pub(super) failed: AtomicBool,
@@ -75,6 +77,7 @@ impl Shared {
         let objects = serve.chain.iter().flat_map(super::chain::Link::objects);
         Self {
             workers: workers.collect(),
+            ended: (0..count).map(|_| AtomicBool::new(false)).collect(),
             failed: AtomicBool::new(false),
             limit: Limit::default(),
             pressure: Pressure::new(&serve.chain, serve.workers.len()),
@@ -113,6 +116,26 @@ impl Shared {
     pub(super) fn counters(&self, worker: usize) -> &Counters {
         // A number out of range would count on the first worker's lines.
         &self.workers[worker.min(self.workers.len().saturating_sub(1))]
+    }
+
+    /// A worker has taken its last packet.
+    pub(super) fn ends(&self, worker: usize) {
+        if let Some(ended) = self.ended.get(worker) {
+            ended.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Poll iterations of each worker so far; none of one that has taken its last packet. A worker that waits for packets
+    /// goes on with them fifty times a second; one that does not is in a function or a guest, or has no processor.
+    #[must_use]
+    pub fn iterations(&self) -> Vec<Option<u64>> {
+        let workers = self.workers.iter().zip(&self.ended);
+        let of = |(counters, ended): (&Counters, &AtomicBool)| {
+            let count = |what| counters.get(self.places.once(what));
+            let iterations = count(Once::Idle).wrapping_add(count(Once::Bursts));
+            (!ended.load(Ordering::Relaxed)).then_some(iterations)
+        };
+        workers.map(of).collect()
     }
 
     /// How many workers there are.

@@ -144,6 +144,7 @@ impl Worker {
             self.alarms(self.clock);
             self.count_alarms();
         }
+        self.shared.ends(self.number);
         self.look(true);
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();

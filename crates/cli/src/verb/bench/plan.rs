@@ -120,7 +120,7 @@ pub fn possible(
         nic: wish.nic,
         ..Asked::default()
     };
-    let arranged = function::arrange(&subject.word, &subject.make, &[], &asked);
+    let arranged = function::arrange(&subject.word, &subject.make, &[], &asked, &[asked.strategy]);
     let function = arranged.and_then(|a| function::load(&subject.word, &a.divided(&subject.make)));
     function.map(Rc::new).map_err(|failure| failure.what)
 }

@@ -4,16 +4,14 @@ use std::path::{Path, PathBuf};
 
 use millrace_dataplane::place;
 use millrace_dataplane::port::dpdk::BUILT;
+use millrace_dataplane::port::rights::{self, Right};
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain;
 
 use super::{Finding, State};
 
-/// Capabilities as capabilities(7) numbers them.
-const CAP_NET_ADMIN: u32 = 12;
-const CAP_NET_RAW: u32 = 13;
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_BPF: u32 = 39;
+/// Bytes that the packet memory of one receive queue of `afxdp:` locks, with rings as they are without an option.
+const LOCKED: u64 = 8 << 20;
 /// Drivers that hand AF_XDP sockets their own buffers, in Linux 6.
 const ZERO_COPY: [&str; 9] = [
     "i40e",
@@ -64,10 +62,33 @@ impl System {
         Some(line.split_once(':')?.1.trim().to_owned())
     }
 
-    fn can(&self, capability: u32) -> bool {
+    fn can(&self, right: Right) -> bool {
         let set = self.field("proc/self/status", "CapEff");
-        let set = set.and_then(|s| u64::from_str_radix(&s, 16).ok());
-        set.unwrap_or(0) >> capability & 1 == 1
+        let set = set
+            .and_then(|s| u64::from_str_radix(&s, 16).ok())
+            .unwrap_or(0);
+        let has = |right: Right| set >> right.number & 1 == 1;
+        // It stands for those that were taken out of it (capabilities(7)).
+        let within = [rights::BPF, rights::PERFMON].contains(&right);
+        has(right) || within && has(rights::SYS_ADMIN)
+    }
+
+    /// The names of what a kind of port needs and this process does not have.
+    fn lacks(&self, scheme: &str) -> Vec<&'static str> {
+        let needed = rights::of(scheme).iter();
+        needed.filter(|r| !self.can(**r)).map(|r| r.name).collect()
+    }
+
+    /// Memory that this user's processes may lock, bytes; none: as much as they like.
+    fn may_lock(&self) -> Option<u64> {
+        let limits = self.read("proc/self/limits");
+        let line = limits
+            .lines()
+            .find_map(|l| l.strip_prefix("Max locked memory"));
+        let soft = line
+            .and_then(|l| l.split_whitespace().next())
+            .unwrap_or("unlimited");
+        soft.parse().ok()
     }
 }
 
@@ -82,6 +103,7 @@ pub fn all(system: &System) -> Vec<Finding> {
         keys(system),
         live(system),
         tap(system),
+        afxdp(system),
         xdp(system),
         dpdk(system),
         drivers(system),
@@ -198,69 +220,97 @@ fn keys(system: &System) -> Finding {
     )
 }
 
+/// Words for capabilities that are missing.
+fn allowed(missing: &[&str]) -> String {
+    match missing {
+        [] => "allowed".to_owned(),
+        names => format!("not allowed: no {}", names.join(", no ")),
+    }
+}
+
+/// What to do where capabilities are missing.
+fn remedy() -> String {
+    format!(
+        "run with sudo, or as the service millrace@NAME, or: {}",
+        rights::SETCAP
+    )
+}
+
 fn live(system: &System) -> Finding {
-    let missing: Vec<_> = [
-        (CAP_NET_RAW, "CAP_NET_RAW"),
-        (CAP_NET_ADMIN, "CAP_NET_ADMIN"),
-    ]
-    .into_iter()
-    .filter(|(number, _)| !system.can(*number))
-    .map(|(_, name)| name)
-    .collect();
-    let found = if missing.is_empty() {
-        "allowed".to_owned()
-    } else {
-        format!("not allowed: no {}", missing.join(", no "))
-    };
+    let missing = system.lacks("afpacket");
     finding(
         "live ports",
         missing.is_empty(),
-        found,
-        "afpacket: and tap: (files and vnic: need nothing)",
-        "run with sudo, or: sudo setcap cap_net_raw,cap_net_admin+ep $(command -v millrace)",
+        allowed(&missing),
+        "afpacket: (files and vnic: need nothing)",
+        &remedy(),
     )
 }
 
 fn tap(system: &System) -> Finding {
     let there = system.path("dev/net/tun").exists();
-    let found = if there {
-        "/dev/net/tun"
-    } else {
-        "no /dev/net/tun"
+    let missing = system.lacks("tap");
+    let device = match there {
+        true => "/dev/net/tun",
+        false => "no /dev/net/tun",
+    };
+    let remedy = match there {
+        true => remedy(),
+        false => {
+            "sudo modprobe tun && sudo mkdir -p /dev/net && sudo mknod /dev/net/tun c 10 200".into()
+        }
     };
     finding(
         "tap",
-        there,
-        found,
+        there && missing.is_empty(),
+        format!("{device}, {}", allowed(&missing)),
         "tap:",
-        "sudo modprobe tun && sudo mkdir -p /dev/net && sudo mknod /dev/net/tun c 10 200",
+        &remedy,
+    )
+}
+
+/// AF_XDP sockets: what they may do, and whether their packet memory may be locked.
+fn afxdp(system: &System) -> Finding {
+    let missing = system.lacks("afxdp");
+    let limit = system.may_lock().filter(|_| !system.can(rights::IPC_LOCK));
+    // Two ports of one queue are the least that a function stands between.
+    let enough = limit.is_none_or(|bytes| bytes >= 2 * LOCKED);
+    let memory = match limit {
+        None => "memory may be locked".to_owned(),
+        Some(bytes) => format!(
+            "{} KiB may be locked, a queue takes {} KiB",
+            bytes >> 10,
+            LOCKED >> 10
+        ),
+    };
+    finding(
+        "afxdp",
+        missing.is_empty() && enough,
+        format!("{}; {memory}", allowed(&missing)),
+        "afxdp:, and the plain name of an interface whose driver runs XDP programs",
+        &remedy(),
     )
 }
 
 fn xdp(system: &System) -> Finding {
     let release = system.read("proc/sys/kernel/osrelease").trim().to_owned();
     let types = system.path("sys/kernel/btf/vmlinux").exists();
-    let allowed = system.can(CAP_SYS_ADMIN) || (system.can(CAP_BPF) && system.can(CAP_NET_ADMIN));
+    let missing = system.lacks("xdp");
     let text = format!(
-        "Linux {release}, {}, {}",
+        "Linux {release}, {}, loading programs {}",
         if types { "with BTF" } else { "without BTF" },
-        if allowed {
-            "loading programs allowed"
-        } else {
-            "loading programs not allowed"
-        }
+        allowed(&missing)
     );
-    let remedy = if allowed {
-        "use a kernel built with CONFIG_DEBUG_INFO_BTF"
-    } else {
-        "run with sudo, or: sudo setcap cap_bpf,cap_net_admin+ep $(command -v millrace)"
+    let remedy = match missing.is_empty() {
+        true => "use a kernel built with CONFIG_DEBUG_INFO_BTF".to_owned(),
+        false => remedy(),
     };
     finding(
         "xdp",
-        types && allowed,
+        types && missing.is_empty(),
         text,
-        "xdp: and afxdp:, and the kernel as an oracle of the tests",
-        remedy,
+        "xdp:, and the kernel as an oracle of the tests",
+        &remedy,
     )
 }
 
@@ -352,6 +402,7 @@ mod tests {
             headers(&bare),
             live(&bare),
             tap(&bare),
+            afxdp(&bare),
             xdp(&bare),
             pages(&bare),
         ] {
@@ -387,6 +438,7 @@ mod tests {
             headers(&full),
             live(&full),
             tap(&full),
+            afxdp(&full),
             xdp(&full),
             pages(&full),
             counter(&full),
@@ -403,6 +455,56 @@ mod tests {
         }
         assert_eq!(drivers(&full).found, "eth0 (ice, zero copy)");
         assert!(processors(&full).found.ends_with("Some CPU"));
+    }
+
+    /// The file of a process with these capabilities.
+    fn with(capabilities: &[Right]) -> String {
+        let set = capabilities
+            .iter()
+            .fold(0_u64, |set, r| set | 1 << r.number);
+        format!("CapEff:\t{set:016x}\n")
+    }
+
+    #[test]
+    fn a_port_is_ok_where_a_run_has_all_that_it_needs_and_nowhere_else() {
+        let all = [
+            rights::NET_RAW,
+            rights::NET_ADMIN,
+            rights::BPF,
+            rights::PERFMON,
+        ];
+        let of = |status: &str, limits: &str| {
+            let files = [
+                ("proc/self/status", status),
+                ("proc/self/limits", limits),
+                ("sys/kernel/btf/vmlinux", ""),
+                ("dev/net/tun", ""),
+            ];
+            let (_dir, system) = system(&files);
+            [live(&system), tap(&system), afxdp(&system), xdp(&system)]
+                .map(|f| f.state == State::Ok)
+        };
+        assert_eq!(of(&with(&all), ""), [true; 4]);
+        assert_eq!(of(&with(&all[..3]), ""), [true, true, true, false]);
+        assert_eq!(of(&with(&all[..2]), ""), [true, true, false, false]);
+        assert_eq!(of(&with(&all[..1]), ""), [true, false, false, false]);
+        let admin = [rights::NET_RAW, rights::NET_ADMIN, rights::SYS_ADMIN];
+        assert_eq!(of(&with(&admin), ""), [true; 4]);
+        let limits = "Max locked memory         8388608              8388608              bytes\n";
+        assert_eq!(of(&with(&all), limits), [true, true, false, true]);
+        let lock = [&all[..], &[rights::IPC_LOCK]].concat();
+        assert_eq!(of(&with(&lock), limits), [true; 4]);
+    }
+
+    #[test]
+    fn remedies_do_not_undo_each_other() {
+        let (_dir, bare) = system(&[("dev/net/tun", "")]);
+        let found = [live(&bare), tap(&bare), afxdp(&bare), xdp(&bare)];
+        let remedies: Vec<_> = found.into_iter().map(|f| f.remedy.unwrap()).collect();
+        assert!(
+            remedies.iter().all(|r| r == remedies.first().unwrap()),
+            "{remedies:?}"
+        );
     }
 
     #[test]

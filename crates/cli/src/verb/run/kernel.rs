@@ -3,13 +3,17 @@
 use millrace::Function;
 use millrace_dataplane::account::Account;
 
-use super::{Run, records};
+use super::{Run, Serving, records};
 use crate::failure::Failure;
 use crate::in_kernel;
 
 impl Run {
     /// Runs a function in the kernel, on its interfaces.
-    pub(super) fn by_kernel(&self, function: &Function) -> Result<Account, Failure> {
+    pub(super) fn by_kernel(
+        &self,
+        function: &Function,
+        Serving { aside, notify }: Serving,
+    ) -> Result<Account, Failure> {
         let flags = [
             (self.nfs.len() > 1, "several functions"),
             (
@@ -39,6 +43,6 @@ impl Run {
             metrics: self.metrics,
             time: self.seconds,
         };
-        in_kernel::run(run)
+        in_kernel::run(run, aside, notify)
     }
 }

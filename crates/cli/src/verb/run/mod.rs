@@ -20,11 +20,13 @@ use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port;
+use millrace_dataplane::privilege::{self, Aside};
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, WRONG};
+use crate::notify::Notify;
 use crate::outside::Outside;
 use crate::strategy::Wished;
 use crate::{account, function, in_kernel, log, metrics, routing, sanitize, screen};
@@ -35,13 +37,14 @@ use element::Element;
 #[command(after_help = AFTER)]
 pub struct Run {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, a bundle,
-    /// a module (.so), or the name of a folder in ./nfs or $MILLRACE_NFS; several run in a row, each
+    /// a module (.so), or the name of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; several run in a row, each
     /// one's second port leading to the next one's first. guest:'PROGRAM ARGUMENTS' hosts an unmodified
     /// program, whose interface is called @ (docs/guests.md). FILE.toml describes a chain (docs/chains.md)
     #[arg(required = true, value_name = "NF")]
     nfs: Vec<String>,
 
-    /// Ports of both directions, one for each of the function's, in order
+    /// Ports of both directions, one for each of the function's, in order: KIND:NAME, or an interface's name alone for
+    /// the best kind that the machine allows
     #[arg(long, value_name = "PORT", value_delimiter = ',')]
     ports: Vec<String>,
 
@@ -181,7 +184,7 @@ pub struct Run {
 
 const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
-null: (a sink); live, in both directions: afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
+null: (a sink); live, in both directions: IF, afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
 
 Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
 
@@ -197,6 +200,14 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .and_then(|s| Duration::try_from_secs_f64(s).ok());
     number.ok_or_else(|| "a time in seconds, as in 2 or 0.5".into())
+}
+
+/// What a run has of the system besides its ports.
+struct Serving {
+    /// capabilities, until the ports are open
+    aside: Aside,
+    /// the service manager, if it started this run
+    notify: Notify,
 }
 
 /// The JSON document of a run.
@@ -249,13 +260,19 @@ impl Run {
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         log::set(self.log_level, self.log_format);
+        // Before there is another thread.
+        let serving = Serving {
+            aside: privilege::put_aside(),
+            notify: Notify::begin(),
+        };
+        serving.notify.status("preparing");
         Self {
             ports: port::joined(&self.ports),
             inputs: port::joined(&self.inputs),
             outputs: port::joined(&self.outputs),
             ..self.clone()
         }
-        .with_ports()
+        .with_ports(serving)
     }
 
     /// The same on one core.
@@ -269,11 +286,11 @@ impl Run {
         }
     }
 
-    fn with_ports(&self) -> Result<u8, Failure> {
+    fn with_ports(&self, serving: Serving) -> Result<u8, Failure> {
         let chain = self.described()?;
         self.sane(&chain)?;
         if self.strategy == Wished::SEQUENTIAL {
-            return self.sequential().with_ports();
+            return self.sequential().with_ports(serving);
         }
         if self.sanitize {
             sanitize::ensure()?;
@@ -324,14 +341,14 @@ impl Run {
         }
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
-            self.by_kernel(first)?
+            self.by_kernel(first, serving)?
         } else if captures && self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(&chain, &elements, routes, &ports, captures)?
+            self.by_workers(&chain, &elements, routes, (&ports, captures), serving)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -390,20 +407,38 @@ impl Run {
     fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
-        let strategy = if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
+        let row = chain.elements.len() > 1;
+        if row && self.strategy == Wished::SHARD {
             // Nothing says yet what the steering of one would do to the next.
-            Wished::SPREAD
-        } else {
-            self.strategy
-        };
+            return Err(Failure::wrong("--strategy shard is for one function").help(
+                "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
+            ));
+        }
         let asked = Asked {
             cores: self.cores,
-            strategy: strategy.0,
+            strategy: self.strategy.0,
             nic: &self.nic,
             trace: trace.as_ref(),
             ..Asked::default()
         };
-        let found = function::arrange(nf, make, &self.steer, &asked)?;
+        // In a row any packet goes to any worker: where that is right as it is, or under a lock.
+        let either = [Wished::SPREAD, Wished::LOCK].map(|w| w.0);
+        let strategies = match row && self.strategy == Wished::default() {
+            true => &either[..],
+            false => &[asked.strategy],
+        };
+        let found = function::arrange(nf, make, &self.steer, &asked, strategies);
+        let found = found.map_err(|error| match strategies.len() {
+            1 => error,
+            // Nobody asked for the strategy that it names.
+            _ => Failure {
+                what: format!(
+                    "in a chain on several cores any worker gets any packet: {}",
+                    error.what
+                ),
+                ..error
+            },
+        })?;
         for reason in &found.reasons {
             screen::err(reason);
         }

@@ -18,7 +18,7 @@ use super::chain;
 use super::element::{self, Element};
 use super::lookout::Lookout;
 use super::patience::Patience;
-use super::{Run, fates, records};
+use super::{Run, Serving, fates, records};
 use crate::failure::Failure;
 use crate::log::Message;
 use crate::metrics::Endpoint;
@@ -33,8 +33,8 @@ impl Run {
         described: &Description,
         elements: &[Element],
         routes: Vec<Entry>,
-        between: &Ports,
-        captures: bool,
+        (between, captures): (&Ports, bool),
+        Serving { aside, mut notify }: Serving,
     ) -> Result<Account, Failure> {
         signal::install();
         let named: Vec<_> = elements.iter().map(Element::named).collect();
@@ -160,9 +160,13 @@ impl Run {
             serve: !captures,
             ..Job::new(chain, ports)
         };
-        let mut job = job.open(between, signal::flag())?;
+        let mut job = aside.with(|| job.open(between, signal::flag()))?;
+        aside.give_up();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
+        for choice in job.choices() {
+            screen::err(&format!("note: {choice}"));
+        }
         let live = job.words().iter().any(|w| port::is_live(w));
         if live {
             let words = job.words().join(", ");
@@ -176,6 +180,10 @@ impl Run {
         if let Some(endpoint) = &metrics {
             screen::err(&format!("metrics at http://{}/metrics", endpoint.address));
         }
+        let words = match job.words() {
+            [] => "captures".to_owned(),
+            words => words.join(", "),
+        };
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
         let (mut bar, mut lookout) = (Bar::new(), Lookout::default());
@@ -190,8 +198,10 @@ impl Run {
                     endpoint.update(account);
                 }
             }
+            notify.look(&words, seen);
             bar.show(seen.read, seen.share);
         });
+        notify.end();
         bar.end();
         opened.close(account)
     }

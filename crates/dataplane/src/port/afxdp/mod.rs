@@ -18,7 +18,9 @@ mod socket;
 use std::io;
 
 use super::device::{Interface, Mode, Promiscuous, SocketMap, Watch, XdpProgram, attach, failed};
-use super::{Departure, Frame, Kind, LiveOptions, LivePort, PortError, Query, Queue, QueueCounts};
+use super::{
+    Departure, Frame, Kind, LiveOptions, LivePort, PortError, Query, Queue, QueueCounts, rights,
+};
 use socket::{LONGEST, SocketOptions, Xsk};
 
 /// AF_XDP sockets.
@@ -120,8 +122,17 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             checksums,
             port: options.port,
         };
-        let help = "make the ring smaller, or stop who else has the queue";
-        let xsk = Xsk::open(options).map_err(|(what, e)| failed(&word, what, &e, help))?;
+        let xsk = Xsk::open(options).map_err(|(what, e)| {
+            // The kernel answers ENOBUFS where RLIMIT_MEMLOCK is reached (xdp_umem_account_pages).
+            let help = match e.raw_os_error() {
+                Some(libc::ENOBUFS) if what == socket::REGISTER => {
+                    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+                    rights::locked(socket::memory(&options) as u64, limit.current)
+                }
+                _ => "make the ring smaller, or stop who else has the queue".to_owned(),
+            };
+            failed(&word, what, &e, &help)
+        })?;
         zero_copy &= xsk.zero_copy;
         map.set(queue, xsk.socket().fd()).map_err(no(
             "cannot give the program a socket",

@@ -46,6 +46,22 @@ pub struct SocketOptions {
     pub port: u32,
 }
 
+/// What is tried where packet memory is handed to the kernel, which locks it.
+pub const REGISTER: &str = "cannot register memory with the kernel";
+
+/// Bytes of a chunk of a socket's memory.
+fn chunk_of(options: &SocketOptions) -> usize {
+    match options.longest {
+        ..=LONGEST_OF_SMALL => *CHUNK.start(),
+        _ => *CHUNK.end(),
+    }
+}
+
+/// Bytes of memory that a socket locks: as many chunks to receive into as to send from.
+pub fn memory(options: &SocketOptions) -> usize {
+    2 * options.ring as usize * chunk_of(options)
+}
+
 /// The socket. Drop order is that of the fields: rings and memory after the socket is closed.
 pub struct Xsk {
     socket: Socket,
@@ -80,13 +96,9 @@ impl Xsk {
         let ring = options.ring;
         let socket = Socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)
             .map_err(|e| ("cannot open an AF_XDP socket", e))?;
-        // As many to receive into as to send from.
-        let chunks = 2 * u64::from(ring);
-        let chunk = match options.longest {
-            ..=LONGEST_OF_SMALL => *CHUNK.start(),
-            _ => *CHUNK.end(),
-        };
-        let memory = Map::zeros(chunks as usize * chunk).map_err(|e| ("cannot map memory", e))?;
+        let chunk = chunk_of(&options);
+        let chunks = (memory(&options) / chunk) as u64;
+        let memory = Map::zeros(memory(&options)).map_err(|e| ("cannot map memory", e))?;
         let region = libc::xdp_umem_reg {
             addr: memory.base().expose_provenance() as u64,
             len: memory.len() as u64,
@@ -102,7 +114,7 @@ impl Xsk {
         };
         socket
             .set(libc::SOL_XDP, libc::XDP_UMEM_REG, region)
-            .map_err(|e| ("cannot register memory with the kernel", e))?;
+            .map_err(|e| (REGISTER, e))?;
         set(libc::XDP_UMEM_FILL_RING, "cannot make the fill ring")?;
         set(
             libc::XDP_UMEM_COMPLETION_RING,

@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::net::IpAddr;
 
 use super::{Socket, failed, ok};
 use crate::port::PortError;
@@ -117,6 +118,67 @@ impl Interface {
     pub fn longest(&self) -> usize {
         self.mtu as usize + 14 + 8
     }
+}
+
+/// Whether there is an interface of this name in this network namespace.
+#[must_use]
+pub fn exists(name: &str) -> bool {
+    // SAFETY: a zero-terminated name that outlives the call.
+    CString::new(name).is_ok_and(|name| unsafe { libc::if_nametoindex(name.as_ptr()) } != 0)
+}
+
+/// An address that the host has on an interface, link-local ones of IPv6 aside: those each interface has by itself.
+#[must_use]
+pub fn address(name: &str) -> Option<IpAddr> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: getifaddrs(3) writes the head of a list, which is freed below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return None;
+    }
+    let mut found = None;
+    let mut next = list;
+    // SAFETY: elements of the list are valid until it is freed, and names in it are zero-terminated.
+    while let Some(element) = unsafe { next.as_ref() } {
+        next = element.ifa_next;
+        // SAFETY: as above.
+        let of_this =
+            unsafe { std::ffi::CStr::from_ptr(element.ifa_name) }.to_bytes() == name.as_bytes();
+        if !of_this || element.ifa_addr.is_null() {
+            continue;
+        }
+        // SAFETY: an address has at least its family, and is as long as that says.
+        let address = match i32::from(unsafe { (*element.ifa_addr).sa_family }) {
+            libc::AF_INET => {
+                // SAFETY: the family says which struct it is; it may be unaligned for it.
+                let v4: libc::sockaddr_in = unsafe {
+                    element
+                        .ifa_addr
+                        .cast::<libc::sockaddr_in>()
+                        .read_unaligned()
+                };
+                IpAddr::from(v4.sin_addr.s_addr.to_ne_bytes())
+            }
+            libc::AF_INET6 => {
+                // SAFETY: as above.
+                let v6: libc::sockaddr_in6 = unsafe {
+                    element
+                        .ifa_addr
+                        .cast::<libc::sockaddr_in6>()
+                        .read_unaligned()
+                };
+                IpAddr::from(v6.sin6_addr.s6_addr)
+            }
+            _ => continue,
+        };
+        let by_itself = matches!(address, IpAddr::V6(v6) if v6.segments()[0] & 0xffc0 == 0xfe80);
+        if !by_itself {
+            found = Some(address);
+            break;
+        }
+    }
+    // SAFETY: the list that getifaddrs made, of which nothing is used any more.
+    unsafe { libc::freeifaddrs(list) };
+    found
 }
 
 /// Whether an interface is up.

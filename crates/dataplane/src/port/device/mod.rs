@@ -12,7 +12,9 @@ mod watch;
 
 pub use attach::attach;
 pub use bpf::{Like, Link, Mode, SocketMap, XdpProgram};
-pub use interface::{Interface, Promiscuous, SHORTEST, bring_up, is_up, request, set_mtu};
+pub use interface::{
+    Interface, Promiscuous, SHORTEST, address, bring_up, exists, is_up, request, set_mtu,
+};
 pub use longest::Longest;
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
@@ -20,20 +22,18 @@ pub use segment::Segments;
 pub use socket::{Socket, busy, ok};
 pub use watch::Watch;
 
-use super::PortError;
+use super::{PortError, rights};
 
 /// An error of the system about a port: what was tried, and what to do. Missing permission has the same remedy whatever was tried.
 pub fn failed(word: &str, what: &str, error: &std::io::Error, help: &str) -> PortError {
     let permission = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
-    let help = if permission {
-        "live ports need the capabilities CAP_NET_ADMIN, CAP_NET_RAW and, for XDP, CAP_BPF: run as root, \
-         or in a user namespace that has the interface (`unshare --user --map-root-user --net`)"
-    } else {
-        help
+    let help = match permission {
+        true => rights::help(word),
+        false => help.to_owned(),
     };
     PortError::Live {
         word: word.to_owned(),
         what: format!("{what}: {error}"),
-        help: help.to_owned(),
+        help,
     }
 }

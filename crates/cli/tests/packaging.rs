@@ -1,0 +1,370 @@
+//! What `make install` and `make deb` put where, the service's unit, and what a service manager is told.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{output, root};
+
+/// A script of the repository, for the command of this build.
+fn script(name: &str) -> Command {
+    let mut command = Command::new(root().join("scripts").join(name));
+    command
+        .current_dir(root())
+        .env("MILLRACE_COMMAND", env!("CARGO_BIN_EXE_millrace"))
+        .env("PROFILE", "dev");
+    command
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{command:?}:\n{said}{wrong}");
+    said
+}
+
+/// Installs below a folder as if it were the root of the file system: a prefix and a folder for configuration in it.
+fn installed(folder: &Path) -> PathBuf {
+    let prefix = folder.join("usr");
+    succeeds(
+        script("install.sh")
+            .env("PREFIX", &prefix)
+            .env("SYSCONFDIR", folder.join("etc")),
+    );
+    prefix
+}
+
+/// The installed command, in the root folder, with nothing that names the repository.
+fn command(prefix: &Path) -> Command {
+    let mut command = Command::new(prefix.join("bin/millrace"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env(
+            "MILLRACE_CACHE",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
+        )
+        .current_dir("/");
+    command
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", "command -v \"$1\"", "sh", program])
+        .stdout(Stdio::null())
+        .status();
+    let has = found.is_ok_and(|status| status.success());
+    if !has {
+        println!("skipped: {program} is not installed");
+    }
+    has
+}
+
+#[test]
+fn functions_of_an_installation_are_found_from_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = installed(folder.path());
+    let capture = root().join("captures/talk.pcap").canonicalize().unwrap();
+    let mut run = command(&prefix);
+    run.args(["run", "nat", "--control", "none", "--in"]);
+    run.arg(&capture).args(["--split", "lan=10.0.0.0/24"]);
+    let (ran, said) = output(&mut run);
+    assert!(ran.status.success(), "{said}");
+    let account = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(account.contains("each with one fate"), "{account}");
+    // The packet tests lie beside the function.
+    let (tested, said) = output(command(&prefix).args(["test", "nop"]));
+    assert!(tested.status.success(), "{said}");
+    // An error names the folders that were searched.
+    let (wrong, said) = output(command(&prefix).args(["check", "nosuch"]));
+    assert_eq!(wrong.status.code(), Some(2));
+    let place = prefix.join("share/millrace/nfs");
+    assert!(said.contains(&place.display().to_string()), "{said}");
+    assert!(said.contains("firewall"), "{said}");
+    for file in [
+        "include/millrace/nf.h",
+        "share/man/man1/millrace-run.1.gz",
+        "share/bash-completion/completions/millrace",
+        "share/doc/millrace/docs/operate.md",
+        "lib/sysusers.d/millrace.conf",
+    ] {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    for file in ["edge.toml.example", "edge.conf.example"] {
+        assert!(folder.path().join("etc/millrace").join(file).is_file());
+    }
+    // Nothing of the build's folders is in what is installed.
+    let unit = std::fs::read_to_string(prefix.join("lib/systemd/system/millrace@.service"));
+    let unit = unit.unwrap();
+    let executes = format!("ExecStart={}/bin/millrace run", prefix.display());
+    assert!(
+        unit.contains(&executes) && !unit.contains("BINDIR"),
+        "{unit}"
+    );
+}
+
+#[test]
+fn a_prefix_that_is_no_whole_path_and_a_build_that_is_not_there_are_refused() {
+    for (variable, value, said) in [
+        ("PREFIX", "usr", "write the whole path"),
+        ("MILLRACE_COMMAND", "/no/such/file", "make build"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut install = script("install.sh");
+        install.env("DESTDIR", folder.path()).env(variable, value);
+        let refused = install.output().unwrap();
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(text.contains(said), "{text}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn systemd_takes_the_unit() {
+    if !has("systemd-analyze") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = installed(folder.path());
+    let unit = prefix.join("lib/systemd/system/millrace@.service");
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .arg(&unit)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    // Units of the machine that it looks at on the way are not ours.
+    let ours = said.lines().filter(|l| l.contains("millrace"));
+    assert_eq!(ours.collect::<Vec<_>>(), Vec::<&str>::new(), "{said}");
+}
+
+#[test]
+fn a_package_has_its_files_its_dependencies_and_its_scripts() {
+    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    succeeds(script("deb.sh").env("OUT", folder.path()));
+    let made = std::fs::read_dir(folder.path()).unwrap();
+    let packages: Vec<_> = made.map(|e| e.unwrap().path()).collect();
+    let [package] = packages.as_slice() else {
+        panic!("{packages:?}");
+    };
+    let ask = |what: &str| succeeds(Command::new("dpkg-deb").arg(what).arg(package));
+    let control = ask("--field");
+    let depends = control.lines().find_map(|l| l.strip_prefix("Depends: "));
+    let depends = depends.unwrap();
+    for needed in [
+        "libc6 (>= ",
+        "libelf1",
+        "clang-19",
+        "libbpf-dev",
+        "linux-libc-dev",
+    ] {
+        assert!(depends.contains(needed), "{needed}: {depends}");
+    }
+    let contents = ask("--contents");
+    for file in [
+        "./usr/bin/millrace",
+        "./usr/share/millrace/nfs/firewall/firewall.c",
+        "./usr/include/millrace/nf.h",
+        "./usr/lib/systemd/system/millrace@.service",
+        "./usr/share/doc/millrace/copyright",
+        "./etc/millrace/edge.toml.example",
+    ] {
+        let line = contents.lines().find(|l| l.ends_with(&format!(" {file}")));
+        let line = line.unwrap_or_else(|| panic!("no {file} in\n{contents}"));
+        assert!(line.contains(" root/root "), "{line}");
+    }
+    assert!(!contents.contains("usr/local"), "{contents}");
+    let parts = folder.path().join("control");
+    succeeds(
+        Command::new("dpkg-deb")
+            .arg("--control")
+            .arg(package)
+            .arg(&parts),
+    );
+    let conffiles = std::fs::read_to_string(parts.join("conffiles")).unwrap();
+    assert!(conffiles.contains("/etc/millrace/edge.toml.example"));
+    for script in ["postinst", "prerm", "postrm"] {
+        succeeds(Command::new("sh").arg("-n").arg(parts.join(script)));
+    }
+}
+
+/// A service manager's socket, and what it is told.
+struct Manager {
+    socket: UnixDatagram,
+    heard: Vec<String>,
+}
+
+impl Manager {
+    fn at(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .unwrap();
+        Self {
+            socket,
+            heard: Vec::new(),
+        }
+    }
+
+    /// Listens until something holds of all that was told.
+    fn until(&mut self, holds: impl Fn(&[String]) -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !holds(&self.heard) && Instant::now() < end {
+            let mut buffer = [0; 1024];
+            if let Ok(length) = self.socket.recv(&mut buffer) {
+                let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                self.heard.extend(text.lines().map(str::to_owned));
+            }
+        }
+        holds(&self.heard)
+    }
+}
+
+fn count(heard: &[String], line: &str) -> usize {
+    heard.iter().filter(|h| *h == line).count()
+}
+
+#[test]
+fn a_service_manager_is_told_of_readiness_progress_and_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let mut manager = Manager::at(&path);
+    let capture = root().join("captures/talk.pcap");
+    let mut child = crate::common::millrace()
+        .args([
+            "run",
+            "nop",
+            "firewall",
+            "--control",
+            "none",
+            "--out",
+            "null:",
+        ])
+        .arg("--in")
+        .arg(format!("mem:{}", capture.display()))
+        .args(["--seconds", "60", "--json"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "200000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(
+        manager.until(|heard| count(heard, "WATCHDOG=1") >= 2),
+        "{:?}",
+        manager.heard
+    );
+    let heard = &manager.heard;
+    assert_eq!(count(heard, "READY=1"), 1, "{heard:?}");
+    let ready = heard.iter().position(|h| h == "READY=1");
+    let alive = heard.iter().position(|h| h == "WATCHDOG=1");
+    assert!(ready < alive, "{heard:?}");
+    assert_eq!(count(heard, "STOPPING=1"), 0, "{heard:?}");
+    Command::new("kill")
+        .arg(child.id().to_string())
+        .status()
+        .unwrap();
+    assert!(
+        manager.until(|heard| count(heard, "STOPPING=1") == 1),
+        "{:?}",
+        manager.heard
+    );
+    assert!(child.wait().unwrap().success());
+}
+
+/// A worker that is in one packet for long makes no progress, whatever the thread does that looks at it.
+#[test]
+fn a_worker_that_hangs_in_a_function_is_not_covered_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = crate::budgets::program(folder.path(), crate::budgets::SLOW);
+    let capture = folder.path().join("in.pcap");
+    let fast = (0..64).map(|i| (i, vec![0; 60]));
+    let all = fast.chain((64..96).map(|i| (i, vec![1; 60])));
+    crate::common::capture(&capture, &all.collect::<Vec<_>>());
+    let path = folder.path().join("notify");
+    let mut manager = Manager::at(&path);
+    let mut child = crate::common::millrace()
+        .args([
+            "run",
+            "--control",
+            "none",
+            "--burst",
+            "32",
+            "--out",
+            "null:",
+        ])
+        .arg("--in")
+        .arg(&capture)
+        .arg(&slow)
+        .arg("nop")
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "20000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(
+        manager.until(|heard| count(heard, "READY=1") == 1),
+        "{:?}",
+        manager.heard
+    );
+    // A hundred times as long as the manager would wait: at most what came before the packet was begun.
+    let end = Instant::now() + Duration::from_secs(2);
+    manager.until(|_| Instant::now() >= end);
+    let heard = &manager.heard;
+    assert!(count(heard, "WATCHDOG=1") <= 2, "{heard:?}");
+    assert_eq!(count(heard, "STOPPING=1"), 0, "{heard:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The package, installed in a system that systemd has booted: started, watched, started again, stopped, removed.
+#[test]
+fn the_service_of_the_package_runs_under_systemd() {
+    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    succeeds(script("deb.sh").env("OUT", folder.path()));
+    let made = std::fs::read_dir(folder.path()).unwrap().flatten();
+    let package = made.map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "deb"));
+    let scripts = root().join("crates/cli/tests/packaging");
+    let booted = Command::new(scripts.join("boot.sh"))
+        .arg(package.unwrap())
+        .arg(scripts.join("service.sh"))
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    if booted.status.code() == Some(77) {
+        let why = String::from_utf8_lossy(&booted.stderr).into_owned();
+        println!("skipped: {}", why.trim().lines().last().unwrap_or("systemd does not boot"));
+        return;
+    }
+    assert!(booted.status.success(), "{booted:?}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let (said, status) = (read("said"), read("status"));
+    assert_eq!(status.trim(), "0", "{said}\n{}", read("boot"));
+    let lines: Vec<&str> = said.lines().collect();
+    let has = |line: &str| assert!(lines.iter().any(|l| l.starts_with(line)), "{line}:\n{said}");
+    has("user: millrace:/var/lib/millrace");
+    has("runs as millrace");
+    has("status: serving ");
+    has("read: at least 2");
+    has("restarts: 1");
+    has("result: success");
+    has("done");
+    // Of every thread: nothing is permitted, in effect or ambient.
+    let sets: Vec<_> = lines.iter().filter(|l| l.starts_with("Cap")).collect();
+    assert_eq!(sets.len(), 3, "{said}");
+    assert!(sets.iter().all(|set| set.ends_with("\t0000000000000000")), "{said}");
+}

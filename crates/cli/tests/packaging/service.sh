@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# What an operator does with the service, in the system that boot.sh boots.
+set -uo pipefail
+wrong() {
+    echo "WRONG: $*"
+    systemctl status --no-pager -l millrace@edge | tail -n 30
+    journalctl --no-pager -u millrace@edge | tail -n 40
+    exit 1
+}
+# LAN a0 = a1 — the function — b1 = b0 WAN
+for end in a b; do
+    ip link add "${end}0" type veth peer name "${end}1"
+    ip link set "${end}0" up
+    ip link set "${end}1" up
+done
+echo "user: $(getent passwd millrace | cut -d: -f1,6)"
+systemctl start millrace@edge
+systemctl is-active --quiet millrace@edge && wrong "it runs without a chain file"
+cp /etc/millrace/edge.toml.example /etc/millrace/edge.toml
+echo 'OPTIONS=--ports a1,b1 --pin /var/lib/millrace/edge --pin-all' >/etc/millrace/edge.conf
+mkdir -p /run/systemd/system/millrace@edge.service.d
+printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/millrace@edge.service.d/watchdog.conf
+systemctl daemon-reload
+systemctl start millrace@edge || wrong "it does not start"
+systemctl is-active --quiet millrace@edge || wrong "it is not active"
+pid=$(systemctl show -P MainPID millrace@edge)
+echo "runs as $(stat -c %U "/proc/$pid")"
+# Every thread: no capability is permitted, none is in effect.
+grep -h -E '^Cap(Prm|Eff|Amb)' /proc/"$pid"/task/*/status | sort -u
+echo "status: $(systemctl show -P StatusText millrace@edge)"
+# A packet from the LAN opens a flow.
+ip link set a0 address 02:00:00:00:00:01
+ip addr add 10.0.0.1/24 dev a0
+ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev a0
+ping -c 2 -i 0.2 -W 1 10.0.0.2 >/dev/null
+read=$(millrace ctl stats --run edge --json | tr ',{' '\n\n' | sed -n 's/^ *"read": *//p' | head -n 1)
+[ "${read:-0}" -ge 2 ] || wrong "ctl stats: read ${read:-nothing}"
+echo "read: at least 2"
+# A restart keeps the flow that the LAN has opened.
+flows() {
+    millrace map export flows --run edge | grep -c 10.0.0.2
+}
+[ "$(flows)" -ge 1 ] || wrong "no flow: $(millrace map export flows --run edge 2>&1)"
+systemctl restart millrace@edge || wrong "it does not restart"
+[ "$(flows)" -ge 1 ] || wrong "the flow is gone: $(millrace map export flows --run edge 2>&1)"
+echo "kept: the flow"
+pid=$(systemctl show -P MainPID millrace@edge)
+# A process that hangs is noticed and started again.
+kill -STOP "$pid"
+for _ in $(seq 150); do
+    again=$(systemctl show -P MainPID millrace@edge)
+    [ "$again" != 0 ] && [ "$again" != "$pid" ] && systemctl is-active --quiet millrace@edge && break
+    sleep 0.2
+done
+[ "$again" != "$pid" ] || wrong "the watchdog does not act"
+echo "restarts: $(systemctl show -P NRestarts millrace@edge)"
+systemctl stop millrace@edge || wrong "it does not stop"
+echo "result: $(systemctl show -P Result millrace@edge)"
+journalctl --no-pager -u millrace@edge -o cat | grep -m1 'each with one fate' || wrong "no account in the journal"
+journalctl --no-pager -u millrace@edge -o cat | grep -m1 'is served as'
+dpkg --purge millrace >/dev/null 2>&1 || wrong "it cannot be removed"
+ls -d /var/lib/millrace /var/cache/millrace /usr/bin/millrace 2>/dev/null && wrong "files stay"
+echo done
