@@ -230,6 +230,7 @@ mod tests {
             name: name.into(),
             ports: ports.iter().map(|p| (*p).to_owned()).collect(),
             exposed: None,
+            recipe: None,
         }
     }
 

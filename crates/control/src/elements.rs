@@ -9,6 +9,7 @@ use millrace_dataplane::worker::classed::Guests;
 
 use crate::chain::Maker;
 use crate::exposed::Exposed;
+use crate::reload::{Recipe, Source};
 use crate::trouble::Trouble;
 
 /// An element of what runs.
@@ -22,6 +23,8 @@ pub struct Element {
     pub ports: Vec<String>,
     /// a function's state as it is seen from outside; a guest shows none
     pub exposed: Option<Arc<Exposed>>,
+    /// what it was made from, where a chain file says that
+    pub recipe: Option<Recipe>,
 }
 
 /// The function that a request is about.
@@ -53,6 +56,8 @@ pub struct Elements {
     list: RwLock<Vec<Element>>,
     /// what makes new elements, where the chain can be changed
     pub(crate) maker: OnceLock<Box<dyn Maker>>,
+    /// what reads the chain file again, where there is one
+    pub(crate) source: OnceLock<Box<dyn Source>>,
     /// the packet classes, where there are some
     pub(crate) classes: OnceLock<Parted>,
 }
@@ -80,6 +85,7 @@ impl Elements {
             name: name.to_owned(),
             list: RwLock::new(list),
             maker: OnceLock::new(),
+            source: OnceLock::new(),
             classes: OnceLock::new(),
         }
     }
@@ -92,6 +98,7 @@ impl Elements {
             name: exposed.name.clone(),
             ports: Vec::new(),
             exposed: Some(exposed),
+            recipe: None,
         };
         Self::new(&element.name.clone(), vec![element])
     }
@@ -106,6 +113,17 @@ impl Elements {
     pub fn changeable(&self, maker: Box<dyn Maker>) {
         // A run says so once.
         let _ = self.maker.set(maker);
+    }
+
+    /// Lets the chain be made anew from its file: `recipes` are those of the elements, in their order.
+    pub fn reloadable(&self, source: Box<dyn Source>, recipes: Vec<Recipe>) {
+        let mut list = self.list();
+        for (element, recipe) in list.iter_mut().zip(recipes) {
+            element.recipe = Some(recipe);
+        }
+        self.now(list);
+        // A run says so once.
+        let _ = self.source.set(source);
     }
 
     /// Lets packet classes be seen and moved.
@@ -272,6 +290,7 @@ mod tests {
                 objects: objects.iter().map(|o| (info(o), true)).collect(),
                 ..Exposed::nothing(name)
             })),
+            recipe: None,
         }
     }
 

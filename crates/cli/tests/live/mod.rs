@@ -17,6 +17,7 @@ mod in_kernel;
 mod instance;
 mod net;
 mod same;
+mod service;
 mod tools;
 mod transfer;
 mod workers;

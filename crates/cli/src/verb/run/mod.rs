@@ -1,17 +1,24 @@
 //! `millrace run`: a network function between ports.
 
-mod chain;
+pub mod chain;
+mod claims;
 mod element;
 mod kernel;
 mod maker;
 mod patience;
+mod reload;
 mod sane;
+pub mod settings;
 mod workers;
+
+pub use element::Element;
+pub use settings::Invoked;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -27,7 +34,6 @@ use crate::failure::{DONE, Failure, WRONG};
 use crate::outside::Outside;
 use crate::strategy::Wished;
 use crate::{account, function, in_kernel, metrics, routing, sanitize, screen};
-use element::Element;
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args, Clone)]
@@ -45,12 +51,7 @@ pub struct Run {
     ports: Vec<String>,
 
     /// Where packets come from: one port each, in order; captures are merged by time stamp
-    #[arg(
-        long = "in",
-        value_name = "PORT",
-        value_delimiter = ',',
-        required_unless_present = "ports"
-    )]
+    #[arg(long = "in", value_name = "PORT", value_delimiter = ',')]
     inputs: Vec<String>,
 
     /// Where packets go: one for all ports, or one each, in order; without it they are only counted
@@ -168,6 +169,10 @@ pub struct Run {
     /// Print the account as one JSON document
     #[arg(long)]
     json: bool,
+
+    /// The chain file that describes the run
+    #[arg(skip)]
+    origin: Option<Arc<reload::Origin>>,
 }
 
 const AFTER: &str = "\
@@ -232,20 +237,14 @@ impl Prepare {
 }
 
 impl Run {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
-    /// Runs it, and gives the exit status.
-    pub fn perform(&self) -> Result<u8, Failure> {
+    /// With the words of its ports whole.
+    pub fn joined(&self) -> Self {
         Self {
             ports: port::joined(&self.ports),
             inputs: port::joined(&self.inputs),
             outputs: port::joined(&self.outputs),
             ..self.clone()
         }
-        .with_ports()
     }
 
     /// The same on one core.
@@ -259,11 +258,15 @@ impl Run {
         }
     }
 
-    fn with_ports(&self) -> Result<u8, Failure> {
-        let chain = self.described()?;
-        self.sane(&chain)?;
+    /// Runs a chain, and gives the exit status.
+    fn perform(&self, chain: &Description) -> Result<u8, Failure> {
+        self.fed(chain)?;
+        self.fits(chain)?;
+        if let Some(wrong) = self.spelled().next() {
+            return Err(wrong);
+        }
         if self.strategy == Wished::SEQUENTIAL {
-            return self.sequential().with_ports();
+            return self.sequential().perform(chain);
         }
         if self.sanitize {
             sanitize::ensure()?;
@@ -285,18 +288,21 @@ impl Run {
                 What::Guest(guest) => {
                     let taken = self.json || self.takes_stdout();
                     let classes = self.classes();
-                    elements.push(Element::guest(&chain, described, guest, taken, classes)?);
+                    elements.push(Element::guest(chain, described, guest, taken, classes)?);
                     continue;
                 }
                 What::Function(function) => function,
             };
-            let nf = chain::path(&chain, &asked.word);
+            let nf = chain::path(chain, &asked.word);
             let table = self.routes.as_deref();
-            let mut make = self.make(&chain, described, asked)?;
-            if self.cores > 1 && !in_kernel {
-                make = self.arrange(&chain, &nf, &make)?.divided(&make);
-            }
-            let (function, entries) = routing::load(&nf, &make, table, ports.receiving())?;
+            let load = || {
+                let mut make = self.make(chain, described, asked)?;
+                if self.cores > 1 && !in_kernel {
+                    make = self.arrange(chain, &nf, &make)?.divided(&make);
+                }
+                routing::load(&nf, &make, table, ports.receiving())
+            };
+            let (function, entries) = load().map_err(|e| chain::failed(chain, described, e))?;
             elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
@@ -321,7 +327,7 @@ impl Run {
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(&chain, &elements, routes, &ports, captures)?
+            self.by_workers(chain, &elements, &routes, &ports, captures)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -368,7 +374,7 @@ impl Run {
     }
 
     /// How many instances of each guest there are.
-    fn classes(&self) -> u16 {
+    pub fn classes(&self) -> u16 {
         let cores = u16::try_from(self.cores).unwrap_or(u16::MAX);
         match self.cores {
             1 => 1,
@@ -401,7 +407,7 @@ impl Run {
     }
 
     /// Where packets come from and go to.
-    fn between(&self) -> Ports {
+    pub fn between(&self) -> Ports {
         Ports {
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
