@@ -1,9 +1,10 @@
 //! The value that describes a chain.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::error::ChainError;
+use crate::error::{ChainError, Place};
 
 /// The most elements that a description may have.
 pub const MOST_ELEMENTS: usize = millrace_topology::MOST_ELEMENTS;
@@ -13,14 +14,40 @@ pub const MOST_ELEMENTS: usize = millrace_topology::MOST_ELEMENTS;
 pub struct Description {
     /// the file that it stands in, whose folder relative paths begin at; none for a command line
     pub file: Option<PathBuf>,
+    /// what that file says; empty for a command line
+    pub text: String,
     /// what the run is called, if that is said
     pub name: Option<String>,
+    /// what else the file says of the run, in its order; which keys there are is known where they are read
+    pub settings: Vec<Setting>,
     /// the elements, each name once
     pub elements: Vec<Element>,
     /// ports that lead to each other
     pub connections: Vec<(Port, Port)>,
     /// where packets enter and leave: the ports of the chain, in their order
     pub entries: Vec<Port>,
+}
+
+/// A key at the top of a file that says something of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// the key
+    pub name: String,
+    /// the bytes of the file that it and its value are
+    pub span: Range<usize>,
+    /// what it is set to
+    pub given: Given,
+}
+
+/// The value of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// true or false
+    Switch(bool),
+    /// a text or a number, as it would stand on a command line
+    One(String),
+    /// several of these, with their bytes
+    Several(Vec<(String, Range<usize>)>),
 }
 
 /// An element.
@@ -30,6 +57,8 @@ pub struct Element {
     pub name: String,
     /// the line that it begins in, from 1
     pub line: Option<usize>,
+    /// the bytes of its keys with their values: of `nf`, and of a member of a table `set.NAME`
+    pub keys: Vec<(String, Range<usize>)>,
     /// what it is
     pub what: What,
 }
@@ -110,6 +139,7 @@ impl Description {
             elements.push(Element {
                 name: own,
                 line: None,
+                keys: Vec::new(),
                 what,
             });
         }
@@ -130,10 +160,28 @@ impl Description {
     pub fn wrong(&self, line: Option<usize>, what: String, help: &str) -> ChainError {
         ChainError {
             file: self.file.clone(),
-            line,
+            place: line.map(|line| Place::line(&self.text, line)),
             what,
             help: help.to_owned(),
         }
+    }
+
+    /// The same of a range of the file's bytes.
+    #[must_use]
+    pub fn wrong_at(&self, span: &Range<usize>, what: String, help: &str) -> ChainError {
+        ChainError {
+            place: Some(Place::of(&self.text, span)),
+            ..self.wrong(None, what, help)
+        }
+    }
+}
+
+impl Element {
+    /// The bytes of a key of it, see [`Element::keys`].
+    #[must_use]
+    pub fn key(&self, name: &str) -> Option<&Range<usize>> {
+        let found = self.keys.iter().find(|(key, _)| key == name);
+        found.map(|(_, span)| span)
     }
 }
 

@@ -6,19 +6,23 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::description::{Description, Element, Function, Guest, MOST_ELEMENTS, Port, What};
-use crate::error::ChainError;
+use crate::description::{
+    Description, Element, Function, Given, Guest, MOST_ELEMENTS, Port, Setting, What,
+};
+use crate::error::{ChainError, Place};
 use crate::table::{Source, Wrong};
 
 /// The longest file, bytes: far more than 64 elements need.
 const MOST_BYTES: u64 = 1 << 20;
 
-const TOP: &str = "name, element, connect and entry";
+/// The keys at the top of a file that are not about the run.
+pub const OF_CHAIN: [&str; 4] = ["name", "element", "connect", "entry"];
 const OF_ALL: [&str; 3] = ["name", "nf", "guest"];
 /// The option of a guest that begins with a snapshot, and not with a program.
 const RESTORE: &str = "restore";
@@ -37,7 +41,7 @@ pub fn is_file(word: &str) -> bool {
 pub fn read(path: &Path) -> Result<Description, ChainError> {
     let failed = |what: String| ChainError {
         file: Some(path.to_owned()),
-        line: None,
+        place: None,
         what,
         help: "give a chain file as docs/chains.md describes it".into(),
     };
@@ -57,23 +61,24 @@ pub fn read(path: &Path) -> Result<Description, ChainError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, file: Option<&Path>) -> Result<Description, ChainError> {
-    let source = Source { text };
+    let source = Source::new(text);
     described(&source)
         .map_err(|wrong| ChainError {
             file: file.map(Path::to_owned),
-            line: wrong.line,
+            place: wrong.span.map(|span| Place::of(text, &span)),
             what: wrong.what,
             help: wrong.help,
         })
         .map(|description| Description {
             file: file.map(Path::to_owned),
+            text: text.to_owned(),
             ..description
         })
 }
 
 fn described(source: &Source<'_>) -> Result<Description, Wrong> {
     let root = DeTable::parse(source.text).map_err(|e| Wrong {
-        line: e.span().map(|span| source.line(&span)),
+        span: e.span(),
         what: e.message().to_owned(),
         help: "write TOML as docs/chains.md shows it".into(),
     })?;
@@ -97,11 +102,13 @@ fn described(source: &Source<'_>) -> Result<Description, Wrong> {
                 let ports = list.iter().map(|v| port(source, "entry", v));
                 chain.entries = ports.collect::<Result<_, _>>()?;
             }
-            other => return Err(unknown(source, key, other, TOP)),
+            other => chain.settings.push(setting(source, key, other, value)?),
         }
     }
-    let wrong = |line, what: String, help: &str| Wrong {
-        line,
+    // A table has its own order.
+    chain.settings.sort_by_key(|setting| setting.span.start);
+    let wrong = |span, what: String, help: &str| Wrong {
+        span,
         what,
         help: help.to_owned(),
     };
@@ -124,16 +131,39 @@ fn described(source: &Source<'_>) -> Result<Description, Wrong> {
             .any(|e| e.name == element.name)
         {
             let what = format!("there are two elements `{}`", element.name);
-            return Err(wrong(element.line, what, "give each a name of its own"));
+            let span = element.line.map(|line| source.whole(line));
+            return Err(wrong(span, what, "give each a name of its own"));
         }
     }
     if chain.entries.is_empty() && !chain.connections.is_empty() {
-        let line = chain.connections.first().and_then(|(one, _)| one.line);
+        let span = root.get_ref().get("connect").map(Spanned::span);
         let help =
             "add entry = [\"ELEMENT.PORT\", …], the chain's ports in the order of --in and --out";
-        return Err(wrong(line, "connections, and no entry".into(), help));
+        return Err(wrong(span, "connections, and no entry".into(), help));
     }
     Ok(chain)
+}
+
+/// A key about the run.
+fn setting(
+    source: &Source<'_>,
+    key: &Spanned<std::borrow::Cow<'_, str>>,
+    name: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Setting, Wrong> {
+    let given = match value.get_ref() {
+        DeValue::Boolean(truth) => Given::Switch(*truth),
+        DeValue::Array(list) => {
+            let one = |v: &Spanned<DeValue<'_>>| Ok((source.scalar(name, v)?, v.span()));
+            Given::Several(list.iter().map(one).collect::<Result<_, _>>()?)
+        }
+        _ => Given::One(source.scalar(name, value)?),
+    };
+    Ok(Setting {
+        name: name.to_owned(),
+        span: key.span().start..value.span().end,
+        given,
+    })
 }
 
 fn unknown(
@@ -151,9 +181,11 @@ fn unknown(
 
 fn element(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Element, Wrong> {
     let table = source.table("element", value)?;
-    let line = table.iter().map(|(key, _)| source.line(&key.span())).min();
+    let first = table.iter().map(|(key, _)| key.span().start).min();
+    let first = first.unwrap_or(value.span().start);
+    let line = Some(source.line(&(first..first)));
     let wrong = |what: String, help: &str| Wrong {
-        line: line.or(Some(source.line(&value.span()))),
+        span: line.map(|line| source.whole(line)),
         what,
         help: help.to_owned(),
     };
@@ -198,7 +230,28 @@ fn element(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Element,
             stem(&first.unwrap_or_default())
         }
     };
-    Ok(Element { name, line, what })
+    Ok(Element {
+        name,
+        line,
+        keys: keys(table),
+        what,
+    })
+}
+
+/// The bytes of the keys of a table, and of those of the tables in it.
+fn keys(table: &DeTable<'_>) -> Vec<(String, Range<usize>)> {
+    let mut keys = Vec::new();
+    for (key, value) in table {
+        keys.push((
+            key.get_ref().to_string(),
+            key.span().start..value.span().end,
+        ));
+        for (member, value) in value.get_ref().as_table().into_iter().flatten() {
+            let name = format!("{}.{}", key.get_ref(), member.get_ref());
+            keys.push((name, member.span().start..value.span().end));
+        }
+    }
+    keys
 }
 
 /// Name of a function or a program: the last part of its path, without an ending.
@@ -272,7 +325,7 @@ fn guest(source: &Source<'_>, table: &DeTable<'_>) -> Result<Guest, Wrong> {
     if restored && program {
         let value = table.iter().find(|(key, _)| key.get_ref() == "guest");
         return Err(Wrong {
-            line: value.map(|(key, _)| source.line(&key.span())),
+            span: value.map(|(key, value)| key.span().start..value.span().end),
             what: "both a program and a snapshot".into(),
             help: "leave `guest` out: the program is that of the snapshot".into(),
         });
@@ -280,7 +333,7 @@ fn guest(source: &Source<'_>, table: &DeTable<'_>) -> Result<Guest, Wrong> {
     if !program && !restored {
         let value = table.iter().find(|(key, _)| key.get_ref() == "guest");
         return Err(Wrong {
-            line: value.map(|(key, _)| source.line(&key.span())),
+            span: value.map(|(key, value)| key.span().start..value.span().end),
             what: "no program is named".into(),
             help: "write guest = \"PROGRAM ARGUMENTS\", with @ for the interface".into(),
         });

@@ -13,5 +13,5 @@ pub mod file;
 mod table;
 
 pub use connect::{Connected, Named};
-pub use description::{Description, Element, Function, Guest, Port, What};
-pub use error::ChainError;
+pub use description::{Description, Element, Function, Given, Guest, Port, Setting, What};
+pub use error::{ChainError, Place};

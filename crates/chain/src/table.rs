@@ -9,25 +9,48 @@ use toml::de::{DeTable, DeValue};
 pub struct Source<'a> {
     /// its text
     pub text: &'a str,
+    /// where its lines end
+    ends: Vec<usize>,
 }
 
-/// An error with its line and its fix.
+/// An error with its place and its fix.
 pub struct Wrong {
-    pub line: Option<usize>,
+    /// the bytes of the file that are wrong
+    pub span: Option<Range<usize>>,
     pub what: String,
     pub help: String,
 }
 
-impl Source<'_> {
-    /// The line of a place, from 1.
+impl<'a> Source<'a> {
+    pub fn new(text: &'a str) -> Self {
+        let bytes = text.bytes().enumerate();
+        let ends = bytes.filter(|(_, b)| *b == b'\n').map(|(at, _)| at);
+        Self {
+            text,
+            ends: ends.collect(),
+        }
+    }
+
+    /// The line of a range of bytes, from 1.
     pub fn line(&self, span: &Range<usize>) -> usize {
-        let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
-        before.iter().filter(|b| **b == b'\n').count() + 1
+        self.ends.partition_point(|end| *end < span.start) + 1
+    }
+
+    /// The bytes of a line, without what it is indented by.
+    pub fn whole(&self, line: usize) -> Range<usize> {
+        let begin = match line.checked_sub(2).and_then(|at| self.ends.get(at)) {
+            Some(end) => end + 1,
+            None => 0,
+        };
+        let text = self.text.get(begin..).and_then(|rest| rest.lines().next());
+        let text = text.unwrap_or_default();
+        let indent = text.len() - text.trim_start().len();
+        begin + indent..begin + text.trim_end().len().max(indent)
     }
 
     pub fn wrong<T>(&self, value: &Spanned<T>, what: String, help: &str) -> Wrong {
         Wrong {
-            line: Some(self.line(&value.span())),
+            span: Some(value.span()),
             what,
             help: help.to_owned(),
         }

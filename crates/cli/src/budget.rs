@@ -1,6 +1,6 @@
 //! The budget of an object: the switches of every verb that reads one, and their values.
 
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use clap::Args;
@@ -25,18 +25,19 @@ pub struct Switches {
     map_memory: Option<u64>,
 }
 
-static GIVEN: OnceLock<Switches> = OnceLock::new();
+static GIVEN: RwLock<Option<Switches>> = RwLock::new(None);
 
 impl Switches {
-    /// Makes them those of this process; the first ones count.
+    /// Makes them those of this process, instead of those before.
     pub fn apply(self) {
-        let _ = GIVEN.set(self);
+        *GIVEN.write().unwrap_or_else(PoisonError::into_inner) = Some(self);
     }
 }
 
 /// What every object may take.
 pub fn given() -> Budgets {
-    let given = GIVEN.get().copied().unwrap_or_default();
+    let given = *GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    let given = given.unwrap_or_default();
     let usual = Budgets::default();
     Budgets {
         time: given.budget_time.map_or(usual.time, Duration::from_secs),

@@ -74,12 +74,13 @@ impl Opened {
 }
 
 impl Outside {
-    /// Reads what is to be there at start, and opens the socket.
+    /// Reads what is to be there at start, and opens the socket, of a run and its only element with these names.
     ///
     /// # Errors
     /// A file or folder is wrong, or a socket that was asked for cannot be made.
     pub fn open(
         &self,
+        (run, element): (&str, &str),
         exposed: &Arc<Exposed>,
         ports: &[String],
         workers: usize,
@@ -94,13 +95,14 @@ impl Outside {
         // After what is pinned: what is named now counts.
         entries.extend(Self::entries(&self.maps, exposed)?);
         let elements = Arc::new(Elements::new(
-            &exposed.name,
+            run,
             vec![Element {
                 id: 0,
-                name: exposed.name.clone(),
+                name: element.to_owned(),
                 ports: ports.to_vec(),
                 exposed: Some(exposed.clone()),
                 guests: Vec::new(),
+                recipe: None,
             }],
         ));
         let (server, mailboxes) = self.listen(&elements, workers)?;

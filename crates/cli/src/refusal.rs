@@ -4,10 +4,13 @@ use std::io::Read;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use millrace_chain::Place;
 use millrace_check::facts::Refusal;
 use millrace_object::program::Line;
 use rustix::fs::{Mode, OFlags};
 
+/// Bytes of a line that is shown, at most.
+const MOST_LINE: usize = 1000;
 /// Bytes of a source that is shown, at most.
 const MOST_SOURCE: u64 = 4 << 20;
 
@@ -60,6 +63,22 @@ pub fn text(refusal: &Refusal, folder: &Path) -> String {
     )))
     .element(Level::HELP.message(&*refusal.remedy));
     renderer().render(&[group])
+}
+
+/// A line of a chain file with what is meant in it marked; none for a line that nobody would read on a terminal.
+pub fn excerpt(file: &Path, place: &Place) -> Option<String> {
+    let marked = place.text.get(place.marked.clone())?;
+    if marked.is_empty() || place.text.len() > MOST_LINE {
+        return None;
+    }
+    let file = file.display().to_string();
+    let snippet = Snippet::source(&*place.text)
+        .line_start(place.line)
+        .fold(false)
+        .path(&*file)
+        .annotation(AnnotationKind::Primary.span(place.marked.clone()));
+    let group = Group::with_level(Level::ERROR).element(snippet);
+    Some(renderer().render(&[group]))
 }
 
 /// A source that an object names. Who writes the object chooses the name, so nothing is opened that is not below the

@@ -232,6 +232,7 @@ mod tests {
             ports: ports.iter().map(|p| (*p).to_owned()).collect(),
             exposed: None,
             guests: Vec::new(),
+            recipe: None,
         }
     }
 

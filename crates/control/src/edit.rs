@@ -108,8 +108,8 @@ pub struct Done {
 /// An object that is one for all workers is the first one's to change. A number to which all add is set at the first
 /// and begins again at zero at the others.
 ///
-/// What is undone has its bytes again, but age zero; what an LRU map has evicted in between is not
-/// brought back.
+/// What takes them back is added to `taken`, see [`undo`]. What is undone has its bytes again, but age zero; what an LRU
+/// map has evicted in between is not brought back.
 ///
 /// # Errors
 /// What the first object that refuses says.
@@ -118,9 +118,10 @@ pub fn apply(
     changes: &[Change],
     exposed: &Exposed,
     now: u64,
+    taken: &mut Vec<Change>,
 ) -> Result<(Done, Done), Trouble> {
     let (mut copies, mut parts) = (Done::default(), Done::default());
-    let mut undo = Vec::new();
+    let before = taken.len();
     for (at, change) in changes.iter().enumerate() {
         let (object, first) = (change.object(), instance.worker() == 0);
         let share = exposed.share(object);
@@ -143,21 +144,21 @@ pub fn apply(
             true => &mut parts,
             false => &mut copies,
         };
-        if let Err(error) = one(instance, change, now, done, &mut undo) {
-            while let Some(change) = undo.pop() {
-                // What was there fits; a failure would leave the first error as the one to tell.
-                let _ = one(
-                    instance,
-                    &change,
-                    now,
-                    &mut Done::default(),
-                    &mut Vec::new(),
-                );
-            }
+        if let Err(error) = one(instance, change, now, done, taken) {
+            undo(instance, taken.split_off(before), now);
             return Err(refused(&error, at, changes.len()));
         }
     }
     Ok((copies, parts))
+}
+
+/// Takes back what [`apply`] has done.
+pub fn undo(instance: &mut Instance, taken: Vec<Change>, now: u64) {
+    for change in taken.into_iter().rev() {
+        // What was there fits; a failure would leave the first error as the one to tell.
+        let (mut done, mut again) = (Done::default(), Vec::new());
+        let _ = one(instance, &change, now, &mut done, &mut again);
+    }
 }
 
 /// Reports edits done on all workers: elements that are divided are alike on them again, until packets change them.

@@ -11,6 +11,7 @@ use millrace_dataplane::worker::condition::Condition;
 
 use crate::chain::Maker;
 use crate::exposed::Exposed;
+use crate::reload::{Recipe, Source};
 use crate::trouble::Trouble;
 
 /// An element of what runs.
@@ -26,6 +27,8 @@ pub struct Element {
     pub exposed: Option<Arc<Exposed>>,
     /// the programs that it hosts, and of each its packet class where there is one for each
     pub guests: Vec<(Option<u32>, Arc<Condition>)>,
+    /// what it was made from, where a chain file says that
+    pub recipe: Option<Recipe>,
 }
 
 /// The programs that a link hosts, as an element has them. No worker has taken them yet.
@@ -64,6 +67,8 @@ pub struct Elements {
     list: RwLock<Vec<Element>>,
     /// what makes new elements, where the chain can be changed
     pub(crate) maker: OnceLock<Box<dyn Maker>>,
+    /// what reads the chain file again, where there is one
+    pub(crate) source: OnceLock<Box<dyn Source>>,
     /// the packet classes, where there are some
     pub(crate) classes: OnceLock<Parted>,
 }
@@ -91,6 +96,7 @@ impl Elements {
             name: name.to_owned(),
             list: RwLock::new(list),
             maker: OnceLock::new(),
+            source: OnceLock::new(),
             classes: OnceLock::new(),
         }
     }
@@ -104,6 +110,7 @@ impl Elements {
             ports: Vec::new(),
             exposed: Some(exposed),
             guests: Vec::new(),
+            recipe: None,
         };
         Self::new(&element.name.clone(), vec![element])
     }
@@ -118,6 +125,17 @@ impl Elements {
     pub fn changeable(&self, maker: Box<dyn Maker>) {
         // A run says so once.
         let _ = self.maker.set(maker);
+    }
+
+    /// Lets the chain be made anew from its file: `recipes` are those of the elements, in their order.
+    pub fn reloadable(&self, source: Box<dyn Source>, recipes: Vec<Recipe>) {
+        let mut list = self.list();
+        for (element, recipe) in list.iter_mut().zip(recipes) {
+            element.recipe = Some(recipe);
+        }
+        self.now(list);
+        // A run says so once.
+        let _ = self.source.set(source);
     }
 
     /// Lets packet classes be seen and moved.
@@ -293,6 +311,7 @@ mod tests {
                 ..Exposed::nothing(name)
             })),
             guests: Vec::new(),
+            recipe: None,
         }
     }
 

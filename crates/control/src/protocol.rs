@@ -57,6 +57,9 @@ pub struct Request {
     /// of a packet class: what is to be done with it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassRequest>,
+    /// of a reload: say what would change, and change nothing
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub check: bool,
     /// further edits follow, and all of them are one
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,

@@ -52,7 +52,7 @@ macro_rules! verbs {
 
 verbs! {
     Check(check::Check),
-    Run(run::Run),
+    Run(run::Invoked),
     Test(test::Test),
     Bench(bench::Bench),
     Build(build::Build),

@@ -21,7 +21,7 @@ const HEADERS: usize = 42;
 const MOST: u32 = 60_000;
 
 /// Numbered datagrams from several addresses of one side to the other.
-struct Datagrams {
+pub struct Datagrams {
     stop: Arc<AtomicBool>,
     /// how many of each source were sent
     sent: Arc<AtomicU32>,
@@ -31,7 +31,7 @@ struct Datagrams {
 
 impl Datagrams {
     /// From 10.0.0.`source` of each of these, some thousand a second of all together.
-    fn begin(net: &Net, sources: &'static [u8]) -> Self {
+    pub fn begin(net: &Net, sources: &'static [u8]) -> Self {
         for source in sources.iter().filter(|s| **s != 1) {
             net.ip("a", &format!("addr add 10.0.0.{source}/24 dev a0"));
         }
@@ -85,7 +85,7 @@ impl Datagrams {
     }
 
     /// Waits until each source has sent so many more.
-    fn more(&self, packets: u32) {
+    pub fn more(&self, packets: u32) {
         let to = self.sent.load(Ordering::Relaxed) + packets;
         until("datagrams are sent", || {
             self.sent.load(Ordering::Relaxed) >= to
@@ -93,7 +93,7 @@ impl Datagrams {
     }
 
     /// How many each source has sent, once all that arrives has arrived: what came of each.
-    fn end(self) -> (u32, BTreeMap<u8, Vec<u32>>) {
+    pub fn end(self) -> (u32, BTreeMap<u8, Vec<u32>>) {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.join().unwrap();
         (
@@ -104,7 +104,7 @@ impl Datagrams {
 }
 
 /// The other side answers, so nothing waits for an address any more.
-fn reached(net: &Net) {
+pub fn reached(net: &Net) {
     let began = Instant::now();
     while !net
         .within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"])
@@ -137,10 +137,10 @@ fn tcpdump() -> bool {
     there
 }
 
-struct Control(String);
+pub struct Control(pub String);
 
 impl Control {
-    fn ask(&self, words: &[&str]) -> Value {
+    pub fn ask(&self, words: &[&str]) -> Value {
         let mut command = millrace();
         command.args(words).args(["--control", &self.0]);
         let (answer, status) = json(&mut command);

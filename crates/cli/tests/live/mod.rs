@@ -18,6 +18,7 @@ mod instance;
 mod net;
 mod plain;
 mod same;
+mod service;
 mod tools;
 mod transfer;
 mod workers;

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use millrace_dataplane::worker::change::{Change, Changed, Departed, Fresh};
+use millrace_dataplane::worker::change::{self, Change, Changed, Departed, Fresh};
 use millrace_topology::{End, Rearranged, Topology};
 use serde_json::{Map, Value, json};
 
@@ -17,13 +17,13 @@ use crate::protocol::{ChainRequest, Request};
 use crate::trouble::Trouble;
 
 /// Two changes at once would each arrange the chain as it was before the other.
-static ONE: Mutex<()> = Mutex::new(());
+pub(super) static ONE: Mutex<()> = Mutex::new(());
 
 /// The chain as the worker has it.
-struct Seen {
-    topology: Topology,
-    list: Vec<Element>,
-    now: u64,
+pub(super) struct Seen {
+    pub topology: Topology,
+    pub list: Vec<Element>,
+    pub now: u64,
 }
 
 impl Session {
@@ -153,7 +153,12 @@ impl Session {
     }
 
     /// The state of a new element, made beside the chain.
-    fn fresh(&self, mut made: Made, name: String, seen: &Seen) -> Result<(Fresh, Element)> {
+    pub(super) fn fresh(
+        &self,
+        mut made: Made,
+        name: String,
+        seen: &Seen,
+    ) -> Result<(Fresh, Element)> {
         made.link.name.clone_from(&name);
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
         let id = id.ok_or_else(fixed)?;
@@ -172,12 +177,13 @@ impl Session {
             ports,
             exposed: made.exposed,
             guests,
+            recipe: None,
         };
         Ok((fresh, element))
     }
 
     /// The chain now.
-    fn seen(&self) -> Result<Seen> {
+    pub(super) fn seen(&self) -> Result<Seen> {
         let seen = self.first(|desk| {
             let now = desk.now;
             let chain = desk.chain.as_ref();
@@ -213,10 +219,19 @@ impl Session {
         if let Some(((made, shown), time, kept)) = new {
             (fresh, element, keep, took) = (Some(made), Some(shown), kept, Some(time));
         }
+        let stays = |at: &usize| was.contains(&Some(*at));
+        let goes = (0..seen.list.len()).find(|at| !stays(at));
+        let kept = goes
+            .filter(|_| !keep.pairs.is_empty())
+            .map(|from| change::Keep {
+                from,
+                to: 0,
+                objects: std::mem::take(&mut keep.pairs),
+            });
         let mut change = Some(Change {
             arranged,
-            fresh,
-            keep: std::mem::take(&mut keep.pairs),
+            fresh: fresh.into_iter().collect(),
+            keep: kept.into_iter().collect(),
         });
         let done = self.first(move |desk| {
             let began = Instant::now();
@@ -247,7 +262,7 @@ impl Session {
         answer.insert("element".into(), json!(name));
         answer.insert("made_ms".into(), json!(took.map(|t| t.as_secs_f64() * 1e3)));
         answer.insert("paused_us".into(), json!(paused.as_secs_f64() * 1e6));
-        let pairs = keep.names.iter().zip(&kept);
+        let pairs = keep.names.iter().zip(kept.iter().flatten());
         let pairs = pairs.map(|(object, entries)| json!({ "object": object, "entries": entries }));
         answer.insert("kept".into(), pairs.collect());
         let lost = keep.lost.iter();
@@ -267,7 +282,7 @@ struct Keep {
 }
 
 /// Has elements end, on a thread of their own: one that runs a guest carries a system call filter from then on.
-fn ended(departed: Vec<Departed>) -> Vec<String> {
+pub(super) fn ended(departed: Vec<Departed>) -> Vec<String> {
     let names: Vec<_> = departed.iter().map(|d| d.name().to_owned()).collect();
     let finish = move || {
         let facts = departed.into_iter().map(Departed::finish);

@@ -68,7 +68,7 @@ impl Session {
         let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
         let done = self.each(move |desk| {
             let now = desk.now;
-            edit::apply(state(desk, id)?, &all, &exposed, now)
+            edit::apply(state(desk, id)?, &all, &exposed, now, &mut Vec::new())
         })?;
         let done = done.into_iter().collect::<Result<Vec<_>>>()?;
         edit::told(&changes, &target.exposed);
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// Refuses new entries of divided objects: nothing says whose they would be.
-    fn owned(&self, target: &Target, changes: &Arc<Vec<Change>>) -> Result<()> {
+    pub(super) fn owned(&self, target: &Target, changes: &Arc<Vec<Change>>) -> Result<()> {
         let parted = |change: &Change| match change {
             Change::Set { object, .. } => {
                 target.exposed.share(*object).divided() && !target.exposed.indexed(*object)

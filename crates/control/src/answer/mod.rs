@@ -6,6 +6,7 @@ mod edits;
 mod objects;
 mod orders;
 mod params;
+mod reload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +43,7 @@ pub struct Session {
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// The requests there are.
-const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, class, guests, migrate, snapshot, drain, stop";
+const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, reload, class, guests, migrate, snapshot, drain, stop";
 
 impl Session {
     pub fn new(context: Arc<Context>) -> Self {
@@ -67,6 +68,7 @@ impl Session {
             "params" => self.params(),
             "set" => self.set(request),
             "chain" => self.chain(request),
+            "reload" => self.reload(request),
             "class" => self.class(request),
             "guests" | "migrate" | "snapshot" => {
                 crate::guests::answer(request, &self.context.elements.list())

@@ -97,6 +97,19 @@ impl Faults {
     }
 }
 
+/// A port's word with another path of its recording, if it has one.
+pub fn beside(word: &str, path: impl Fn(&str) -> String) -> String {
+    let Some((name, options)) = word.split_once('?') else {
+        return word.to_owned();
+    };
+    let own = |option: &str| match option.strip_prefix("record=") {
+        Some(file) if !file.is_empty() => format!("record={}", path(file)),
+        _ => option.to_owned(),
+    };
+    let options: Vec<_> = options.split('&').map(own).collect();
+    format!("{name}?{}", options.join("&"))
+}
+
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014, fig. 17).
 struct Draws(u64);
 

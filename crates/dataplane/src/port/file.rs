@@ -20,6 +20,7 @@ pub const KIND: Kind = Kind {
     input: Some(open),
     output: Some(create),
     live: None,
+    spelled: |_| Ok(()),
 };
 
 /// What a reader keeps: its window of 1 MiB.

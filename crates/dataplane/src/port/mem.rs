@@ -12,6 +12,12 @@ pub const KIND: Kind = Kind {
     input: Some(open),
     output: None,
     live: None,
+    spelled: |rest| match rest {
+        "" => Err(PortError::Nameless {
+            word: format!("{}:", KIND.scheme),
+        }),
+        _ => Ok(()),
+    },
 };
 
 struct Entry {

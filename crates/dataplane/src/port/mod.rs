@@ -10,6 +10,7 @@ mod afxdp;
 mod buffers;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod captures;
+pub mod claim;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod device;
 #[allow(unsafe_code, reason = "the border to DPDK")]
@@ -47,6 +48,7 @@ pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, 
 pub use rss::RssOptions;
 
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -72,6 +74,19 @@ pub struct Kind {
     /// opens it for workers, both directions at once; none for ports that are read or written by the
     /// packet
     pub live: Option<OpenLive>,
+    /// reads what stands behind the colon, and opens nothing
+    pub spelled: fn(&str) -> Result<(), PortError>,
+}
+
+/// Which way packets go through a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// they come out of it
+    In,
+    /// they go into it
+    Out,
+    /// both
+    Both,
 }
 
 /// Opens a port to read from: the word behind the colon.
@@ -276,6 +291,47 @@ pub fn output(word: &str, ports: &[&str]) -> Result<Box<dyn Output>, PortError> 
     }
 }
 
+/// The interface of the kernel that a word names: that of `afpacket:`, `afxdp:`, `xdp:` and `tap:`.
+#[must_use]
+pub fn interface(word: &str) -> Option<&str> {
+    let kinds = [&afpacket::KIND, &afxdp::KIND, &xdp::KIND, &tap::KIND];
+    if plain::names(word) {
+        return word.split('?').next();
+    }
+    let (kind, rest) = kind_of(word).ok()?;
+    let named = kinds.iter().any(|k| k.scheme == kind.scheme);
+    named.then(|| rest.split('?').next().unwrap_or(rest))
+}
+
+/// Reads a word without opening anything.
+///
+/// # Errors
+/// [`PortError`] when the word names no kind, packets do not go that way, or an option is wrong.
+pub fn spelled(word: &str, way: Way) -> Result<(), PortError> {
+    let (kind, rest) = kind_of(word)?;
+    if kind.scheme == file::KIND.scheme && matches!(way, Way::Both) {
+        return plain::spelled(word);
+    }
+    let live = kind.live.is_some();
+    let (goes, direction) = match way {
+        Way::In => (kind.input.is_some() || live, "read from"),
+        Way::Out => (kind.output.is_some() || live, "written to"),
+        Way::Both => (live || xdp::names(word), "served by a worker"),
+    };
+    if !goes {
+        return Err(PortError::Direction {
+            word: word.to_owned(),
+            direction,
+        });
+    }
+    if !live {
+        return (kind.spelled)(rest);
+    }
+    let mut query = Query::parse(kind.scheme, rest)?;
+    fault::Faults::take(&mut query)?;
+    (kind.spelled)(&query.rest())
+}
+
 /// Whether this port is served by workers, both directions at once. A word without a scheme is, where it names an
 /// interface and no file.
 #[must_use]
@@ -395,6 +451,27 @@ pub fn joined(words: &[String]) -> Vec<String> {
     joined
 }
 
+/// The same port with its paths begun at a folder, where they are relative: of a capture, of one in memory, of a
+/// recording.
+#[must_use]
+pub fn beside(word: &str, folder: &Path) -> String {
+    let full = |path: &str| folder.join(path).display().to_string();
+    let Ok((kind, rest)) = kind_of(word) else {
+        return word.to_owned();
+    };
+    let reads = [mem::KIND.scheme, vnic::KIND.scheme].contains(&kind.scheme);
+    let word = match rest {
+        "" | "-" => word.to_owned(),
+        path if kind.scheme == file::KIND.scheme => full(path),
+        path if reads => format!("{}:{}", kind.scheme, full(path)),
+        _ => word.to_owned(),
+    };
+    match kind.live {
+        Some(_) => fault::beside(&word, full),
+        None => word,
+    }
+}
+
 /// The kind of a word, and what stands behind its colon.
 fn kind_of(word: &str) -> Result<(&'static Kind, &str), PortError> {
     // Something that looks like `scheme:`; a path with a colon in it can be written `./a:b`.
@@ -480,6 +557,60 @@ mod tests {
         );
         assert_eq!(split("a.pcap,b=c"), ["a.pcap", "b=c"]);
         assert_eq!(split("dpdk:net_ring0,./b=c"), ["dpdk:net_ring0", "./b=c"]);
+    }
+
+    #[test]
+    fn paths_of_a_word_begin_at_a_folder() {
+        let folder = Path::new("/srv/edge");
+        for (word, full) in [
+            ("a.pcap", "/srv/edge/a.pcap"),
+            ("/tmp/a.pcap", "/tmp/a.pcap"),
+            ("-", "-"),
+            ("mem:x/a.pcap", "mem:/srv/edge/x/a.pcap"),
+            ("null:", "null:"),
+            ("vnic:a.pcap?rate=1M", "vnic:/srv/edge/a.pcap?rate=1M"),
+            ("afpacket:eth0?blocks=8", "afpacket:eth0?blocks=8"),
+            (
+                "tap:t0?record=r.pcapng&drop=0.5",
+                "tap:t0?record=/srv/edge/r.pcapng&drop=0.5",
+            ),
+            ("pigeon:x", "pigeon:x"),
+        ] {
+            assert_eq!(beside(word, folder), full);
+        }
+    }
+
+    #[test]
+    fn a_word_is_read_without_opening_anything() {
+        for (word, way) in [
+            ("afpacket:nothing0?blocks=8&drop=0.5", Way::Both),
+            ("afxdp:nothing0?ring=64", Way::In),
+            ("tap:t0?mtu=1400", Way::Out),
+            ("vnic:nothing.pcap?rate=1M", Way::Both),
+            ("xdp:nothing0?mode=native", Way::Both),
+            ("mem:nothing.pcap", Way::In),
+            ("nothing.pcap", Way::Out),
+            ("null:", Way::Out),
+        ] {
+            assert!(spelled(word, way).is_ok(), "{word}");
+        }
+        for (word, way, what) in [
+            ("pigeon:x", Way::In, "no port of kind"),
+            ("afpacket:x?block=8", Way::Both, "no such option"),
+            ("afpacket:x?blocks=1", Way::Both, "from 2 to 4096"),
+            ("afxdp:x?ring=65", Way::Both, "a power of two"),
+            ("tap:a-name-of-an-interface", Way::Both, "no name"),
+            ("tap:x?drop=2", Way::Both, "a share"),
+            ("vnic:", Way::Both, "names no file"),
+            ("mem:", Way::In, "names no file"),
+            ("mem:x.pcap", Way::Out, "cannot be written to"),
+            ("null:", Way::In, "cannot be read from"),
+            ("x.pcap", Way::Both, "cannot be served by a worker"),
+            ("xdp:x?mode=fast", Way::Both, "mode"),
+        ] {
+            let error = spelled(word, way).unwrap_err().to_string();
+            assert!(error.contains(what), "{word}: {error}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub const KIND: Kind = Kind {
     input: None,
     output: Some(create),
     live: None,
+    spelled: |_| Ok(()),
 };
 
 #[derive(Default)]

@@ -78,6 +78,18 @@ pub fn open(
     Ok((Choice { word, why }, port))
 }
 
+/// Reads a name without looking whether there is such an interface.
+///
+/// # Errors
+/// It cannot be the name of one, or an option belongs to one kind of port alone.
+pub fn spelled(word: &str) -> Result<(), PortError> {
+    let (name, asked) = word.split_once('?').unwrap_or((word, ""));
+    match may_be(word) {
+        true => plain_options(word, name, asked),
+        false => Err(missing(word, name)),
+    }
+}
+
 /// Options that each kind of port takes may stand behind a plain name.
 fn plain_options(word: &str, name: &str, asked: &str) -> Result<(), PortError> {
     const COMMON: [&str; 8] = [

@@ -27,26 +27,52 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: Some(open),
+    spelled: |rest| Asked::of(rest).map(drop),
 };
 
 /// The device is gone.
 const GONE: i32 = libc::EBADFD;
 
+/// What a word asks for.
+struct Asked {
+    query: Query,
+    name: CString,
+    /// 0: as the kernel makes it
+    mtu: u64,
+    up: bool,
+}
+
+impl Asked {
+    fn of(rest: &str) -> Result<Self, PortError> {
+        let mut query = Query::parse(KIND.scheme, rest)?;
+        let mtu = query.number("mtu", 0, 0..=65_521)?;
+        let up = query.switch("up", true)?;
+        query.finish("mtu and up")?;
+        let name = CString::new(query.name.as_str())
+            .ok()
+            .filter(|n| (1..libc::IFNAMSIZ).contains(&n.as_bytes().len()))
+            .ok_or_else(|| PortError::Live {
+                word: query.word().to_owned(),
+                what: format!("`{}` is no name for an interface", query.name),
+                help: "interface names have 1 to 15 characters".into(),
+            })?;
+        Ok(Self {
+            query,
+            name,
+            mtu,
+            up,
+        })
+    }
+}
+
 fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
-    let mut query = Query::parse(KIND.scheme, rest)?;
-    // 0: as the kernel makes it.
-    let mtu = query.number("mtu", 0, 0..=65_521)?;
-    let up = query.switch("up", true)?;
-    query.finish("mtu and up")?;
+    let Asked {
+        query,
+        name,
+        mtu,
+        up,
+    } = Asked::of(rest)?;
     let word = query.word().to_owned();
-    let name = CString::new(query.name.as_str())
-        .ok()
-        .filter(|n| (1..libc::IFNAMSIZ).contains(&n.as_bytes().len()))
-        .ok_or_else(|| PortError::Live {
-            word: word.clone(),
-            what: format!("`{}` is no name for an interface", query.name),
-            help: "interface names have 1 to 15 characters".into(),
-        })?;
     let queues = options.queues.max(1);
     let mut files = Vec::new();
     for _ in 0..queues {

@@ -21,6 +21,7 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: None,
+    spelled: |rest| asked(rest).map(drop),
 };
 
 /// An interface that a program may be attached to.
@@ -48,6 +49,15 @@ pub fn names(word: &str) -> bool {
     word.split_once(':').is_some_and(|(s, _)| s == KIND.scheme)
 }
 
+/// What a word asks for: its options, who runs the program, and whether all frames are received.
+fn asked(rest: &str) -> Result<(Query, Option<Mode>, bool), PortError> {
+    let mut query = Query::parse(KIND.scheme, rest)?;
+    let mode = Mode::take(&mut query)?;
+    let promiscuous = query.switch("promisc", true)?;
+    query.finish("mode and promisc")?;
+    Ok((query, mode, promiscuous))
+}
+
 impl Place {
     /// Finds the interface that a word names.
     ///
@@ -55,10 +65,7 @@ impl Place {
     /// An option is wrong, or the interface is missing or down.
     pub fn find(word: &str) -> Result<Self, PortError> {
         let rest = word.split_once(':').map_or(word, |(_, rest)| rest);
-        let mut query = Query::parse(KIND.scheme, rest)?;
-        let mode = Mode::take(&mut query)?;
-        let promiscuous = query.switch("promisc", true)?;
-        query.finish("mode and promisc")?;
+        let (query, mode, promiscuous) = asked(rest)?;
         Ok(Self {
             interface: Interface::find(query.word(), &query.name)?,
             word: query.word().to_owned(),

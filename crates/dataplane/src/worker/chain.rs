@@ -446,20 +446,20 @@ impl Chain {
         }
     }
 
-    /// Has other elements from now on: `was` says which of the present ones each of them is, none for `fresh`, and
-    /// there is one such or none. Gives those that are not in it any more.
+    /// Has other elements from now on: `was` says which of the present ones each of them is, none for the next of
+    /// `fresh`. Gives those that are not in it any more.
     pub(super) fn rearrange(
         &mut self,
         topology: Topology,
         was: &[Option<usize>],
-        fresh: Option<Stage>,
+        fresh: Vec<Stage>,
     ) -> Vec<Stage> {
         let mut before: Vec<_> = self.stages.drain(..).map(Some).collect();
-        let mut fresh = fresh;
+        let mut fresh = fresh.into_iter();
         for place in was {
             let stage = match place {
                 Some(index) => before.get_mut(*index).and_then(Option::take),
-                None => fresh.take(),
+                None => fresh.next(),
             };
             self.stages.extend(stage);
         }

@@ -44,19 +44,36 @@ pub struct Departed {
 pub struct Change {
     /// the chain as it is to be
     pub arranged: Rearranged,
-    /// the element that is new in it, if one is
-    pub fresh: Option<Fresh>,
-    /// for each object that is to keep what the object of the element that goes holds: its index there, and here
-    pub keep: Vec<(usize, usize)>,
+    /// the elements that are new in it, in its order
+    pub fresh: Vec<Fresh>,
+    /// what new elements keep of those that go
+    pub keep: Vec<Keep>,
 }
 
-/// Why a chain was not changed, and the element that was to come into it: whoever asked lets it end, since that may
+/// Objects whose entries a new element keeps.
+pub struct Keep {
+    /// the place in the chain of the element that has them
+    pub from: usize,
+    /// the place of the new one in [`Change::fresh`]
+    pub to: usize,
+    /// for each object its index there, and here
+    pub objects: Vec<(usize, usize)>,
+}
+
+/// A change whose new elements have what they keep: it can be made, and cannot fail any more.
+pub struct Prepared {
+    arranged: Rearranged,
+    fresh: Vec<Fresh>,
+    kept: Vec<Vec<u64>>,
+}
+
+/// Why a chain was not changed, and the elements that were to come into it: whoever asked lets them end, since that may
 /// take long.
 pub struct Refused {
     /// why
     pub why: ModuleError,
-    /// the new element
-    pub fresh: Option<Fresh>,
+    /// the new elements
+    pub fresh: Vec<Fresh>,
 }
 
 /// What has been changed.
@@ -64,10 +81,23 @@ pub struct Refused {
 pub struct Changed {
     /// elements that are in the chain no more
     pub departed: Vec<Departed>,
-    /// the number of the new one
-    pub new: Option<u64>,
-    /// entries that were kept, by pair of [`Change::keep`]
-    pub kept: Vec<u64>,
+    /// entries that were kept, by member of [`Change::keep`] and its objects
+    pub kept: Vec<Vec<u64>>,
+}
+
+impl Prepared {
+    /// The state of one of the new elements; none when there is no such, or it is no function.
+    pub fn state(&mut self, element: u64) -> Option<&mut Instance> {
+        let mut fresh = self.fresh.iter_mut();
+        let found = fresh.find(|f| f.stage.life.id == element)?;
+        found.stage.instance()
+    }
+
+    /// The new elements, of a change that is not made.
+    #[must_use]
+    pub fn given_up(self) -> Vec<Fresh> {
+        self.fresh
+    }
 }
 
 impl Fresh {
@@ -115,11 +145,20 @@ impl Live<'_> {
     /// Changes the chain, wholly or not at all.
     ///
     /// # Errors
-    /// The run has several workers, or a state that was to be kept cannot be; then nothing has changed.
+    /// As of [`Live::prepare`].
     pub fn change(&mut self, change: Change) -> Result<Changed, Box<Refused>> {
+        self.prepare(change).map(|prepared| self.commit(prepared))
+    }
+
+    /// Has new elements begin, with what they keep; the chain is as it was. What is prepared is made in the same job, or
+    /// never.
+    ///
+    /// # Errors
+    /// The run has several workers, or a state that was to be kept cannot be.
+    pub fn prepare(&mut self, change: Change) -> Result<Prepared, Box<Refused>> {
         let Change {
             arranged,
-            fresh,
+            mut fresh,
             keep,
         } = change;
         let refused = |what: &str, fresh| {
@@ -135,46 +174,55 @@ impl Live<'_> {
         let news = arranged.was.iter().filter(|w| w.is_none()).count();
         let old = arranged.was.iter().flatten().max();
         let there = old.is_none_or(|o| *o < self.chain.stages.len());
-        if news != usize::from(fresh.is_some())
-            || !there
-            || arranged.topology.elements() != arranged.was.len()
-        {
+        if news != fresh.len() || !there || arranged.topology.elements() != arranged.was.len() {
             return Err(refused("it has changed meanwhile", fresh));
         }
-        let mut done = Changed::default();
-        let mut new = None;
-        if let Some(mut fresh) = fresh {
-            fresh.stage.begin(self.clock);
-            let stays = |at: &usize| arranged.was.contains(&Some(*at));
-            let goes = (0..self.chain.stages.len()).find(|at| !stays(at));
-            let from = goes.and_then(|at| self.chain.stages.get_mut(at));
-            if let Some(from) = from.filter(|_| !keep.is_empty()) {
-                match copied(from, &mut fresh.stage, &keep, self.clock) {
-                    Ok(kept) => done.kept = kept,
-                    Err(why) => {
-                        let fresh = Some(fresh);
-                        return Err(Box::new(Refused { why, fresh }));
-                    }
-                }
-            }
-            if fresh.records {
-                self.shared.has_records.store(true, Ordering::Relaxed);
-            }
-            done.new = Some(fresh.stage.life.id);
-            new = Some(fresh.stage);
+        for new in &mut fresh {
+            new.stage.begin(self.clock);
         }
-        let departed = self.chain.rearrange(arranged.topology, &arranged.was, new);
+        let mut kept = Vec::new();
+        for keep in keep {
+            let from = self.chain.stages.get_mut(keep.from);
+            let Some((from, to)) = from.zip(fresh.get_mut(keep.to)) else {
+                return Err(refused("it has changed meanwhile", fresh));
+            };
+            match copied(from, &mut to.stage, &keep.objects, self.clock) {
+                Ok(counts) => kept.push(counts),
+                Err(why) => return Err(Box::new(Refused { why, fresh })),
+            }
+        }
+        Ok(Prepared {
+            arranged,
+            fresh,
+            kept,
+        })
+    }
+
+    /// Makes a change that was prepared in this job.
+    pub fn commit(&mut self, prepared: Prepared) -> Changed {
+        let Prepared {
+            arranged,
+            fresh,
+            kept,
+        } = prepared;
+        if fresh.iter().any(|f| f.records) {
+            self.shared.has_records.store(true, Ordering::Relaxed);
+        }
+        let stages = fresh.into_iter().map(|f| f.stage).collect();
+        let departed = self
+            .chain
+            .rearrange(arranged.topology, &arranged.was, stages);
         let present = self.chain.stages.iter().map(|s| s.life.clone());
         self.shared.lives.now(present.collect(), 1);
-        done.departed = departed
-            .into_iter()
-            .map(|stage| Departed {
-                stage,
-                shared: self.shared.clone(),
-                clock: self.clock,
-            })
-            .collect();
-        Ok(done)
+        let departed = departed.into_iter().map(|stage| Departed {
+            stage,
+            shared: self.shared.clone(),
+            clock: self.clock,
+        });
+        Changed {
+            departed: departed.collect(),
+            kept,
+        }
     }
 }
 

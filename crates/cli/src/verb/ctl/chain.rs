@@ -12,7 +12,7 @@ use crate::quantity::grouped;
 use crate::target::Target;
 
 /// How long a change may take: compiling a large function, or a guest that starts and one that ends.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What can be done with a chain.
 #[derive(Subcommand)]

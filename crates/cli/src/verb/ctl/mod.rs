@@ -3,6 +3,7 @@
 mod chain;
 mod classes;
 mod complete;
+mod reload;
 mod shell;
 mod terminal;
 mod text;
@@ -54,6 +55,12 @@ pub enum What {
     Chain {
         #[command(subcommand)]
         what: chain::What,
+    },
+    /// Have the run become what its chain file says now, with the least change, between two bursts
+    Reload {
+        /// Say what would change, and change nothing
+        #[arg(long)]
+        check: bool,
     },
     /// Packet classes of guests on several cores: which worker has which, and moving one
     Class {
@@ -118,6 +125,7 @@ impl What {
                 ..request("set")
             })?,
             Self::Chain { what } => what.ask(target)?,
+            Self::Reload { check } => reload::ask(target, *check)?,
             Self::Class { what } => what.ask(target)?,
             Self::Guests => ask(request("guests"))?,
             Self::Migrate { guest, to } => ask(of_guest("migrate", guest, to)?)?,
@@ -135,6 +143,7 @@ impl What {
             Self::Params => text::params(&answer),
             Self::Set { .. } => text::changed(&answer),
             Self::Chain { .. } => chain::text(&answer),
+            Self::Reload { .. } => reload::text(&answer),
             Self::Class { .. } => classes::text(&answer),
             Self::Guests => text::guests(&answer),
             Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),

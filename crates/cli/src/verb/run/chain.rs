@@ -1,14 +1,18 @@
 //! The chain that is asked for: from a file, or from the words of the command line.
 
+use std::ops::Range;
 use std::path::Path;
 
 use millrace::Make;
 use millrace_chain::{ChainError, Description, What, description, file};
+use millrace_control::Exposed;
+use millrace_dataplane::module::Entry;
 use millrace_guest::Word;
 
 use super::Run;
 use crate::failure::Failure;
-use crate::{budget, function};
+use crate::outside::Outside;
+use crate::{budget, function, refusal};
 
 impl Run {
     /// What is to run, as one value however it was written.
@@ -135,7 +139,90 @@ pub fn maps(chain: &Description, maps: &[String]) -> Vec<String> {
 }
 
 /// Something wrong with a description.
+#[allow(clippy::needless_pass_by_value, reason = "what `map_err` takes")]
 pub fn wrong(error: ChainError) -> Failure {
     let help = error.help.clone();
-    Failure::wrong(error).help(help)
+    let file = error.file.as_deref();
+    let detail = file.zip(error.place.as_ref());
+    Failure {
+        detail: detail.and_then(|(file, place)| refusal::excerpt(file, place)),
+        ..Failure::wrong(&error).help(help)
+    }
+}
+
+/// A failure that a range of a chain file's bytes is the cause of.
+pub fn at(chain: &Description, span: &Range<usize>, failure: Failure) -> Failure {
+    let Some(file) = chain.file.as_deref() else {
+        return failure;
+    };
+    let help = failure.help.clone().unwrap_or_default();
+    let error = chain.wrong_at(span, failure.what.clone(), &help);
+    let shown = error
+        .place
+        .as_ref()
+        .and_then(|place| refusal::excerpt(file, place));
+    let both: Vec<_> = shown.into_iter().chain(failure.detail.clone()).collect();
+    Failure {
+        what: error.to_string(),
+        detail: Some(both.join("\n")).filter(|text| !text.is_empty()),
+        ..failure
+    }
+}
+
+/// A failure of an element, told at the key of the file that is the cause: messages name settings as the command line
+/// does.
+pub fn failed(chain: &Description, element: &millrace_chain::Element, failure: Failure) -> Failure {
+    let (mut about, mut failure) = (None, failure);
+    if let What::Function(function) = &element.what {
+        let given = [("set", &function.set), ("capacity", &function.capacity)];
+        let given = given
+            .into_iter()
+            .flat_map(|(key, texts)| texts.iter().map(move |text| (key, text)));
+        for (key, text) in given {
+            if let Some(rest) = failure.what.strip_prefix(&format!("--{key} {text}: ")) {
+                let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+                let name = format!("{key}.{name}");
+                let what = format!("{}: `{name}`: {rest}", element.name);
+                about = element.key(&name);
+                failure.what = what;
+                break;
+            }
+        }
+    }
+    let program = element.key("program").filter(|_| {
+        let What::Function(function) = &element.what else {
+            return false;
+        };
+        let name = function.program.as_ref();
+        name.is_some_and(|name| failure.what.contains(&format!("`{name}`")))
+    });
+    let about = about.or(program).or_else(|| element.key("nf"));
+    let span = about.or_else(|| element.key("guest"));
+    match span {
+        Some(span) => at(chain, span, failure),
+        None => failure,
+    }
+}
+
+/// The entries that the `map` of an element names.
+pub fn entries(
+    chain: &Description,
+    element: &millrace_chain::Element,
+    exposed: &Exposed,
+) -> Result<Vec<Entry>, Failure> {
+    let What::Function(function) = &element.what else {
+        return Ok(Vec::new());
+    };
+    let mut entries = Vec::new();
+    for (text, full) in function.maps.iter().zip(maps(chain, &function.maps)) {
+        let found = Outside::entries(&[full], exposed).map_err(|failure| {
+            let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+            match element.key(&format!("map.{name}")) {
+                Some(span) => at(chain, span, failure),
+                None => failure,
+            }
+        });
+        entries.extend(found?);
+    }
+    Ok(entries)
 }

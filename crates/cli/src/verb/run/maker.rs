@@ -115,10 +115,20 @@ impl Elements {
     }
 }
 
+/// A text without the colours that it has where this process is at a terminal (ECMA-48, 8.3.117).
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('m').map_or(part, |(_, rest)| rest));
+    }
+    plain
+}
+
 /// A failure as it is told over the socket: with the compiler's or the checker's own words.
-fn trouble(failure: Failure) -> Trouble {
+pub(super) fn trouble(failure: Failure) -> Trouble {
     let what = match detail(&failure) {
-        Some(detail) => format!("{}\n{}", failure.what, detail.trim_end()),
+        Some(detail) => format!("{}\n{}", failure.what, plain(detail.trim_end())),
         None => failure.what,
     };
     Trouble {

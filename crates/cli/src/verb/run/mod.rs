@@ -1,18 +1,25 @@
 //! `millrace run`: a network function between ports.
 
-mod chain;
+pub mod chain;
+mod claims;
 mod element;
 mod kernel;
 mod lookout;
 mod maker;
 mod patience;
+mod reload;
 mod sane;
+pub mod settings;
 mod workers;
+
+pub use element::Element;
+pub use settings::Invoked;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -20,7 +27,7 @@ use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port;
-use millrace_dataplane::privilege::{self, Aside};
+use millrace_dataplane::privilege::Aside;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_traffic::split::Split;
 use serde::Serialize;
@@ -30,7 +37,6 @@ use crate::notify::Notify;
 use crate::outside::Outside;
 use crate::strategy::Wished;
 use crate::{account, function, in_kernel, log, metrics, routing, sanitize, screen};
-use element::Element;
 
 /// Run a network function between ports and account for every packet.
 #[derive(Args, Clone)]
@@ -49,12 +55,7 @@ pub struct Run {
     ports: Vec<String>,
 
     /// Where packets come from: one port each, in order; captures are merged by time stamp
-    #[arg(
-        long = "in",
-        value_name = "PORT",
-        value_delimiter = ',',
-        required_unless_present = "ports"
-    )]
+    #[arg(long = "in", value_name = "PORT", value_delimiter = ',')]
     inputs: Vec<String>,
 
     /// Where packets go: one for all ports, or one each, in order; without it they are only counted
@@ -180,6 +181,10 @@ pub struct Run {
     /// Print the account as one JSON document
     #[arg(long)]
     json: bool,
+
+    /// The chain file that describes the run
+    #[arg(skip)]
+    origin: Option<Arc<reload::Origin>>,
 }
 
 const AFTER: &str = "\
@@ -252,27 +257,14 @@ impl Prepare {
 }
 
 impl Run {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
-    /// Runs it, and gives the exit status.
-    pub fn perform(&self) -> Result<u8, Failure> {
-        log::set(self.log_level, self.log_format);
-        // Before there is another thread.
-        let serving = Serving {
-            aside: privilege::put_aside(),
-            notify: Notify::begin(),
-        };
-        serving.notify.status("preparing");
+    /// With the words of its ports whole.
+    pub fn joined(&self) -> Self {
         Self {
             ports: port::joined(&self.ports),
             inputs: port::joined(&self.inputs),
             outputs: port::joined(&self.outputs),
             ..self.clone()
         }
-        .with_ports(serving)
     }
 
     /// The same on one core.
@@ -286,11 +278,16 @@ impl Run {
         }
     }
 
-    fn with_ports(&self, serving: Serving) -> Result<u8, Failure> {
-        let chain = self.described()?;
-        self.sane(&chain)?;
+    /// Runs a chain, and gives the exit status.
+    fn perform(&self, chain: &Description, serving: Serving) -> Result<u8, Failure> {
+        log::set(self.log_level, self.log_format);
+        self.fed(chain)?;
+        self.fits(chain)?;
+        if let Some(wrong) = self.spelled().next() {
+            return Err(wrong);
+        }
         if self.strategy == Wished::SEQUENTIAL {
-            return self.sequential().with_ports(serving);
+            return self.sequential().perform(chain, serving);
         }
         if self.sanitize {
             sanitize::ensure()?;
@@ -312,18 +309,21 @@ impl Run {
                 What::Guest(guest) => {
                     let taken = self.json || self.takes_stdout();
                     let classes = self.classes();
-                    elements.push(Element::guest(&chain, described, guest, taken, classes)?);
+                    elements.push(Element::guest(chain, described, guest, taken, classes)?);
                     continue;
                 }
                 What::Function(function) => function,
             };
-            let nf = chain::path(&chain, &asked.word);
+            let nf = chain::path(chain, &asked.word);
             let table = self.routes.as_deref();
-            let mut make = self.make(&chain, described, asked)?;
-            if self.cores > 1 && !in_kernel {
-                make = self.arrange(&chain, &nf, &make)?.divided(&make);
-            }
-            let (function, entries) = routing::load(&nf, &make, table, ports.receiving())?;
+            let load = || {
+                let mut make = self.make(chain, described, asked)?;
+                if self.cores > 1 && !in_kernel {
+                    make = self.arrange(chain, &nf, &make)?.divided(&make);
+                }
+                routing::load(&nf, &make, table, ports.receiving())
+            };
+            let (function, entries) = load().map_err(|e| chain::failed(chain, described, e))?;
             elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
@@ -348,7 +348,7 @@ impl Run {
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(&chain, &elements, routes, (&ports, captures), serving)?
+            self.by_workers(chain, &elements, &routes, (&ports, captures), serving)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -395,7 +395,7 @@ impl Run {
     }
 
     /// How many instances of each guest there are.
-    fn classes(&self) -> u16 {
+    pub fn classes(&self) -> u16 {
         let cores = u16::try_from(self.cores).unwrap_or(u16::MAX);
         match self.cores {
             1 => 1,
@@ -446,7 +446,7 @@ impl Run {
     }
 
     /// Where packets come from and go to.
-    fn between(&self) -> Ports {
+    pub fn between(&self) -> Ports {
         Ports {
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),

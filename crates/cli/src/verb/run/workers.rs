@@ -1,5 +1,7 @@
 //! Between captures, or by workers between live ports and over several functions in a row.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Instant;
 
 use millrace::{Job, Ports, place};
@@ -15,9 +17,11 @@ use millrace_dataplane::worker::{Code, Link};
 use millrace_dataplane::{port, signal};
 
 use super::chain;
+use super::claims::Held;
 use super::element::{self, Element};
 use super::lookout::Lookout;
 use super::patience::Patience;
+use super::reload::Recipe;
 use super::{Run, Serving, fates, records};
 use crate::failure::Failure;
 use crate::log::Message;
@@ -32,7 +36,7 @@ impl Run {
         &self,
         described: &Description,
         elements: &[Element],
-        routes: Vec<Entry>,
+        routes: &[Entry],
         (between, captures): (&Ports, bool),
         Serving { aside, mut notify }: Serving,
     ) -> Result<Account, Failure> {
@@ -43,7 +47,9 @@ impl Run {
             Some(connected) => connected.ports.clone(),
             None => elements.first().map_or(Vec::new(), |e| e.ports().to_vec()),
         };
-        let ports = between.names(&ports)?;
+        let declared = ports;
+        let ports = between.names(&declared)?;
+        self.hint(&declared);
         let order = connected.as_ref().map(|c| c.order.clone());
         let order = order.unwrap_or_else(|| (0..elements.len()).collect());
         let parts = order.iter().filter_map(|at| {
@@ -57,9 +63,15 @@ impl Run {
             false => None,
         };
         let mut opened = match parts.as_slice() {
-            [(Element::Function(one), _)] => {
+            [(Element::Function(one), of)] => {
                 let shown = if captures { &[] } else { ports.as_slice() };
-                self.outside.open(&one.exposed, shown, self.cores)?
+                let element = match described.file {
+                    Some(_) => of.name.as_str(),
+                    None => &one.name,
+                };
+                let name = described.name.as_deref().unwrap_or(element);
+                let names = (name, element);
+                self.outside.open(names, &one.exposed, shown, self.cores)?
             }
             row => {
                 let names: Vec<_> = elements.iter().map(Element::name).collect();
@@ -71,9 +83,10 @@ impl Run {
                 self.outside.open_row(shown, self.cores)?
             }
         };
-        opened.entries.extend(routes);
+        opened.entries.extend(routes.iter().cloned());
         let mut chain = Vec::new();
         let mut parted = Vec::new();
+        let mut recipes: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
         for (index, (element, of)) in parts.iter().enumerate() {
             let several = parts.len() > 1 || described.file.is_some();
             let name = if several {
@@ -84,6 +97,9 @@ impl Run {
             let function = match element {
                 Element::Function(function) => function,
                 Element::Guest(specs) => {
+                    if let What::Guest(guest) = &of.what {
+                        recipes.push(Arc::new(Recipe::guest(guest)));
+                    }
                     let code = match &classes {
                         None => element::start(specs)?,
                         Some(classes) => {
@@ -96,13 +112,7 @@ impl Run {
                     continue;
                 }
             };
-            let mut entries = match &of.what {
-                What::Function(asked) => {
-                    let maps = chain::maps(described, &asked.maps);
-                    Outside::entries(&maps, &function.exposed)?
-                }
-                What::Guest(_) => Vec::new(),
-            };
+            let mut entries = chain::entries(described, of, &function.exposed)?;
             entries.extend(match parts.as_slice() {
                 [_] => std::mem::take(&mut opened.entries),
                 _ => {
@@ -110,6 +120,13 @@ impl Run {
                     Outside::entries(&own, &function.exposed)?
                 }
             });
+            if let (Some(_), What::Function(asked)) = (&self.origin, &of.what) {
+                let mut own = self.entries(described, of, function)?;
+                own.extend(routes.iter().cloned());
+                let capacities = self.make(described, of, asked)?.capacities;
+                let recipe = Recipe::function(&asked.word, &capacities, function, own)?;
+                recipes.push(Arc::new(recipe));
+            }
             // Functions in a row must not draw the same.
             let seed = self.seed.wrapping_add(index as u64);
             chain.push(Link {
@@ -127,6 +144,9 @@ impl Run {
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
             elements.hosted(parted);
+            if let Some(source) = self.source(chain.len()) {
+                elements.reloadable(source, recipes);
+            }
         }
         if hosts {
             log::note(if millrace_guest::protect::available() {
@@ -160,7 +180,9 @@ impl Run {
             serve: !captures,
             ..Job::new(chain, ports)
         };
-        let mut job = aside.with(|| job.open(between, signal::flag()))?;
+        let held = Held::of(between.words());
+        let opened_ports = aside.with(|| job.open(between, signal::flag()));
+        let mut job = opened_ports.map_err(|failure| held.told(failure))?;
         aside.give_up();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
@@ -220,6 +242,7 @@ fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Elemen
             ports,
             exposed: element.function().map(|f| f.exposed.clone()),
             guests: Vec::new(),
+            recipe: None,
         }
     };
     parts.iter().zip(0..).map(of).collect()

@@ -28,6 +28,7 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: Some(open),
+    spelled: |rest| Asked::of(rest).map(drop),
 };
 
 /// All protocols, in network order (linux/if_ether.h).
@@ -48,20 +49,49 @@ fn socket(word: &str) -> Result<Socket, PortError> {
     Ok(socket)
 }
 
+/// What a word asks for.
+struct Asked {
+    query: Query,
+    blocks: u32,
+    timeout: u32,
+    send: SendOptions,
+    promiscuous: bool,
+}
+
+impl Asked {
+    fn of(rest: &str) -> Result<Self, PortError> {
+        let mut query = Query::parse(KIND.scheme, rest)?;
+        let asked = Self {
+            blocks: query.number("blocks", 32, 2..=4096)? as u32,
+            timeout: query.number("timeout", 1, 1..=1000)? as u32,
+            send: SendOptions {
+                frames: query.number("frames", 512, 16..=1 << 16)? as u32,
+                bypass: query.switch("bypass", false)?,
+            },
+            promiscuous: query.switch("promisc", true)?,
+            query,
+        };
+        asked
+            .query
+            .finish("blocks, timeout, frames, bypass and promisc")?;
+        Ok(asked)
+    }
+}
+
 fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
-    let mut query = Query::parse(KIND.scheme, rest)?;
+    let Asked {
+        query,
+        blocks,
+        timeout,
+        send,
+        promiscuous,
+    } = Asked::of(rest)?;
     let receive = RingOptions {
-        blocks: query.number("blocks", 32, 2..=4096)? as u32,
-        timeout: query.number("timeout", 1, 1..=1000)? as u32,
+        blocks,
+        timeout,
         port: options.port,
         burst: options.burst,
     };
-    let send = SendOptions {
-        frames: query.number("frames", 512, 16..=1 << 16)? as u32,
-        bypass: query.switch("bypass", false)?,
-    };
-    let promiscuous = query.switch("promisc", true)?;
-    query.finish("blocks, timeout, frames, bypass and promisc")?;
     let word = query.word().to_owned();
     let interface = Interface::find(&word, &query.name)?;
     let mut facts = vec![format!("{word}: TPACKET_V3, MTU {}", interface.mtu)];

@@ -31,29 +31,60 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: Some(open),
+    spelled: |rest| Asked::of(rest).map(drop),
 };
 
 /// The most receive queues that are looked at.
 const MOST_QUEUES: u32 = 256;
 
-fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
-    let mut query = Query::parse(KIND.scheme, rest)?;
-    let ring = query.number("ring", 2048, 64..=1 << 16)? as u32;
-    if !ring.is_power_of_two() {
-        return Err(query.wrong("ring", "a power of two"));
-    }
-    let wanted = Mode::take(&mut query)?;
-    let busy_poll = query.number("busy-poll", 0, 0..=1000)? as u32;
-    let word = query.word().to_owned();
-    // Options first: they are wrong on any machine.
-    let checksum = query.text("checksum");
-    let promiscuous = query.switch("promisc", true)?;
-    let known = matches!(checksum.as_deref(), None | Some("" | "on" | "off"));
-    if !known {
-        return Err(query.wrong("checksum", "`on` or `off`"));
-    }
-    query.finish("ring, mode, busy-poll, checksum and promisc")?;
+/// What a word asks for.
+struct Asked {
+    query: Query,
+    ring: u32,
+    wanted: Option<Mode>,
+    busy_poll: u32,
+    checksum: Option<String>,
+    promiscuous: bool,
+}
 
+impl Asked {
+    fn of(rest: &str) -> Result<Self, PortError> {
+        let mut query = Query::parse(KIND.scheme, rest)?;
+        let ring = query.number("ring", 2048, 64..=1 << 16)? as u32;
+        if !ring.is_power_of_two() {
+            return Err(query.wrong("ring", "a power of two"));
+        }
+        let wanted = Mode::take(&mut query)?;
+        let busy_poll = query.number("busy-poll", 0, 0..=1000)? as u32;
+        let checksum = query.text("checksum");
+        let promiscuous = query.switch("promisc", true)?;
+        let known = matches!(checksum.as_deref(), None | Some("" | "on" | "off"));
+        if !known {
+            return Err(query.wrong("checksum", "`on` or `off`"));
+        }
+        query.finish("ring, mode, busy-poll, checksum and promisc")?;
+        Ok(Self {
+            query,
+            ring,
+            wanted,
+            busy_poll,
+            checksum,
+            promiscuous,
+        })
+    }
+}
+
+fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
+    // Options first: they are wrong on any machine.
+    let Asked {
+        query,
+        ring,
+        wanted,
+        busy_poll,
+        checksum,
+        promiscuous,
+    } = Asked::of(rest)?;
+    let word = query.word().to_owned();
     let interface = Interface::find(&word, &query.name)?;
     if interface.longest() > LONGEST {
         let most = LONGEST - 22;

@@ -50,19 +50,36 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: Some(open),
+    spelled,
 };
 
 /// Whether this build has such ports.
 pub const BUILT: bool = cfg!(feature = "dpdk");
 
+/// The devices themselves are known where the port is opened.
+#[cfg(feature = "dpdk")]
+fn spelled(rest: &str) -> Result<(), super::PortError> {
+    super::Query::parse(KIND.scheme, rest).map(drop)
+}
+
 #[cfg(not(feature = "dpdk"))]
 fn open(rest: &str, _options: &LiveOptions) -> Result<LivePort, PortError> {
-    Err(PortError::Live {
+    Err(missing(rest))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn spelled(rest: &str) -> Result<(), PortError> {
+    Err(missing(rest))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn missing(rest: &str) -> PortError {
+    PortError::Live {
         word: format!("{}:{rest}", KIND.scheme),
         what: "this build has no DPDK ports".into(),
         help: "build with `cargo build --release --features dpdk`, which needs the package libdpdk-dev"
             .into(),
-    })
+    }
 }
 
 #[cfg(all(test, not(feature = "dpdk")))]

@@ -46,6 +46,7 @@ pub const KIND: Kind = Kind {
     input: None,
     output: None,
     live: Some(open),
+    spelled: |rest| Settings::parse(rest, 1).map(drop),
 };
 
 fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {

@@ -1,10 +1,13 @@
 //! `millrace check`: what a function is, and whether it is safe.
 
+mod chain;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
 use clap::Args;
+use millrace_chain::file;
 use millrace_check::facts::Refusal;
 use millrace_dataplane::memory::Memory;
 use millrace_object::helper;
@@ -23,7 +26,8 @@ use super::survey;
 #[command(after_help = "Exit status: 0 safe, 1 refused, 2 it cannot be read.")]
 pub struct Check {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; or a folder of objects, each of which is checked
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; or a folder of objects, each of which is checked;
+    /// or a chain file (FILE.toml), with all that it says
     nf: String,
 
     /// Give a state object room for this many entries, whatever its author declared
@@ -47,6 +51,14 @@ impl Check {
 
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        if file::is_file(&self.nf) {
+            let given = self.program.as_ref().map(|_| "--program");
+            if let Some(flag) = given.or((!self.capacity.is_empty()).then_some("--capacity")) {
+                return Err(Failure::wrong(format!("{flag} is for one function"))
+                    .help("write it into the chain file, below its [[element]]"));
+            }
+            return chain::perform(Path::new(&self.nf), self.json);
+        }
         let folder = Path::new(&self.nf);
         if folder.is_dir() && millrace::find(&self.nf).is_err() {
             let files = survey::objects(folder)?;

@@ -1,0 +1,620 @@
+//! A reload: the chain becomes what its file says now, with the least change.
+//!
+//! Everything is made beside the chain first. What then has to be done between two bursts is one job of the worker: new
+//! elements take over what they keep, parameters and entries are set, and the chain is changed. Until the last of these
+//! the job can undo what it has done, and the last one cannot fail.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use millrace_dataplane::Instance;
+use millrace_dataplane::mailbox::Desk;
+use millrace_dataplane::worker::change::{self, Changed, Departed, Fresh};
+use millrace_object::program::Param;
+use millrace_topology::{Rearranged, Topology};
+use serde_json::{Value, json};
+
+use super::chain::{ONE, Seen, ended};
+use super::{Result, Session};
+use crate::chain::{self, Kept};
+use crate::edit::{self, Change, Done};
+use crate::elements::{Element, Target};
+use crate::exposed::Exposed;
+use crate::protocol::Request;
+use crate::reload::{How, Planned, Wanted, edits, renumbered};
+use crate::trouble::Trouble;
+
+/// What is set in the state of one element.
+#[derive(Clone)]
+struct Edits {
+    /// its number in the run
+    id: u64,
+    name: String,
+    exposed: Arc<Exposed>,
+    params: Arc<Vec<(Param, Vec<u8>)>>,
+    changes: Arc<Vec<Change>>,
+}
+
+/// A parameter that is set: its name, its value before and now.
+type Shown = (String, String, String);
+
+/// What was set in it.
+#[derive(Clone, Default)]
+struct Outcome {
+    params: Vec<Shown>,
+    done: Done,
+}
+
+/// A chain between what it is and what it is to be.
+struct Difference {
+    arranged: Rearranged,
+    /// elements by their names, and why they are new
+    added: Vec<(String, String)>,
+    replaced: Vec<(String, String)>,
+    removed: Vec<String>,
+    /// whether elements that stay are connected otherwise
+    connected: bool,
+}
+
+impl Difference {
+    /// Whether the chain is another one.
+    fn any(&self) -> bool {
+        let lists = self.added.is_empty() && self.replaced.is_empty() && self.removed.is_empty();
+        !lists || self.connected
+    }
+}
+
+impl Session {
+    pub(super) fn reload(&self, request: &Request) -> Result<Value> {
+        let elements = &self.context.elements;
+        let source = elements.source.get().ok_or_else(|| {
+            Trouble::new("refused", "the run was started without a chain file")
+                .help("describe it in a file (docs/chains.md): `millrace run FILE.toml`")
+        })?;
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen()?;
+        let began = Instant::now();
+        let wanted = source.wanted(&seen.list, request.check)?;
+        let difference = difference(&seen, &wanted)?;
+        if difference.any() && self.context.mailboxes.len() > 1 {
+            let what = "elements and connections cannot change with several workers";
+            return Err(
+                Trouble::new("refused", format!("{}: {what}", told(&difference)))
+                    .help("restart the run; parameters and entries of maps can be reloaded"),
+            );
+        }
+        // All that may fail for what the file says fails before anything is made.
+        let mut kept = Vec::new();
+        for planned in &wanted.elements {
+            kept.push(planned_edits(&seen, planned)?);
+        }
+        if request.check {
+            let all: Vec<_> = kept.into_iter().filter_map(|k| k.edits).collect();
+            let outcomes = self.look(&all)?;
+            let none = Applied::default();
+            return Ok(answer(&difference, &all, &outcomes, &none, request.check));
+        }
+        self.apply(&seen, wanted, &difference, kept, began)
+    }
+
+    /// What would be set, in the state that the first worker has.
+    fn look(&self, all: &[Edits]) -> Result<Vec<Outcome>> {
+        let all = all.to_vec();
+        self.first(move |desk| {
+            let now = desk.now;
+            let outcomes = all.iter().map(|edits| {
+                let mut outcome = Outcome::default();
+                if let Some(instance) = desk.state(edits.id) {
+                    for (param, value) in edits.params.iter() {
+                        let changed = differs(instance, &edits.exposed, param, value, now)?;
+                        outcome.params.extend(changed.map(|(shown, _)| shown));
+                    }
+                }
+                for change in edits.changes.iter() {
+                    match change {
+                        Change::Set { .. } => outcome.done.set += 1,
+                        Change::Delete { .. } | Change::Clear { .. } => outcome.done.deleted += 1,
+                    }
+                }
+                Ok(outcome)
+            });
+            outcomes.collect::<Result<Vec<_>>>()
+        })?
+    }
+
+    /// Makes what is new, and has the workers change all of it.
+    fn apply(
+        &self,
+        seen: &Seen,
+        wanted: Wanted,
+        difference: &Difference,
+        kept: Vec<Keeps>,
+        began: Instant,
+    ) -> Result<Value> {
+        let mut list = Vec::new();
+        let (mut fresh, mut keep, mut all, mut lost) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        for (planned, keeps) in wanted.elements.into_iter().zip(kept) {
+            let old = seen.list.iter().position(|e| e.name == planned.name);
+            let mut edits = keeps.edits;
+            match planned.how {
+                How::Stays => {
+                    let mut element = old
+                        .and_then(|at| seen.list.get(at).cloned())
+                        .ok_or_else(|| gone(&planned.name))?;
+                    element.recipe = Some(planned.recipe);
+                    list.push(element);
+                }
+                How::New { made, .. } => {
+                    let made = made.ok_or_else(|| gone(&planned.name))?;
+                    let (new, mut element) = self.fresh(*made, planned.name.clone(), seen)?;
+                    element.recipe = Some(planned.recipe);
+                    if let Some(edits) = &mut edits {
+                        edits.id = element.id;
+                    }
+                    if let (Some(from), Some(kept)) = (old, keeps.kept) {
+                        names.push((planned.name.clone(), keeps.names));
+                        lost.extend(kept.lost.into_iter().map(|l| (planned.name.clone(), l)));
+                        keep.push(change::Keep {
+                            from,
+                            to: fresh.len(),
+                            objects: kept.pairs,
+                        });
+                    }
+                    fresh.push(new);
+                    list.push(element);
+                }
+            }
+            all.extend(edits);
+        }
+        let made = began.elapsed();
+        let done = match self.context.mailboxes.len() {
+            1 => {
+                let change = change::Change {
+                    arranged: difference.arranged.clone(),
+                    fresh,
+                    keep,
+                };
+                self.at_once(change, all.clone())?
+            }
+            _ => {
+                for edits in &all {
+                    let target = Target {
+                        id: edits.id,
+                        exposed: edits.exposed.clone(),
+                        prefix: None,
+                    };
+                    self.owned(&target, &edits.changes).map_err(|t| Trouble {
+                        what: format!("{}: {}", edits.name, t.what),
+                        ..t
+                    })?;
+                }
+                self.on_each(&all)?
+            }
+        };
+        self.context.elements.now(list.clone());
+        let applied = Applied {
+            elements: list.iter().map(|e| e.name.clone()).collect(),
+            made,
+            paused: done.paused,
+            kept: names
+                .into_iter()
+                .zip(done.kept)
+                .map(|((element, objects), counts)| {
+                    (element, objects.into_iter().zip(counts).collect())
+                })
+                .collect(),
+            lost,
+            facts: ended(done.departed),
+        };
+        Ok(answer(difference, &all, &done.outcomes, &applied, false))
+    }
+
+    /// One job of the only worker: all or nothing.
+    fn at_once(&self, change: change::Change, all: Vec<Edits>) -> Result<Finished> {
+        let mut change = Some(change);
+        let done = self.first(move |desk| {
+            let began = Instant::now();
+            let change = change.take()?;
+            Some((reloaded(desk, change, &all), began.elapsed()))
+        })?;
+        let (done, paused) = done.ok_or_else(super::not_started)?;
+        match done {
+            Ok((Changed { departed, kept }, outcomes)) => Ok(Finished {
+                departed,
+                kept,
+                outcomes,
+                paused,
+            }),
+            Err((trouble, fresh)) => {
+                // What was to come in ends here, and not while packets wait.
+                drop(fresh);
+                Err(trouble)
+            }
+        }
+    }
+
+    /// A job of each of several workers. What some have done is undone where another one fails.
+    fn on_each(&self, all: &[Edits]) -> Result<Finished> {
+        let edits = all.to_vec();
+        let began = Instant::now();
+        let done = self.each(move |desk| {
+            let mut undo = Vec::new();
+            match edited(desk, &edits, &mut undo, None) {
+                Ok(outcomes) => Ok((outcomes, undo)),
+                Err(trouble) => {
+                    undone(desk, undo, None);
+                    Err(trouble)
+                }
+            }
+        })?;
+        if let Some(trouble) = done.iter().find_map(|d| d.as_ref().err().cloned()) {
+            let mailboxes = self.context.mailboxes.iter().zip(done);
+            for (mailbox, done) in mailboxes {
+                if let Ok((_, undo)) = done {
+                    let mut undo = Some(undo);
+                    let job = move |desk: &mut Desk<'_>| {
+                        undone(desk, undo.take().unwrap_or_default(), None);
+                    };
+                    crate::pending::Pending::post(mailbox, job)?.wait()?;
+                }
+            }
+            return Err(trouble);
+        }
+        for edits in all {
+            edit::told(&edits.changes, &edits.exposed);
+        }
+        let first = done.into_iter().flatten().next();
+        Ok(Finished {
+            outcomes: first.map(|(outcomes, _)| outcomes).unwrap_or_default(),
+            paused: began.elapsed(),
+            departed: Vec::new(),
+            kept: Vec::new(),
+        })
+    }
+}
+
+/// What the workers have done.
+struct Finished {
+    departed: Vec<Departed>,
+    kept: Vec<Vec<u64>>,
+    outcomes: Vec<Outcome>,
+    paused: Duration,
+}
+
+/// What there is to tell of a reload that was made.
+#[derive(Default)]
+struct Applied {
+    elements: Vec<String>,
+    made: Duration,
+    paused: Duration,
+    /// by element, object and entries
+    kept: Vec<(String, Vec<(String, u64)>)>,
+    /// element, object and why
+    lost: Vec<(String, (String, String))>,
+    facts: Vec<String>,
+}
+
+/// What is set in an element, and what it keeps of the one that it replaces.
+struct Keeps {
+    edits: Option<Edits>,
+    kept: Option<Kept>,
+    /// names of the objects that are kept
+    names: Vec<String>,
+}
+
+fn planned_edits(seen: &Seen, planned: &Planned) -> Result<Keeps> {
+    let old = seen.list.iter().find(|e| e.name == planned.name);
+    let before = old.and_then(|e| e.exposed.clone());
+    let (now, kept) = match &planned.how {
+        How::Stays => (before, None),
+        How::New { made, .. } => {
+            let now = made.as_ref().and_then(|made| made.exposed.clone());
+            let kept = before.zip(now.clone());
+            let kept = kept.map(|(before, now)| (chain::kept(&before, &now), before));
+            (now, kept)
+        }
+    };
+    let named = |(kept, before): &(Kept, Arc<Exposed>)| {
+        let name = |(old, _): &(usize, usize)| before.info(*old).map(|o| o.name.clone());
+        let names = kept.pairs.iter().map(name);
+        names.map(|n| n.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let names = kept.as_ref().map(named).unwrap_or_default();
+    let edits = match now {
+        None => None,
+        Some(exposed) => {
+            // A new one that keeps nothing has its entries from its start.
+            let whole = matches!(planned.how, How::New { .. }) && kept.is_none();
+            let changes = match (&kept, whole) {
+                (_, true) => Ok(Vec::new()),
+                (Some((_, old)), _) => {
+                    let before = renumbered(&planned.before, old, &exposed);
+                    edits(&exposed, &before, &planned.entries)
+                }
+                (None, _) => edits(&exposed, &planned.before, &planned.entries),
+            };
+            let changes = changes.map_err(|t| Trouble {
+                what: format!("{}: {}", planned.name, t.what),
+                ..t
+            })?;
+            Some(Edits {
+                id: old.map_or(0, |e| e.id),
+                name: planned.name.clone(),
+                exposed,
+                params: Arc::new(planned.params.clone()),
+                changes: Arc::new(changes),
+            })
+        }
+    };
+    Ok(Keeps {
+        edits,
+        kept: kept.map(|(kept, _)| kept),
+        names,
+    })
+}
+
+/// What is to be done with the chain.
+fn difference(seen: &Seen, wanted: &Wanted) -> Result<Difference> {
+    let ports = seen.topology.entries().len();
+    let topology = match &wanted.topology {
+        Some(topology) => topology.clone(),
+        None => Topology::alone(ports),
+    };
+    if topology.entries().len() != ports {
+        let now = topology.entries().len();
+        return Err(Trouble::new(
+            "refused",
+            format!("the chain has {now} ports, and {ports} in the run: they cannot change while it runs"),
+        )
+        .help("restart the run, or connect the elements so that as many ports are left"));
+    }
+    let place = |name: &str| seen.list.iter().position(|e| e.name == name);
+    let (mut added, mut replaced, mut was) = (Vec::new(), Vec::new(), Vec::new());
+    for planned in &wanted.elements {
+        let old = place(&planned.name);
+        match (&planned.how, old) {
+            (How::Stays, Some(at)) => was.push(Some(at)),
+            (How::Stays, None) => return Err(gone(&planned.name)),
+            (How::New { why, .. }, old) => {
+                let list = match old {
+                    Some(_) => &mut replaced,
+                    None => &mut added,
+                };
+                list.push((planned.name.clone(), why.clone()));
+                was.push(None);
+            }
+        }
+    }
+    let named = |e: &&Element| !wanted.elements.iter().any(|p| p.name == e.name);
+    let removed: Vec<_> = seen
+        .list
+        .iter()
+        .filter(named)
+        .map(|e| e.name.clone())
+        .collect();
+    let order: Vec<_> = wanted.elements.iter().map(|p| place(&p.name)).collect();
+    let same = order.iter().enumerate().all(|(at, was)| *was == Some(at));
+    let connected = added.is_empty() && removed.is_empty() && !(same && topology == seen.topology);
+    Ok(Difference {
+        arranged: Rearranged { topology, was },
+        added,
+        replaced,
+        removed,
+        connected,
+    })
+}
+
+/// Changes of a chain in a few words.
+fn told(difference: &Difference) -> String {
+    let names = |list: &[(String, String)]| {
+        let names: Vec<_> = list.iter().map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut parts = Vec::new();
+    if !difference.added.is_empty() {
+        parts.push(format!("new {}", names(&difference.added)));
+    }
+    if !difference.replaced.is_empty() {
+        parts.push(format!("changed {}", names(&difference.replaced)));
+    }
+    if !difference.removed.is_empty() {
+        parts.push(format!("without {}", difference.removed.join(", ")));
+    }
+    if difference.connected {
+        parts.push("connected otherwise".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// All of a reload, between two bursts of the only worker.
+fn reloaded(
+    desk: &mut Desk<'_>,
+    change: change::Change,
+    all: &[Edits],
+) -> std::result::Result<(Changed, Vec<Outcome>), (Trouble, Vec<Fresh>)> {
+    let Some(chain) = desk.chain.as_mut() else {
+        return Err((super::not_started(), change.fresh));
+    };
+    let refused = |e: Box<change::Refused>| {
+        let trouble = Trouble::new("refused", e.why)
+            .help("nothing was changed; give the new object at least the old one's capacity");
+        (trouble, e.fresh)
+    };
+    let mut prepared = chain.prepare(change).map_err(refused)?;
+    let mut undo = Vec::new();
+    match edited(desk, all, &mut undo, Some(&mut prepared)) {
+        Ok(outcomes) => match desk.chain.as_mut() {
+            Some(chain) => Ok((chain.commit(prepared), outcomes)),
+            None => Err((super::not_started(), prepared.given_up())),
+        },
+        Err(trouble) => {
+            undone(desk, undo, Some(&mut prepared));
+            Err((trouble, prepared.given_up()))
+        }
+    }
+}
+
+/// The state of an element that is in the chain, or prepared for it.
+fn state_of<'a>(
+    desk: &'a mut Desk<'_>,
+    prepared: Option<&'a mut change::Prepared>,
+    id: u64,
+) -> Option<&'a mut Instance> {
+    let new = prepared.and_then(|prepared| prepared.state(id));
+    match new {
+        Some(instance) => Some(instance),
+        None => desk.state(id),
+    }
+}
+
+/// Sets parameters and entries; `undo` is what takes back what was set, by element.
+fn edited(
+    desk: &mut Desk<'_>,
+    all: &[Edits],
+    undo: &mut Vec<(u64, Vec<Change>)>,
+    mut prepared: Option<&mut change::Prepared>,
+) -> Result<Vec<Outcome>> {
+    let now = desk.now;
+    let mut outcomes = Vec::new();
+    for edits in all {
+        let instance = state_of(desk, prepared.as_deref_mut(), edits.id);
+        let instance = instance.ok_or_else(|| gone(&edits.name))?;
+        let (mut outcome, mut taken) = (Outcome::default(), Vec::new());
+        let done = set(instance, edits, now, &mut taken, &mut outcome);
+        undo.push((edits.id, taken));
+        done.map_err(|t| Trouble {
+            what: format!("{}: {}", edits.name, t.what),
+            help: Some("nothing was changed: the run goes on as it was".to_owned()),
+            ..t
+        })?;
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn set(
+    instance: &mut Instance,
+    edits: &Edits,
+    now: u64,
+    undo: &mut Vec<Change>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    for (param, value) in edits.params.iter() {
+        if let Some((shown, change)) = differs(instance, &edits.exposed, param, value, now)? {
+            edit::apply(instance, &[change], &edits.exposed, now, undo)?;
+            outcome.params.push(shown);
+        }
+    }
+    let (copies, parts) = edit::apply(instance, &edits.changes, &edits.exposed, now, undo)?;
+    outcome.done.set += copies.set + parts.set;
+    outcome.done.deleted += copies.deleted + parts.deleted;
+    Ok(())
+}
+
+/// Takes back what was set.
+fn undone(
+    desk: &mut Desk<'_>,
+    undo: Vec<(u64, Vec<Change>)>,
+    mut prepared: Option<&mut change::Prepared>,
+) {
+    let now = desk.now;
+    for (id, changes) in undo.into_iter().rev() {
+        if let Some(instance) = state_of(desk, prepared.as_deref_mut(), id) {
+            edit::undo(instance, changes, now);
+        }
+    }
+}
+
+/// A parameter that has another value than it is to have: its name and both values, and what sets it.
+fn differs(
+    instance: &mut Instance,
+    exposed: &Exposed,
+    param: &Param,
+    value: &[u8],
+    now: u64,
+) -> Result<Option<(Shown, Change)>> {
+    let (object, at) = (param.object.0, param.offset as usize);
+    let key = vec![0; exposed.info(object).map_or(0, |o| o.key_bytes)];
+    let section = instance.get(object, &key, now).map_err(super::refused)?;
+    let mut section = section.unwrap_or_default();
+    let place = section.get_mut(at..at.saturating_add(value.len()));
+    let place = place.ok_or_else(|| {
+        Trouble::new(
+            "refused",
+            format!("the parameter {} is not in this module", param.name),
+        )
+        .help("build it again")
+    })?;
+    if place == value {
+        return Ok(None);
+    }
+    let written = |bytes: &[u8]| param.written(param.decoded(bytes));
+    let shown = (param.name.clone(), written(place), written(value));
+    place.copy_from_slice(value);
+    let change = Change::Set {
+        object,
+        key,
+        value: section,
+    };
+    Ok(Some((shown, change)))
+}
+
+fn gone(name: &str) -> Trouble {
+    Trouble::new("no-such-element", format!("{name} is not in the chain"))
+        .help("`millrace ctl chain show` lists those that are there")
+}
+
+fn answer(
+    difference: &Difference,
+    all: &[Edits],
+    outcomes: &[Outcome],
+    applied: &Applied,
+    check: bool,
+) -> Value {
+    let whys = |list: &[(String, String)]| {
+        let each = list.iter();
+        let each = each.map(|(element, why)| json!({ "element": element, "why": why }));
+        each.collect::<Vec<_>>()
+    };
+    let each = || all.iter().zip(outcomes);
+    let params = each().flat_map(|(edits, outcome)| {
+        let params = outcome.params.iter();
+        params.map(|(name, before, now)| {
+            json!({ "element": edits.name, "name": name, "before": before, "now": now })
+        })
+    });
+    let params: Vec<_> = params.collect();
+    let edited = each().filter(|(_, outcome)| outcome.done != Done::default());
+    let edited = edited.map(|(edits, outcome)| {
+        let done = outcome.done;
+        json!({ "element": edits.name, "set": done.set, "deleted": done.deleted })
+    });
+    let edited: Vec<_> = edited.collect();
+    let kept = applied.kept.iter().flat_map(|(element, objects)| {
+        let objects = objects.iter();
+        objects.map(move |(object, entries)| {
+            json!({ "element": element, "object": object, "entries": entries })
+        })
+    });
+    let lost = applied.lost.iter().map(
+        |(element, (object, why))| json!({ "element": element, "object": object, "why": why }),
+    );
+    json!({
+        "changed": difference.any() || !params.is_empty() || !edited.is_empty(),
+        "applied": !check,
+        "elements": applied.elements,
+        "added": whys(&difference.added),
+        "replaced": whys(&difference.replaced),
+        "removed": difference.removed,
+        "connected": difference.connected,
+        "params": params,
+        "entries": edited,
+        "kept": kept.collect::<Vec<_>>(),
+        "lost": lost.collect::<Vec<_>>(),
+        "facts": applied.facts,
+        "made_ms": applied.made.as_secs_f64() * 1e3,
+        "paused_us": applied.paused.as_secs_f64() * 1e6,
+    })
+}
