@@ -13,8 +13,9 @@ use crate::error::GuestError;
 use crate::memory::Errno;
 use crate::preload::Preloads;
 
-/// The most descriptors of a guest.
+/// The most descriptors of a guest, and the most parts of a vector (IOV_MAX).
 const MOST: i32 = 1024;
+const PARTS: usize = 1024;
 
 /// The calls.
 pub const CALLS: &[Entry] = &[
@@ -26,7 +27,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_write,
         "write",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::In(2), Arg::Any]),
     ),
     entry(
         libc::SYS_pread64,
@@ -36,14 +37,10 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_pwrite64,
         "pwrite64",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::In(2), Arg::Any, Arg::Any]),
     ),
     entry(libc::SYS_readv, "readv", How::Here(readv)),
-    entry(
-        libc::SYS_writev,
-        "writev",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any]),
-    ),
+    entry(libc::SYS_writev, "writev", How::Here(writev)),
     entry(
         libc::SYS_lseek,
         "lseek",
@@ -100,7 +97,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_timerfd_settime,
         "timerfd_settime",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Any, Arg::Out]),
+        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Bytes(32), Arg::Out]),
     ),
     entry(
         libc::SYS_timerfd_gettime,
@@ -157,18 +154,20 @@ impl Files {
             Some(input) => input,
             None => std::fs::File::open("/dev/null").map_err(system)?.into(),
         };
-        let errors = std::io::stderr()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(system)?;
-        let output = match spec.output {
-            2 => errors.try_clone().map_err(system)?,
-            1 => std::io::stdout()
+        let errors = match &spec.pipes {
+            Some(pipes) => pipes.errors.as_fd().try_clone_to_owned(),
+            None => std::io::stderr().as_fd().try_clone_to_owned(),
+        };
+        let errors = errors.map_err(system)?;
+        let output = match (&spec.pipes, spec.output) {
+            (Some(pipes), _) => pipes.output.as_fd().try_clone_to_owned().map_err(system)?,
+            (None, 2) => errors.try_clone().map_err(system)?,
+            (None, 1) => std::io::stdout()
                 .as_fd()
                 .try_clone_to_owned()
                 .map_err(system)?,
             // SAFETY: a copy of a descriptor that the caller keeps open.
-            other => unsafe {
+            (None, other) => unsafe {
                 let copy = libc::fcntl(other, libc::F_DUPFD_CLOEXEC, 3);
                 if copy < 0 {
                     return Err(system(std::io::Error::last_os_error()));
@@ -366,18 +365,36 @@ fn pipe(call: &mut Call<'_>) -> Result<i64, Errno> {
     call.put(call.arg(0), &numbers).map(|()| 0)
 }
 
-fn readv(call: &mut Call<'_>) -> Result<i64, Errno> {
-    let (fd, vector, count) = (call.fd(call.int(0))?, call.arg(1), call.arg(2));
-    if count > 64 {
+/// Parts of a vector (`struct iovec`): addresses and lengths.
+fn vector(call: &Call<'_>, at: usize, count: usize) -> Result<Vec<[usize; 2]>, Errno> {
+    if count > PARTS {
         return Err(libc::EINVAL);
     }
+    let part = |index: usize| {
+        let bytes: [u8; 16] = call.get(at.wrapping_add(index * 16))?;
+        let (base, length) = bytes.split_at(8);
+        Ok([base, length].map(|b| b.try_into().map(usize::from_le_bytes).unwrap_or(0)))
+    };
+    (0..count).map(part).collect()
+}
+
+/// The kernel gets a copy of the vector: another thread of the guest's could change it after it was looked at.
+fn writev(call: &mut Call<'_>) -> Result<i64, Errno> {
+    let fd = call.fd(call.int(0))?;
+    let parts = vector(call, call.arg(1), call.arg(2))?;
+    for [base, length] in &parts {
+        call.input(*base, *length)?;
+    }
+    kernel(
+        libc::SYS_writev,
+        [fd as usize, parts.as_ptr().addr(), parts.len(), 0, 0, 0],
+    )
+}
+
+fn readv(call: &mut Call<'_>) -> Result<i64, Errno> {
+    let fd = call.fd(call.int(0))?;
     let mut total = 0;
-    for index in 0..count {
-        let [base, length] = {
-            let bytes: [u8; 16] = call.get(vector.wrapping_add(index * 16))?;
-            let (base, length) = bytes.split_at(8);
-            [base, length].map(|b| b.try_into().map(usize::from_le_bytes).unwrap_or(0))
-        };
+    for [base, length] in vector(call, call.arg(1), call.arg(2))? {
         let got = kernel(
             libc::SYS_read,
             [fd as usize, call.out(base)?, length, 0, 0, 0],

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use super::Call;
 use crate::command::Spec;
-use crate::memory::{self, Errno};
+use crate::memory::Errno;
 
 /// Bytes of a name, and of a `struct ifreq`.
 const NAME: usize = 16;
@@ -213,16 +213,6 @@ pub fn netlink(spec: &Spec, process: i32, request: &[u8]) -> Vec<u8> {
         answer.extend(message(DONE, MULTI, to, &0_i32.to_ne_bytes()));
     }
     answer
-}
-
-/// Bytes that a guest points to, at most `most` of them.
-pub fn bytes(address: usize, length: usize, most: usize) -> Result<Vec<u8>, Errno> {
-    let mut bytes = vec![0; length.min(most)];
-    if memory::read(address, &mut bytes) == bytes.len() {
-        Ok(bytes)
-    } else {
-        Err(libc::EFAULT)
-    }
 }
 
 #[cfg(test)]

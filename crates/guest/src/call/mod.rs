@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 
 use crate::memory::Errno;
 use crate::shared::Shared;
+use crate::slot;
 use crate::thread::{Running, Thread};
 use crate::trap::{Frame, Left};
 
@@ -35,8 +36,12 @@ pub enum Answer {
 /// An argument that is handed to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Arg {
-    /// a value, or memory that is only read
+    /// a value
     Any,
+    /// memory that is read, as many bytes as the argument at this place says: not another guest's
+    In(usize),
+    /// the same, of this many bytes
+    Bytes(usize),
     /// a descriptor of the guest's
     Fd,
     /// memory that is written: null, or in the guest's slot
@@ -141,6 +146,40 @@ impl Call<'_> {
         }
     }
 
+    /// Makes sure that memory that is to be read, `length` bytes of it, is not another guest's: the kernel reads it with
+    /// the host's rights to all keys. The host's own a guest may read, as with its own loads (`protect.rs`).
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn input(&self, address: usize, length: usize) -> Result<usize, Errno> {
+        // What begins in a slot leads no further than the gap behind it (`slot.rs`).
+        if self.guest.slot.range().contains(&address) {
+            return Ok(address);
+        }
+        let own = self.guest.slot.number();
+        let other = |at| slot::number_at(at).is_some_and(|n| n != own);
+        let last = address.saturating_add(length.saturating_sub(1));
+        // What is longer than a slot could have one in its middle.
+        if other(address) || other(last) || last - address >= slot::SIZE {
+            return Err(libc::EFAULT);
+        }
+        Ok(address)
+    }
+
+    /// Bytes that a guest points to, at most `most` of them.
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn bytes(&self, address: usize, length: usize, most: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; length.min(most)];
+        let got = crate::memory::read(self.input(address, bytes.len())?, &mut bytes);
+        if got == bytes.len() {
+            Ok(bytes)
+        } else {
+            Err(libc::EFAULT)
+        }
+    }
+
     /// Writes to the guest's memory.
     ///
     /// # Errors
@@ -156,7 +195,7 @@ impl Call<'_> {
     /// EFAULT.
     pub fn get<const N: usize>(&self, address: usize) -> Result<[u8; N], Errno> {
         let mut bytes = [0; N];
-        if crate::memory::read(address, &mut bytes) == N {
+        if crate::memory::read(self.input(address, N)?, &mut bytes) == N {
             Ok(bytes)
         } else {
             Err(libc::EFAULT)
@@ -177,6 +216,8 @@ impl Call<'_> {
         for (value, arg) in seen.iter_mut().zip(args) {
             match arg {
                 Arg::Any => {}
+                Arg::In(length) => *value = self.input(*value, self.arg(*length))?,
+                Arg::Bytes(length) => *value = self.input(*value, *length)?,
                 Arg::Fd => *value = self.fd(*value as i32)? as usize,
                 Arg::Out => *value = self.out(*value)?,
             }

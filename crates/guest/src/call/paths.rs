@@ -173,7 +173,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// The absolute path that a guest names.
 fn named(call: &Call<'_>, directory: i32, address: usize) -> Result<PathBuf, Errno> {
-    let text = memory::text(address)?;
+    let text = memory::text(call.input(address, 1)?)?;
     if text.is_empty() {
         return Err(libc::ENOENT);
     }

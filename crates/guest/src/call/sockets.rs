@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::files::{File, made};
-use super::interface::{self, bytes};
+use super::interface;
 use super::{Call, Entry, How, entry, kernel};
 use crate::memory::Errno;
 use crate::sent::Sent;
@@ -189,8 +189,8 @@ enum Name {
     Nothing,
 }
 
-fn name(address: usize, length: usize) -> Result<Name, Errno> {
-    let bytes = bytes(address, length, 128)?;
+fn name(call: &Call<'_>, address: usize, length: usize) -> Result<Name, Errno> {
+    let bytes = call.bytes(address, length, 128)?;
     let family = bytes.first_chunk::<2>().ok_or(libc::EINVAL)?;
     let family = i32::from(u16::from_ne_bytes(*family));
     let rest = bytes.get(2..).unwrap_or_default();
@@ -268,7 +268,7 @@ fn sockaddr(address: SocketAddr) -> Vec<u8> {
 
 fn connect(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (socket, host) = call.socket()?;
-    match name(call.arg(1), call.arg(2))? {
+    match name(call, call.arg(1), call.arg(2))? {
         Name::Internet(to) => towards(call, &socket, host, to).map(|()| 0),
         Name::Path(path) => call.denied(format!("connecting to {path} was denied"), libc::ENOENT),
         Name::Interface(_) | Name::Nothing => Ok(0),
@@ -278,7 +278,8 @@ fn connect(call: &mut Call<'_>) -> Result<i64, Errno> {
 /// Succeeds without effect; a socket of packets sends at the interface that it is bound to.
 fn bind(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (socket, _) = call.socket()?;
-    if let (Role::Packet, Name::Interface(index)) = (&socket.role, name(call.arg(1), call.arg(2))?)
+    if let (Role::Packet, Name::Interface(index)) =
+        (&socket.role, name(call, call.arg(1), call.arg(2))?)
     {
         *lock(&socket.port) = match index {
             0 | 1 => 1,
@@ -368,7 +369,14 @@ fn set_option(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
     kernel(
         libc::SYS_setsockopt,
-        [host as usize, level, option, value, length, 0],
+        [
+            host as usize,
+            level,
+            option,
+            call.input(value, length)?,
+            length,
+            0,
+        ],
     )
 }
 
@@ -437,7 +445,7 @@ fn send_to(call: &mut Call<'_>) -> Result<i64, Errno> {
     let [_, data, length, flags, address, size] = call.args;
     let to = match address {
         0 => None,
-        address => Some(name(address, size)?),
+        address => Some(name(call, address, size)?),
     };
     send(call, &[[data, length]], flags as i32, to.as_ref())
 }
@@ -453,7 +461,7 @@ fn send_message(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
     let to = match address {
         0 => None,
-        address => Some(name(address, size & 0xffff_ffff)?),
+        address => Some(name(call, address, size & 0xffff_ffff)?),
     };
     let parts = parts(call, vector, count, false)?;
     send(call, &parts, call.int(2), to.as_ref())
@@ -466,10 +474,13 @@ fn send(
     to: Option<&Name>,
 ) -> Result<i64, Errno> {
     let (socket, host) = call.socket()?;
+    for [base, length] in parts {
+        call.input(*base, *length)?;
+    }
     let gathered = || -> Result<Vec<u8>, Errno> {
         let mut all = Vec::new();
         for [base, length] in parts {
-            all.extend(bytes(*base, *length, LONGEST)?);
+            all.extend(call.bytes(*base, *length, LONGEST)?);
         }
         if all.len() > LONGEST - 1 {
             return Err(libc::EMSGSIZE);

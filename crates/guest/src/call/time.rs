@@ -45,7 +45,7 @@ fn sleep(call: &mut Call<'_>) -> Result<i64, Errno> {
         return Ok(0);
     }
     match call.number {
-        libc::SYS_nanosleep => call.kernel(&[Arg::Any, Arg::Out]),
-        _ => call.kernel(&[Arg::Any, Arg::Any, Arg::Any, Arg::Out]),
+        libc::SYS_nanosleep => call.kernel(&[Arg::Bytes(16), Arg::Out]),
+        _ => call.kernel(&[Arg::Any, Arg::Any, Arg::Bytes(16), Arg::Out]),
     }
 }

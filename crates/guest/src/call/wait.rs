@@ -15,7 +15,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_epoll_ctl,
         "epoll_ctl",
-        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Fd, Arg::Any]),
+        How::Kernel(&[Arg::Fd, Arg::Any, Arg::Fd, Arg::Bytes(12)]),
     ),
     entry(libc::SYS_epoll_wait, "epoll_wait", How::Here(epoll_wait)),
     entry(libc::SYS_epoll_pwait, "epoll_pwait", How::Here(epoll_wait)),

@@ -154,6 +154,27 @@ static __attribute__((noinline)) int smash(void)
     return zero;
 }
 
+/* Has the kernel read what is at `target`, in every way that there is; says what came of each. */
+static void ask_to_read(void)
+{
+    void *there = (void *)target;
+    struct iovec part = { there, 8 }, *vector = there;
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    int ends[2], file = open("read-by-call", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const struct iovec *volatile foreign = vector;
+
+    if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        exit(8);
+    printf("write %d\n", write(file, there, 8) < 0 ? errno : 0);
+    printf("pwrite %d\n", pwrite(file, there, 8, 0) < 0 ? errno : 0);
+    printf("writev %d\n", writev(file, &part, 1) < 0 ? errno : 0);
+    printf("writev-vector %d\n", writev(file, (const struct iovec *)foreign, 1) < 0 ? errno : 0);
+    printf("send %d\n", send(ends[0], there, 8, 0) < 0 ? errno : 0);
+    printf("sendmsg %d\n", sendmsg(ends[0], &message, 0) < 0 ? errno : 0);
+    printf("open %d\n", open(there, O_RDONLY) < 0 ? errno : 0);
+    printf("option %d\n", setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, there, 8) < 0 ? errno : 0);
+}
+
 static void fail(const char *how)
 {
     if (!strcmp(how, "null"))
@@ -168,6 +189,8 @@ static void fail(const char *how)
         *(volatile unsigned char *)target ^= 0xff;
     else if (!strcmp(how, "peek"))
         zero = *(volatile unsigned char *)target & 0;
+    else if (!strcmp(how, "read-by-call"))
+        ask_to_read();
     else if (!strcmp(how, "divide"))
         zero = 7 / zero;
     else if (!strcmp(how, "stack"))
