@@ -1,7 +1,9 @@
 //! From the words of a guest to what is run: `tcpdump -n -i @`.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +85,18 @@ pub struct Spec {
     /// where its standard output goes: a descriptor of the host's, which is no snapshot's business
     #[serde(skip)]
     pub output: i32,
+    /// pipes that its standard output and error go to instead: they are open as long as a guest may be started from this
+    #[serde(skip)]
+    pub pipes: Option<Pipes>,
+}
+
+/// The ends to write to of a guest's standard output and standard error.
+#[derive(Clone, Debug)]
+pub struct Pipes {
+    /// standard output
+    pub output: Arc<OwnedFd>,
+    /// standard error
+    pub errors: Arc<OwnedFd>,
 }
 
 impl Spec {
@@ -131,6 +145,7 @@ impl Spec {
             address: None,
             send: Vec::new(),
             output: 1,
+            pipes: None,
         })
     }
 }

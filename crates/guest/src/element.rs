@@ -1,8 +1,6 @@
 //! A guest as an element of a chain.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -153,7 +151,7 @@ fn again(failed: &Shared, file: &Path) -> Result<Hosted, SnapshotError> {
         return Err(SnapshotError::Guest("a thread of it did not end".into()));
     }
     failed.slot.release();
-    restore::read(&mut BufReader::new(File::open(file)?), failed.spec.output)
+    restore::file(file, &failed.spec)
 }
 
 impl Element {

@@ -86,6 +86,7 @@ fn guarded(folder: &Path, program: &Path) {
         drop(other);
         println!("{how} in another guest: {said}");
     }
+    read_by_call(folder, program, &mut packets);
     // Reading the host is allowed: the vDSO's data and what GS names are the host's.
     let row = Row::start(folder, program, &format!("peek {at:#x}"), "");
     assert!(matches!(row.play(&mut packets), Over::Exit(0)));
@@ -93,6 +94,27 @@ fn guarded(folder: &Path, program: &Path) {
     common::faults(folder, program, &mut packets);
     println!("faults are caught with keys as without");
     crowd(folder, program, &mut packets);
+}
+
+/// The kernel has the rights to all keys: what it is asked to read must not be another guest's either.
+fn read_by_call(folder: &Path, program: &Path, packets: &mut Packets) {
+    let other = Caught::start(
+        folder,
+        &format!("guest,slot=77:{} count", program.display()),
+    )
+    .unwrap();
+    let there = other.guest.port_address();
+    let word = format!("guest:{} read-by-call {there:#x}", program.display());
+    let mut asks = Caught::start(folder, &word).unwrap();
+    packets.play(&mut [&mut asks.guest]);
+    let (over, said) = asks.finish();
+    assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+    let answers: Vec<_> = said.lines().filter(|l| !l.contains("packets")).collect();
+    assert_eq!(answers.len(), 8, "{said}");
+    let denied = format!(" {}", libc::EFAULT);
+    assert!(answers.iter().all(|a| a.ends_with(&denied)), "{said}");
+    println!("reads by call of another guest's memory: {answers:?}");
+    drop(other);
 }
 
 /// More guests than there are keys: some share one, and are told so.

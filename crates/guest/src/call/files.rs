@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::paths::Rights;
 use super::sockets::Socket;
-use super::{Arg, Call, Entry, How, entry, interface, kernel};
+use super::{Arg, Call, Entry, How, Way, entry, interface, kernel};
 use crate::command::Spec;
 use crate::error::GuestError;
 use crate::memory::Errno;
@@ -26,7 +26,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_write,
         "write",
-        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value]),
+        How::Kernel(&[Arg::Fd, Arg::Data(2), Arg::Value]),
     ),
     entry(
         libc::SYS_pread64,
@@ -36,7 +36,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_pwrite64,
         "pwrite64",
-        How::Kernel(&[Arg::Fd, Arg::Memory, Arg::Value, Arg::Value]),
+        How::Kernel(&[Arg::Fd, Arg::Data(2), Arg::Value, Arg::Value]),
     ),
     entry(libc::SYS_readv, "readv", How::Here(vectored)),
     entry(libc::SYS_writev, "writev", How::Here(vectored)),
@@ -372,10 +372,20 @@ fn pipe(call: &mut Call<'_>) -> Result<i64, Errno> {
     call.put(call.arg(0), &numbers).map(|()| 0)
 }
 
-/// readv and writev: at most as many parts as the kernel takes (IOV_MAX).
+/// The most parts that the kernel takes (IOV_MAX).
+const PARTS: usize = 1024;
+
+/// readv and writev.
 fn vectored(call: &mut Call<'_>) -> Result<i64, Errno> {
     let fd = call.fd(call.int(0))?;
-    let parts = call.vector(call.arg(1), call.arg(2), 1024, libc::EINVAL)?;
+    let way = match call.number {
+        libc::SYS_readv => Way::In,
+        _ => Way::Out,
+    };
+    if call.arg(2) > PARTS {
+        return Err(libc::EINVAL);
+    }
+    let parts = call.vector(call.arg(1), call.arg(2), way)?;
     let [vector, count] = [parts.as_ptr().addr(), parts.len()];
     kernel(call.number, [fd as usize, vector, count, 0, 0, 0])
 }

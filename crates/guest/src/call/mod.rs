@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 
 use crate::memory::Errno;
 use crate::shared::Shared;
+use crate::slot;
 use crate::thread::{Running, Thread};
 use crate::trap::{Frame, Left};
 
@@ -34,8 +35,8 @@ pub enum Answer {
 
 /// An argument that is handed to the kernel.
 ///
-/// The kernel reads and writes with the host's rights to protection keys, so an address of another guest's or the
-/// host's must not reach it, be it to write there or to read.
+/// The kernel reads and writes with the host's rights to protection keys: what a guest could not do by itself must not
+/// reach it. It may read its own slot and the host's memory, where packets lie, and write to its slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Arg {
     /// a number
@@ -44,6 +45,17 @@ pub enum Arg {
     Fd,
     /// an address: null, or in the guest's slot
     Memory,
+    /// an address of bytes that are read, as many as the argument at this place says: in no other guest's slot
+    Data(usize),
+}
+
+/// Where bytes go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// to the guest
+    In,
+    /// from the guest
+    Out,
 }
 
 /// How a call is answered.
@@ -145,6 +157,26 @@ impl Call<'_> {
         }
     }
 
+    /// Makes sure that `length` bytes that are to be read lie in no other guest's slot: packets lie in the host's memory,
+    /// which a guest may read (`protect.rs`).
+    ///
+    /// # Errors
+    /// EFAULT.
+    pub fn data(&self, address: usize, length: usize) -> Result<usize, Errno> {
+        // What begins in a slot ends there, at the gap behind it (`slot.rs`).
+        if self.guest.slot.range().contains(&address) {
+            return Ok(address);
+        }
+        let own = self.guest.slot.number();
+        let other = |at| slot::number_at(at).is_some_and(|n| n != own);
+        let last = address.saturating_add(length.saturating_sub(1));
+        // What is longer than a slot could have one in its middle.
+        if other(address) || other(last) || last - address >= slot::SIZE {
+            return Err(libc::EFAULT);
+        }
+        Ok(address)
+    }
+
     /// Writes to the guest's memory.
     ///
     /// # Errors
@@ -167,38 +199,33 @@ impl Call<'_> {
         }
     }
 
-    /// Reads `length` bytes of the guest's memory, at most `most` of them.
+    /// Reads `length` bytes of the guest's or of a packet, at most `most` of them.
     ///
     /// # Errors
     /// EFAULT.
     pub fn bytes(&self, address: usize, length: usize, most: usize) -> Result<Vec<u8>, Errno> {
         let mut bytes = vec![0; length.min(most)];
-        if crate::memory::read(self.own(address)?, &mut bytes) == bytes.len() {
+        if crate::memory::read(self.data(address, bytes.len())?, &mut bytes) == bytes.len() {
             Ok(bytes)
         } else {
             Err(libc::EFAULT)
         }
     }
 
-    /// Reads `struct iovec`s of the guest's: addresses in its slot, and lengths. The kernel gets this copy, which the
-    /// guest's other threads cannot change.
+    /// Reads `count` parts of what is to be read or written (`struct iovec`): addresses and lengths. The kernel gets this
+    /// copy, which the guest's other threads cannot change.
     ///
     /// # Errors
-    /// EFAULT; what `too_many` says beyond `most`.
-    pub fn vector(
-        &self,
-        at: usize,
-        count: usize,
-        most: usize,
-        too_many: Errno,
-    ) -> Result<Vec<[usize; 2]>, Errno> {
-        if count > most {
-            return Err(too_many);
-        }
+    /// EFAULT.
+    pub fn vector(&self, at: usize, count: usize, way: Way) -> Result<Vec<[usize; 2]>, Errno> {
         let mut parts = Vec::with_capacity(count);
         for index in 0..count {
             let [base, length] = self.words::<2, 16>(at.wrapping_add(index * 16))?;
-            parts.push([self.own(base)?, length]);
+            let base = match way {
+                Way::In => self.own(base)?,
+                Way::Out => self.data(base, length)?,
+            };
+            parts.push([base, length]);
         }
         Ok(parts)
     }
@@ -232,6 +259,7 @@ impl Call<'_> {
                 Arg::Value => value,
                 Arg::Fd => self.fd(value as i32)? as usize,
                 Arg::Memory => self.own(value)?,
+                Arg::Data(length) => self.data(value, self.arg(*length))?,
             };
         }
         kernel(self.number, checked)

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use super::files::{File, made};
 use super::interface;
-use super::{Call, Entry, How, entry, kernel};
+use super::{Call, Entry, How, Way, entry, kernel};
 use crate::memory::Errno;
 use crate::sent::Sent;
 use crate::shared::lock;
@@ -406,6 +406,14 @@ fn shutdown(call: &mut Call<'_>) -> Result<i64, Errno> {
     }
 }
 
+/// The parts of a message.
+fn parts(call: &Call<'_>, at: usize, count: usize, way: Way) -> Result<Vec<[usize; 2]>, Errno> {
+    match count > PARTS {
+        true => Err(libc::EMSGSIZE),
+        false => call.vector(at, count, way),
+    }
+}
+
 /// `struct msghdr` for the kernel: parts, and neither address nor control messages.
 fn header(parts: &[[usize; 2]]) -> [usize; 7] {
     [0, 0, parts.as_ptr().addr(), parts.len(), 0, 0, 0]
@@ -438,7 +446,7 @@ fn send_message(call: &mut Call<'_>) -> Result<i64, Errno> {
         0 => None,
         address => Some(name(call, address, size & 0xffff_ffff)?),
     };
-    let parts = call.vector(vector, count, PARTS, libc::EMSGSIZE)?;
+    let parts = parts(call, vector, count, Way::Out)?;
     send(call, &parts, call.int(2), to.as_ref())
 }
 
@@ -520,7 +528,7 @@ fn receive_from(call: &mut Call<'_>) -> Result<i64, Errno> {
 fn receive_message(call: &mut Call<'_>) -> Result<i64, Errno> {
     let at = call.arg(1);
     let [address, _, vector, count, ..] = call.words::<7, 56>(at)?;
-    let parts = call.vector(vector, count, PARTS, libc::EMSGSIZE)?;
+    let parts = parts(call, vector, count, Way::In)?;
     let (got, flags, name) = receive(call, &parts, call.int(2))?;
     if address != 0 {
         tell(call, address, at + 8, &name)?;

@@ -351,6 +351,7 @@ pub fn file(file: &Path, spec: &Spec) -> Result<Hosted, SnapshotError> {
     head.spec.send.clone_from(&spec.send);
     head.spec.only = spec.only;
     head.spec.failing = spec.failing;
+    head.spec.pipes.clone_from(&spec.pipes);
     Arrival::new(head, spec.output)?.fill(&mut input, &mut body)
 }
 

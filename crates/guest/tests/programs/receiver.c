@@ -154,6 +154,27 @@ static __attribute__((noinline)) int smash(void)
     return zero;
 }
 
+/* Has the kernel read what is at `target`, in every way that there is; says what came of each. */
+static void ask_to_read(void)
+{
+    void *there = (void *)target;
+    struct iovec part = { there, 8 }, *vector = there;
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    int ends[2], file = open("read-by-call", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    const struct iovec *volatile foreign = vector;
+
+    if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        exit(8);
+    printf("write %d\n", write(file, there, 8) < 0 ? errno : 0);
+    printf("pwrite %d\n", pwrite(file, there, 8, 0) < 0 ? errno : 0);
+    printf("writev %d\n", writev(file, &part, 1) < 0 ? errno : 0);
+    printf("writev-vector %d\n", writev(file, (const struct iovec *)foreign, 1) < 0 ? errno : 0);
+    printf("send %d\n", send(ends[0], there, 8, 0) < 0 ? errno : 0);
+    printf("sendmsg %d\n", sendmsg(ends[0], &message, 0) < 0 ? errno : 0);
+    printf("open %d\n", open(there, O_RDONLY) < 0 ? errno : 0);
+    printf("option %d\n", setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, there, 8) < 0 ? errno : 0);
+}
+
 static void fail(const char *how)
 {
     if (!strcmp(how, "null"))
@@ -168,6 +189,8 @@ static void fail(const char *how)
         *(volatile unsigned char *)target ^= 0xff;
     else if (!strcmp(how, "peek"))
         zero = *(volatile unsigned char *)target & 0;
+    else if (!strcmp(how, "read-by-call"))
+        ask_to_read();
     else if (!strcmp(how, "divide"))
         zero = 7 / zero;
     else if (!strcmp(how, "stack"))
@@ -310,34 +333,25 @@ static void ask_sockets(void)
     printf("receive-from-host %d\n", recv(ends[1], host(), 8, 0) < 0 ? errno : 0);
 }
 
-/* Calls that would hand the host's memory to the guest: what the kernel reads there comes back by a descriptor. */
+/* Structures that a call reads have to be the guest's: what is said in the host's memory is none of its words. */
 static void ask_reads(void)
 {
     void *host_memory = host();
-    struct iovec foreign = { host_memory, 8 };
-    struct msghdr message = { .msg_iov = &foreign, .msg_iovlen = 1 };
     int file = open("inside.txt", O_RDWR | O_CREAT, 0600), epoll = epoll_create1(0), event = eventfd(0, 0);
     int ends[2], timer = syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0);
-    char byte;
 
     if (file < 0 || epoll < 0 || event < 0 || timer < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         exit(8);
-    printf("give-write %d\n", write(file, host_memory, 8) < 0 ? errno : 0);
-    printf("give-pwrite %d\n", pwrite(file, host_memory, 8, 0) < 0 ? errno : 0);
-    printf("give-writev %d\n", writev(file, &foreign, 1) < 0 ? errno : 0);
-    printf("give-vector %d\n", writev(file, host_memory, 1) < 0 ? errno : 0);
-    printf("give-send %d\n", send(ends[0], host_memory, 8, 0) < 0 ? errno : 0);
-    printf("give-message %d\n", sendmsg(ends[0], &message, 0) < 0 ? errno : 0);
-    printf("give-pair %d\n", write(ends[0], host_memory, 8) < 0 ? errno : 0);
-    printf("give-option %d\n", setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, host_memory, 16) < 0 ? errno : 0);
-    printf("give-event %d\n", syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, event, host_memory) < 0 ? errno : 0);
-    printf("give-timer %d\n", syscall(SYS_timerfd_settime, timer, 0, host_memory, NULL) < 0 ? errno : 0);
-    printf("give-times %d\n", syscall(SYS_utimensat, file, NULL, host_memory, 0) < 0 ? errno : 0);
-    printf("give-lock %d\n", syscall(SYS_fcntl, file, F_SETLK, host_memory) < 0 ? errno : 0);
-    printf("give-path %d\n", syscall(SYS_open, host_memory, O_RDONLY) < 0 ? errno : 0);
-    printf("give-signals %d\n", syscall(SYS_rt_sigprocmask, SIG_BLOCK, host_memory, NULL, 8) < 0 ? errno : 0);
-    /* Nothing of it has arrived. */
-    printf("given %d\n", (int)lseek(file, 0, SEEK_END) + (int)recv(ends[1], &byte, 1, MSG_DONTWAIT));
+    printf("host-vector %d\n", writev(file, host_memory, 1) < 0 ? errno : 0);
+    printf("host-option %d\n", setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, host_memory, 16) < 0 ? errno : 0);
+    printf("host-event %d\n", syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, event, host_memory) < 0 ? errno : 0);
+    printf("host-timer %d\n", syscall(SYS_timerfd_settime, timer, 0, host_memory, NULL) < 0 ? errno : 0);
+    printf("host-times %d\n", syscall(SYS_utimensat, file, NULL, host_memory, 0) < 0 ? errno : 0);
+    printf("host-lock %d\n", syscall(SYS_fcntl, file, F_SETLK, host_memory) < 0 ? errno : 0);
+    printf("host-path %d\n", syscall(SYS_open, host_memory, O_RDONLY) < 0 ? errno : 0);
+    printf("host-signals %d\n", syscall(SYS_rt_sigprocmask, SIG_BLOCK, host_memory, NULL, 8) < 0 ? errno : 0);
+    /* A packet lies in the host's memory, and is written from there. */
+    printf("host-data %d\n", write(file, host_memory, 8) == 8 ? 0 : errno);
 }
 
 /* What is known of the interface, and a pair of sockets within the guest. */
