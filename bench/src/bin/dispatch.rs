@@ -110,7 +110,7 @@ fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
     let mut ports = Vec::new();
     for (number, word) in words.iter().enumerate() {
         let opened = port::live(word, &options(number as u32));
-        ports.push(opened.map_err(|e| anyhow::anyhow!("{e}; {}", e.help()))?);
+        ports.push(opened.map_err(|e| anyhow::anyhow!("{e}; {}", e.help()))?.1);
     }
     // The software NIC has packets of its own.
     let primed = words.iter().any(|word| !word.starts_with("vnic:"));

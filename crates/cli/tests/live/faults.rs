@@ -62,7 +62,7 @@ fn an_interface_that_is_missing_down_or_too_large_is_named() {
 
 #[test]
 fn missing_permission_is_named() {
-    let says = ["not permitted", "CAP_NET_ADMIN"];
+    let says = ["not permitted", "sudo setcap cap_net_raw,cap_net_admin,"];
     without_permission("afpacket", &["afpacket:a1", "afxdp:a1", "tap:t0"], &says);
 }
 

@@ -329,7 +329,7 @@ fn a_port_says_what_it_is_and_what_it_costs() {
         &format!("vnic:{}?nic=ena", fixture.file),
         &options(2, Some(1)),
     );
-    let port = port.unwrap();
+    let (_, port) = port.unwrap();
     assert_eq!(port.queues.len(), 2);
     let facts = port.facts.join("; ");
     assert!(

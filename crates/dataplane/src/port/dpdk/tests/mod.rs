@@ -30,7 +30,9 @@ fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
         steering: None,
         classes: None,
     };
-    port::live(text, &options).unwrap_or_else(|e| panic!("{text}: {e}"))
+    port::live(text, &options)
+        .unwrap_or_else(|e| panic!("{text}: {e}"))
+        .1
 }
 
 fn received(queue: &mut Box<dyn Queue>) -> Vec<Frame> {
