@@ -14,6 +14,7 @@ pub mod guests;
 pub mod literal;
 pub mod pins;
 pub mod protocol;
+pub mod saved;
 pub mod server;
 pub mod socket;
 pub mod trouble;

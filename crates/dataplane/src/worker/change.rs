@@ -17,9 +17,6 @@ use super::lives::Life;
 use super::stage::Stage;
 use crate::module::{Instance, ModuleError};
 
-/// Entries that are copied from one state to another at a time.
-const PAGE: usize = 4096;
-
 /// The chain of a run, between two bursts.
 pub struct Live<'a> {
     pub(super) chain: &'a mut Chain,
@@ -144,12 +141,20 @@ impl Live<'_> {
         let mut done = Changed::default();
         let mut new = None;
         if let Some(mut fresh) = fresh {
-            fresh.stage.begin(self.clock);
             let stays = |at: &usize| arranged.was.contains(&Some(*at));
             let goes = (0..self.chain.stages.len()).find(|at| !stays(at));
             let from = goes.and_then(|at| self.chain.stages.get_mut(at));
+            // What takes up all of its state does not begin: `ON_START` has run, and timers go on.
+            match &from {
+                Some(from) if fresh.stage.lacks(&keep).is_empty() => {
+                    fresh.stage.follow(from, self.clock);
+                }
+                _ => fresh.stage.begin(self.clock),
+            }
             if let Some(from) = from.filter(|_| !keep.is_empty()) {
-                match copied(from, &mut fresh.stage, &keep, self.clock) {
+                // Records are the host's before positions are taken over.
+                self.shared.records(from, self.clock, None);
+                match taken_up(from, &mut fresh.stage, &keep, self.clock) {
                     Ok(kept) => done.kept = kept,
                     Err(why) => {
                         let fresh = Some(fresh);
@@ -178,8 +183,8 @@ impl Live<'_> {
     }
 }
 
-/// Copies the entries of objects; says how many of each.
-fn copied(
+/// Has objects take up what those of another element are, exactly; says how many entries of each.
+fn taken_up(
     from: &mut Stage,
     to: &mut Stage,
     keep: &[(usize, usize)],
@@ -188,22 +193,11 @@ fn copied(
     let (Some(from), Some(to)) = (from.instance(), to.instance()) else {
         return Ok(Vec::new());
     };
-    let mut counts = Vec::new();
-    for (old, new) in keep {
-        let (mut cursor, mut count) = (0, 0);
-        loop {
-            let page = from.page(*old, &mut cursor, PAGE, now)?;
-            for (key, value) in &page {
-                to.set(*new, key, value, now)?;
-            }
-            count += page.len() as u64;
-            if page.len() < PAGE {
-                break;
-            }
-        }
-        counts.push(count);
-    }
-    Ok(counts)
+    let each = keep.iter().map(|(old, new)| {
+        let content = from.save(*old, now)?;
+        to.load(*new, &content, now, 0)
+    });
+    each.collect()
 }
 
 impl Departed {

@@ -6,6 +6,7 @@ mod kernel;
 mod maker;
 mod patience;
 mod sane;
+mod state;
 mod workers;
 
 use std::fs::File;
@@ -108,6 +109,9 @@ pub struct Run {
 
     #[command(flatten)]
     outside: Outside,
+
+    #[command(flatten)]
+    state: state::Flags,
 
     /// The routing table that bpf_fib_lookup is answered from: a file (docs/routes.md), or `system`, or
     /// `system:eth0,eth1` for the interfaces of ports 0 and 1
@@ -268,6 +272,16 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
+        let held = self.held()?;
+        let seeded = Self {
+            seed: held.as_ref().map_or(self.seed, state::Held::seed),
+            ..self.clone()
+        };
+        seeded.over(chain, held)
+    }
+
+    /// Runs what is described, with the state that is taken up.
+    fn over(&self, chain: Description, held: Option<state::Held>) -> Result<u8, Failure> {
         let mut elements = Vec::new();
         let mut routes = Vec::new();
         let in_kernel =
@@ -294,7 +308,9 @@ impl Run {
             let table = self.routes.as_deref();
             let mut make = self.make(&chain, described, asked)?;
             if self.cores > 1 && !in_kernel {
-                make = self.arrange(&chain, &nf, &make)?.divided(&make);
+                make = self
+                    .arrange(&chain, &nf, &make, held.as_ref().map(state::Held::secret))?
+                    .divided(&make);
             }
             let (function, entries) = routing::load(&nf, &make, table, ports.receiving())?;
             elements.push(Element::Function(Box::new(function)));
@@ -314,6 +330,13 @@ impl Run {
         }
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
+            if held.is_some() {
+                return Err(
+                    Failure::wrong("--state: the kernel has the state of xdp: ports").help(
+                        "keep maps with --pin, or serve the interface by afpacket: or afxdp:",
+                    ),
+                );
+            }
             self.by_kernel(first)?
         } else if captures && self.metrics.is_some() {
             return Err(
@@ -321,7 +344,7 @@ impl Run {
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(&chain, &elements, routes, &ports, captures)?
+            self.by_workers((&chain, held), &elements, routes, &ports, captures)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -377,7 +400,13 @@ impl Run {
     }
 
     /// How a function runs on several cores, which the user is told.
-    fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
+    fn arrange(
+        &self,
+        chain: &Description,
+        nf: &str,
+        make: &Make,
+        secret: Option<[u8; 32]>,
+    ) -> Result<Arrangement, Failure> {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let strategy = if chain.elements.len() > 1 && self.strategy != Wished::LOCK {
@@ -391,6 +420,7 @@ impl Run {
             strategy: strategy.0,
             nic: &self.nic,
             trace: trace.as_ref(),
+            secret,
             ..Asked::default()
         };
         let found = function::arrange(nf, make, &self.steer, &asked)?;

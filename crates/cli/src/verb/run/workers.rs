@@ -1,5 +1,7 @@
 //! Between captures, or by workers between live ports and over several functions in a row.
 
+use std::sync::Arc;
+
 use millrace::{Job, Ports, place};
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
@@ -15,6 +17,7 @@ use millrace_dataplane::{port, signal};
 use super::chain;
 use super::element::{self, Element};
 use super::patience::Patience;
+use super::state::{Held, Saver};
 use super::{Run, fates, records};
 use crate::failure::Failure;
 use crate::metrics::Endpoint;
@@ -26,7 +29,7 @@ impl Run {
     /// Runs one function between captures, or whatever there is between live ports.
     pub(super) fn by_workers(
         &self,
-        described: &Description,
+        (described, held): (&Description, Option<Held>),
         elements: &[Element],
         routes: Vec<Entry>,
         between: &Ports,
@@ -67,16 +70,30 @@ impl Run {
                 self.outside.open_row(shown, self.cores)?
             }
         };
+        let names = parts.iter().map(|(element, of)| {
+            let several = parts.len() > 1 || described.file.is_some();
+            (
+                *element,
+                if several {
+                    of.name.as_str()
+                } else {
+                    element.name()
+                },
+            )
+        });
+        let names: Vec<_> = names.collect();
+        let saver = match (held, &opened.elements) {
+            (Some(held), Some(shown)) => Some(self.saver(held, &names, shown)?),
+            _ => None,
+        };
+        if saver.is_some() && opened.mailboxes.is_empty() {
+            opened.mailboxes = (0..self.cores).map(|_| Arc::default()).collect();
+        }
         opened.entries.extend(routes);
         let mut chain = Vec::new();
         let mut parted = Vec::new();
         for (index, (element, of)) in parts.iter().enumerate() {
-            let several = parts.len() > 1 || described.file.is_some();
-            let name = if several {
-                of.name.as_str()
-            } else {
-                element.name()
-            };
+            let name = names.get(index).map_or("", |(_, name)| *name);
             let function = match element {
                 Element::Function(function) => function,
                 Element::Guest(specs) => {
@@ -152,6 +169,7 @@ impl Run {
             busy: self.busy,
             mailboxes: opened.mailboxes.clone(),
             at_end: opened.at_end.take(),
+            keep: saver.as_ref().map(Saver::keep),
             serve: !captures,
             ..Job::new(chain, ports)
         };
@@ -173,6 +191,7 @@ impl Run {
         }
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
+        let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
         let mut bar = Bar::new();
         let account = job.run(signal::flag(), &mut |seen| {
             if let (Some(endpoint), Some(counts)) = (&metrics, seen.counts) {
@@ -182,6 +201,12 @@ impl Run {
             bar.show(seen.read, seen.share);
         });
         bar.end();
+        let account = account.map(|mut account| {
+            if let Some(saver) = &saver {
+                saver.end(ticking, &mut account);
+            }
+            account
+        });
         opened.close(account)
     }
 }
