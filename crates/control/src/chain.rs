@@ -330,7 +330,39 @@ mod tests {
         ]);
         let Kept { pairs, lost } = kept(&old, &new);
         assert_eq!(pairs, [(0, 1), (1, 2)]);
-        let lost: Vec<_> = lost.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(lost, ["smaller", "wider", "other", "gone"]);
+        let names: Vec<_> = lost.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["smaller", "wider", "other", "gone"]);
+        // All or nothing, with every reason.
+        let refused = Kept { pairs, lost }.whole().unwrap_err();
+        assert!(
+            refused
+                .what
+                .contains("gone: the new one has no such object"),
+            "{}",
+            refused.what
+        );
+        // A new object is nothing to lose, but for one that leases numbers which what is kept may hold.
+        let old = exposed(vec![object("flows", "hash", 8, 10)]);
+        let more = |kind| {
+            exposed(vec![
+                object("flows", "hash", 8, 10),
+                object("new", kind, 8, 10),
+            ])
+        };
+        assert_eq!(kept(&old, &more("vector")).whole().unwrap(), [(0, 0)]);
+        assert!(kept(&old, &more("allocator")).whole().is_err());
+        // Variables are kept by the same code only, and what cannot be kept is never.
+        let with = |detail: &str, keeping| Exposed {
+            details: vec![detail.into()],
+            keeping: vec![keeping],
+            ..exposed(vec![object(".bss", "global", 8, 1)])
+        };
+        let (one, other) = (with("code 1", Keeping::All), with("code 2", Keeping::All));
+        assert_eq!(kept(&one, &one).pairs, [(0, 0)]);
+        assert_eq!(kept(&one, &other).lost.len(), 1);
+        let never = with("", Keeping::Never("its values are maps"));
+        assert_eq!(kept(&never, &never).lost.len(), 1);
+        let nothing = with("", Keeping::Nothing);
+        assert_eq!(kept(&nothing, &other), Kept::default());
     }
 }

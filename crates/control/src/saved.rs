@@ -155,6 +155,7 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
         steering,
         elements: Vec::new(),
     };
+    let last = parts.iter().map(|p| p.order).max().unwrap_or(0);
     for (worker, part) in parts.into_iter().enumerate() {
         for stage in part.stages {
             // A run over captures has one element, which needs no name there.
@@ -178,9 +179,9 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
             element.timers.push(stage.timers);
             let contents = stage.contents.into_iter().flatten();
             for (object, content) in element.objects.iter_mut().zip(contents) {
-                if object.identity.held == LOCKED {
-                    // Who gave it last has it as it was when all had ended.
-                    object.parts.clear();
+                // What all share is as the last worker has it.
+                if object.identity.held == LOCKED && part.order != last {
+                    continue;
                 }
                 object.parts.push(content);
             }
@@ -251,7 +252,7 @@ pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec
         .map(|packets| Part {
             time: state.time,
             packets: *packets,
-            stages: Vec::new(),
+            ..Part::default()
         })
         .collect();
     let mut wrong = Vec::new();

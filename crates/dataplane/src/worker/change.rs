@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use millrace_topology::{Rearranged, Topology};
 
 use super::Shared;
-use super::chain::{self, Chain, Link};
+use super::chain::{self, Chain, Code, Link};
 use super::counters::OfStage;
 use super::lives::Life;
 use super::stage::Stage;
-use crate::module::{Instance, ModuleError};
+use crate::module::{Entry, Instance, ModuleError};
 
 /// The chain of a run, between two bursts.
 pub struct Live<'a> {
@@ -28,6 +28,8 @@ pub struct Live<'a> {
 pub struct Fresh {
     stage: Stage,
     records: bool,
+    /// what its objects hold beside what they take up of others
+    entries: Vec<Entry>,
 }
 
 /// An element that has been taken out of a chain. It must be told to end: [`Departed::finish`].
@@ -77,7 +79,12 @@ impl Fresh {
         let common = chain::common(std::slice::from_ref(link), 1)?;
         let shared = common.first().and_then(Option::as_ref);
         let life = Arc::new(Life::new(id, &link.name, &link.reasons, 1));
+        let entries = match &link.code {
+            Code::Module(code) => code.config.entries.clone(),
+            Code::Foreign(_) | Code::Classed(_) => Vec::new(),
+        };
         Ok(Self {
+            entries,
             records: link.objects().iter().any(|o| o.records),
             stage: Stage::new(link, &life, shared, 0, start)?,
         })
@@ -154,7 +161,7 @@ impl Live<'_> {
             if let Some(from) = from.filter(|_| !keep.is_empty()) {
                 // Records are the host's before positions are taken over.
                 self.shared.records(from, self.clock, None);
-                match taken_up(from, &mut fresh.stage, &keep, self.clock) {
+                match taken_up(from, &mut fresh, &keep, self.clock) {
                     Ok(kept) => done.kept = kept,
                     Err(why) => {
                         let fresh = Some(fresh);
@@ -186,18 +193,26 @@ impl Live<'_> {
 /// Has objects take up what those of another element are, exactly; says how many entries of each.
 fn taken_up(
     from: &mut Stage,
-    to: &mut Stage,
+    fresh: &mut Fresh,
     keep: &[(usize, usize)],
     now: u64,
 ) -> Result<Vec<u64>, ModuleError> {
-    let (Some(from), Some(to)) = (from.instance(), to.instance()) else {
+    let (Some(from), Some(to)) = (from.instance(), fresh.stage.instance()) else {
         return Ok(Vec::new());
     };
     let each = keep.iter().map(|(old, new)| {
         let content = from.save(*old, now)?;
         to.load(*new, &content, now, 0)
     });
-    each.collect()
+    let counts = each.collect::<Result<_, _>>()?;
+    // What is named now counts, after what there was.
+    let taken = |e: &&Entry| keep.iter().any(|(_, new)| *new == e.object);
+    for entry in fresh.entries.iter().filter(taken) {
+        to.set(entry.object, &entry.key, &entry.value, now)?;
+    }
+    // Timers that have fired are counted where they did.
+    fresh.stage.alarms = fresh.stage.alarms_fired();
+    Ok(counts)
 }
 
 impl Departed {

@@ -39,6 +39,8 @@ pub struct Part {
     pub packets: u64,
     /// its elements
     pub stages: Vec<StagePart>,
+    /// which of the workers' parts it was: what all share is as the last one has it
+    pub order: u64,
 }
 
 #[derive(Default)]
@@ -53,6 +55,16 @@ struct Inside {
     met: u64,
     /// somebody has not come
     missed: bool,
+    /// parts so far
+    given: u64,
+}
+
+impl Inside {
+    fn ordered(&mut self, part: Result<Part, ModuleError>) -> Result<Part, ModuleError> {
+        self.given += 1;
+        let order = self.given;
+        part.map(|part| Part { order, ..part })
+    }
 }
 
 /// The state that a run takes up and leaves.
@@ -129,13 +141,17 @@ impl Keep {
 
     /// A worker's part as it is now.
     pub(super) fn give(&self, worker: usize, part: Result<Part, ModuleError>) {
-        put(&mut self.lock().now, worker, part);
+        let mut inside = self.lock();
+        let part = inside.ordered(part);
+        put(&mut inside.now, worker, part);
         self.changed.notify_all();
     }
 
     /// A worker's part at the end.
     pub(super) fn end(&self, worker: usize, part: Result<Part, ModuleError>) {
-        put(&mut self.lock().last, worker, part);
+        let mut inside = self.lock();
+        let part = inside.ordered(part);
+        put(&mut inside.last, worker, part);
     }
 
     /// Waits until all workers are here; whether they are.

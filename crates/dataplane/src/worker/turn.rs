@@ -169,6 +169,7 @@ impl Worker {
             time: clock,
             packets: self.received,
             stages: stages.map(|s| s.part(clock)).collect::<Result<_, _>>()?,
+            order: 0,
         })
     }
 
