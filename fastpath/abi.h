@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 6u
+#define MR_ABI 7u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -86,6 +86,34 @@ struct mr_config {
 /* One entry of a ring buffer or another record for the host. */
 typedef void mr_record_fn(void *context, u32 object, const u8 *bytes, u64 length);
 
+/* The content of a state object in pieces: what `save` hands out, and what `load` takes to make the same object
+ * again. First a head, then entries by place, what is free, or bytes; last an end, which no object may lack. A number that a kind does not
+ * have is 0. All of it may come from a file that somebody has written: `load` refuses what no object can hold. */
+enum mr_saved_what {
+    MR_SAVED_HEAD = 0,  /* empties the object */
+    MR_SAVED_ENTRY = 1, /* one entry; their places ascend */
+    MR_SAVED_FREE = 2,  /* `length` free places from `place` on, in the order in which they are taken next */
+    MR_SAVED_BYTES = 3, /* `length` bytes from byte `place` on */
+    MR_SAVED_END = 4,
+};
+
+/* Times are ns. */
+struct mr_saved {
+    u32 what;     /* enum mr_saved_what */
+    u32 callback; /* entry: the number of its timer's function, and 1; 1: none; 0: no timer is ready */
+    u64 place;    /* head: as the kind says; else where the piece belongs */
+    u64 stamp;    /* head: insertions that found it full; entry: last refresh; free: since when */
+    u64 bound;    /* head: as the kind says; entry: by when it is looked at again, no later than it expires */
+    u64 due;      /* head: timers that have fired; entry: when its timer fires, UINT64_MAX: it is not running */
+    u64 order;    /* head: timers that were started; entry: which of these its timer is */
+    u64 length;   /* head: as the kind says; bytes at `value`, or places */
+    const u8 *key;   /* `key_bytes` of an entry of a kind with keys */
+    const u8 *value; /* `value_bytes` of an entry */
+};
+
+/* Takes one piece of `save`; what it returns but 0 ends it. */
+typedef int mr_saved_fn(void *context, const struct mr_saved *piece);
+
 /* One state object, for control and inspection between bursts. Functions that do not apply are
  * NULL. They return 0 or a negative errno. Keys and values are `key_bytes` and `value_bytes` long.
  */
@@ -107,6 +135,12 @@ struct mr_object {
     u64 (*full)(struct mr_instance *, u64 now);
     /* Hands every finished record to `fn` and frees it. Ring buffers only. */
     void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);
+    /* All of its content, exactly. Expired entries that have not been reclaimed are among it. */
+    int (*save)(struct mr_instance *, mr_saved_fn *fn, void *context);
+    /* Takes the next piece; `now` is the stamp of entries that had none. After anything but 0 the object must not
+     * be used. -EINVAL: no object has this; -E2BIG: it does not fit this one; -EEXIST: a place or a key comes twice;
+     * -EDOM: made with other parameters. */
+    int (*load)(struct mr_instance *, const struct mr_saved *piece, u64 now);
     u32 shared; /* 1: one for all workers, whichever instance is asked */
     u32 unused;
 };

@@ -276,4 +276,39 @@ MR_INLINE u8 *mr_take(u8 **rest, u64 bytes)
     return p;
 }
 
+/* ---- save and load of bytes ---- */
+
+/* Bytes of a piece. */
+#define MR_SAVED_CHUNK 4096ull
+
+/* Hands out bytes piece by piece, leaving out what is zero. */
+static inline int mr_save_bytes(const u8 *bytes, u64 length, mr_saved_fn *fn, void *context)
+{
+    for (u64 at = 0; at < length; at += MR_SAVED_CHUNK) {
+        u64 n = length - at < MR_SAVED_CHUNK ? length - at : MR_SAVED_CHUNK;
+        int error = 0;
+
+        for (u64 i = 0; i < n; i++)
+            if (bytes[at + i]) {
+                struct mr_saved piece = {
+                    .what = MR_SAVED_BYTES, .place = at, .length = n, .value = bytes + at
+                };
+
+                error = fn(context, &piece);
+                break;
+            }
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static inline int mr_load_bytes(u8 *bytes, u64 length, const struct mr_saved *piece)
+{
+    if (piece->place > length || piece->length > length - piece->place)
+        return -E2BIG;
+    memcpy(bytes + piece->place, piece->value, piece->length);
+    return 0;
+}
+
 #endif

@@ -471,4 +471,129 @@ static inline int allocator_next(struct allocator *a, const struct shape *s, u64
     return -ENOENT;
 }
 
+/* ---- save and load: numbers stay leased, and the others free since when and in the order they were ----
+ *
+ * The place of a head is the first number that was never leased, its bound the first number of all. */
+
+/* While an allocator is loaded, a link of a number of which nothing has been said. */
+#define ALLOCATOR_UNSAID (ALLOCATOR_FREE | 0x7ffffffeu)
+
+static inline int allocator_save_list(const struct allocator *a, const struct shape *s, u32 first, mr_saved_fn *fn,
+                                      void *context)
+{
+    for (u32 i = first; i != ALLOCATOR_NIL; i = a->link[i] & ~ALLOCATOR_FREE) {
+        struct mr_saved piece = {
+            .what = MR_SAVED_FREE, .place = i, .length = 1, .stamp = *allocator_stamp(a, s, i)
+        };
+        int error = fn(context, &piece);
+
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static inline int allocator_save(struct allocator *a, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = {
+        .what = MR_SAVED_HEAD, .place = a->fresh, .stamp = allocator_full(a, s, 0), .bound = s->first,
+        .length = s->capacity
+    };
+    int error = fn(context, &head);
+
+    for (u32 i = 0; !error && i < a->fresh; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+
+        if (a->link[i] & ALLOCATOR_FREE)
+            continue;
+        if (s->expire_after) {
+            piece.stamp = allocator_latest(a, s, i);
+            piece.bound = a->expiry.item[a->expiry.place[i]].due;
+        }
+        piece.value = allocator_entry(a, s, i) + 8;
+        error = fn(context, &piece);
+    }
+    if (!s->homes && !error)
+        error = allocator_save_list(a, s, a->first, fn, context);
+    for (u32 i = 0; !error && i < s->homes; i++)
+        error = allocator_save_list(a, s, a->homes.first[i], fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int allocator_load_head(struct allocator *a, const struct shape *s, const struct mr_saved *piece)
+{
+    if (piece->bound != s->first)
+        return -EDOM;
+    if (piece->place > s->capacity)
+        return -E2BIG;
+    for (u32 i = 0; i < s->capacity; i++)
+        a->link[i] = ALLOCATOR_UNSAID;
+    for (u32 i = 0; i < s->homes; i++)
+        a->homes.first[i] = a->homes.last[i] = HOMES_NIL;
+    a->first = a->last = ALLOCATOR_NIL;
+    a->fresh = (u32)piece->place;
+    a->leased = 0;
+    a->settled = 0;
+    a->full = piece->stamp;
+    a->expiry.count = 0;
+    stamps_clear(&a->stamps);
+    return 0;
+}
+
+static inline int allocator_load_entry(struct allocator *a, const struct shape *s, const struct mr_saved *piece,
+                                       u64 now)
+{
+    u32 index = (u32)piece->place;
+    u64 stamp = piece->bound ? piece->stamp : now;
+
+    if (piece->place >= a->fresh)
+        return -E2BIG;
+    if (a->link[index] != ALLOCATOR_UNSAID)
+        return -EEXIST;
+    a->link[index] = 0;
+    a->leased++;
+    allocator_begin(a, s, index, stamp);
+    if (s->expire_after)
+        expiry_load(&a->expiry, s, index, stamp, piece->bound);
+    memcpy(allocator_entry(a, s, index) + 8, piece->value, s->value_bytes);
+    return 0;
+}
+
+/* Every number that was ever leased is leased or free now. Where more fit than before, these come last. */
+static inline int allocator_load_end(struct allocator *a, const struct shape *s)
+{
+    for (u32 i = 0; i < a->fresh; i++)
+        if (a->link[i] == ALLOCATOR_UNSAID)
+            return -EINVAL;
+    for (u32 i = a->fresh; i < s->capacity; i++) {
+        a->link[i] = ALLOCATOR_FREE | ALLOCATOR_NIL;
+        if (s->homes)
+            homes_append(&a->homes, a->link, i);
+    }
+    if (s->homes)
+        a->fresh = (u32)s->capacity;
+    return 0;
+}
+
+static inline int allocator_load(struct allocator *a, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        return allocator_load_head(a, s, piece);
+    case MR_SAVED_ENTRY:
+        return allocator_load_entry(a, s, piece, now);
+    case MR_SAVED_FREE:
+        if (piece->place >= a->fresh || piece->length != 1)
+            return -E2BIG;
+        if (a->link[piece->place] != ALLOCATOR_UNSAID)
+            return -EEXIST;
+        allocator_append(a, s, (u32)piece->place, piece->stamp);
+        return 0;
+    case MR_SAVED_END:
+        return allocator_load_end(a, s);
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

@@ -178,4 +178,44 @@ static inline int array_next(struct array *a, const struct shape *s, u64 *cursor
     return elements_next(&a->elements, s, cursor, key, value);
 }
 
+/* ---- save and load ---- */
+
+static inline int array_save(struct array *a, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = { .what = MR_SAVED_HEAD, .length = s->capacity };
+    int error;
+
+    timers_save_head(&a->timers, s, &head);
+    error = fn(context, &head);
+    for (u64 i = 0; !error && i < s->capacity; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .length = s->value_bytes };
+
+        timers_save(&a->timers, s, i, &piece);
+        if (!piece.callback && elements_blank(&a->elements, s, i))
+            continue;
+        piece.value = elements_at(&a->elements, s, i);
+        error = fn(context, &piece);
+    }
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int array_load(struct array *a, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        elements_clear(&a->elements, s);
+        timers_load_head(&a->timers, s, piece);
+        return 0;
+    case MR_SAVED_ENTRY:
+        if (elements_set(&a->elements, s, piece->place, piece->value))
+            return -E2BIG;
+        return timers_load(&a->timers, s, piece->place, elements_at(&a->elements, s, piece->place), piece);
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

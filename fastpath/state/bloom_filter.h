@@ -27,6 +27,7 @@
 struct bloom_filter {
     u64 *word;
     struct mr_secret secret;
+    u64 seed; /* what it is made from */
 };
 
 MR_INLINE u64 bloom_filter_bits(const struct shape *s)
@@ -50,7 +51,8 @@ static inline int bloom_filter_create(struct bloom_filter *b, const struct shape
     if (s->capacity > MR_CAPACITY_MAX)
         return -E2BIG;
     b->word = mr_map_memory(bloom_filter_bits(s) / 8);
-    b->secret = mr_secret(config->sketch_seed);
+    b->seed = config->sketch_seed;
+    b->secret = mr_secret(b->seed);
     return b->word ? 0 : -ENOMEM;
 }
 
@@ -123,6 +125,41 @@ static inline int bloom_filter_set(struct bloom_filter *b, const struct shape *s
     (void)key;
     (void)now;
     return (int)bloom_filter_map_push_elem(b, s, value, 0, NULL);
+}
+
+/* ---- save and load: with the seed ---- */
+
+static inline int bloom_filter_save(struct bloom_filter *b, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = {
+        .what = MR_SAVED_HEAD, .bound = s->rows, .order = b->seed, .length = bloom_filter_bits(s) / 8
+    };
+    int error = fn(context, &head);
+
+    if (!error)
+        error = mr_save_bytes((const u8 *)b->word, bloom_filter_bits(s) / 8, fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int bloom_filter_load(struct bloom_filter *b, const struct shape *s, const struct mr_saved *piece,
+                                    u64 now)
+{
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        if (piece->length != bloom_filter_bits(s) / 8 || piece->bound != s->rows)
+            return -EDOM;
+        memset(b->word, 0, bloom_filter_bits(s) / 8);
+        b->seed = piece->order;
+        b->secret = mr_secret(b->seed);
+        return 0;
+    case MR_SAVED_BYTES:
+        return mr_load_bytes((u8 *)b->word, bloom_filter_bits(s) / 8, piece);
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
 }
 
 #endif

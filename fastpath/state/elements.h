@@ -99,4 +99,26 @@ static inline int elements_next(const struct elements *e, const struct shape *s,
     return 0;
 }
 
+/* ---- save and load: elements of zeros are left out ---- */
+
+MR_INLINE int elements_blank(const struct elements *e, const struct shape *s, u64 index)
+{
+    const u8 *element = elements_at(e, s, index);
+    u32 i = 0;
+
+    for (; i + 8 <= s->value_bytes; i += 8)
+        if (mr_load64(element + i))
+            return 0;
+    for (; i < s->value_bytes; i++)
+        if (element[i])
+            return 0;
+    return 1;
+}
+
+static inline void elements_clear(struct elements *e, const struct shape *s)
+{
+    for (u64 i = 0; i < s->capacity; i++)
+        memset(elements_at(e, s, i), 0, s->value_bytes);
+}
+
 #endif

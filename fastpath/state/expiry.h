@@ -149,4 +149,14 @@ MR_INLINE u64 expiry_late(u64 expire_after, u64 now)
     return now > expire_after / 64 ? now - expire_after / 64 : 0;
 }
 
+/* ---- load ---- */
+
+/* An entry with this stamp and this lower bound of the time it is due, which 0 does not know. */
+MR_INLINE void expiry_load(struct expiry *e, const struct shape *s, u32 index, u64 stamp, u64 bound)
+{
+    u64 due = expiry_due(stamp, s->expire_after);
+
+    expiry_push(e, index, bound && bound < due ? bound : due);
+}
+
 #endif

@@ -97,4 +97,34 @@ static inline int global_next(struct global *g, const struct shape *s, u64 *curs
     return 0;
 }
 
+/* ---- save and load ---- */
+
+static inline int global_save(struct global *g, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    int error = fn(context, &(struct mr_saved){ .what = MR_SAVED_HEAD, .length = s->value_bytes });
+
+    if (!error)
+        error = mr_save_bytes(g->data, s->value_bytes, fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int global_load(struct global *g, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        if (piece->length != s->value_bytes)
+            return -EDOM;
+        if (g->data)
+            memset(g->data, 0, s->value_bytes);
+        return 0;
+    case MR_SAVED_BYTES:
+        return g->data ? mr_load_bytes(g->data, s->value_bytes, piece) : -E2BIG;
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

@@ -420,4 +420,70 @@ static inline int hash_next(struct hash *h, const struct shape *s, u64 *cursor, 
     return -ENOENT;
 }
 
+/* ---- save and load ---- */
+
+static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = { .what = MR_SAVED_HEAD, .stamp = hash_full(h, s, 0), .length = s->capacity };
+    int error;
+
+    timers_save_head(&h->timers, s, &head);
+    error = fn(context, &head);
+    for (u32 i = 0; !error && i < s->capacity; i++) {
+        u8 *entry = table_entry(&h->table, s, hash_head(s), i);
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i };
+
+        if (table_is_free(&h->table, i))
+            continue;
+        if (s->expire_after) {
+            if (s->shared)
+                stamps_join(&h->stamps, i, hash_stamp(entry));
+            piece.stamp = *hash_stamp(entry);
+            piece.bound = h->expiry.item[h->expiry.place[i]].due;
+        }
+        timers_save(&h->timers, s, i, &piece);
+        piece.key = (const u8 *)table_key(entry, hash_head(s));
+        piece.value = table_value(s, entry, hash_head(s));
+        piece.length = s->value_bytes;
+        error = fn(context, &piece);
+    }
+    if (!error)
+        error = table_save_free(&h->table, fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int hash_load(struct hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    u32 index = (u32)piece->place;
+    int error;
+
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        table_load_head(&h->table, s, hash_head(s), piece);
+        timers_load_head(&h->timers, s, piece);
+        stamps_clear(&h->stamps);
+        h->expiry.count = 0;
+        return 0;
+    case MR_SAVED_ENTRY:
+        error = table_load_entry(&h->table, s, hash_head(s), piece);
+        if (error)
+            return error;
+        if (s->expire_after) {
+            u64 stamp = piece->bound ? piece->stamp : now;
+
+            *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = stamp;
+            expiry_load(&h->expiry, s, index, stamp, piece->bound);
+        }
+        return timers_load(&h->timers, s, index,
+                           table_value(s, table_entry(&h->table, s, hash_head(s), index), hash_head(s)), piece);
+    case MR_SAVED_FREE:
+        return table_load_free(&h->table, s, piece);
+    case MR_SAVED_END:
+        table_load_end(&h->table, s);
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

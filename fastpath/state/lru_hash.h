@@ -311,4 +311,62 @@ static inline int lru_hash_next(struct lru_hash *h, const struct shape *s, u64 *
     return -ENOENT;
 }
 
+/* ---- save and load: the stamp of an entry is its bit, the place of the head is the hand ---- */
+
+static inline int lru_hash_save(struct lru_hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = {
+        .what = MR_SAVED_HEAD, .place = h->hand, .stamp = h->table.full, .length = s->capacity
+    };
+    int error;
+
+    timers_save_head(&h->timers, s, &head);
+    error = fn(context, &head);
+    for (u32 i = 0; !error && i < s->capacity; i++) {
+        u8 *entry = table_entry(&h->table, s, 0, i);
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .length = s->value_bytes };
+
+        if (table_is_free(&h->table, i))
+            continue;
+        piece.stamp = h->lately[i >> 6] >> (i & 63) & 1;
+        timers_save(&h->timers, s, i, &piece);
+        piece.key = (const u8 *)table_key(entry, 0);
+        piece.value = table_value(s, entry, 0);
+        error = fn(context, &piece);
+    }
+    if (!error)
+        error = table_save_free(&h->table, fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int lru_hash_load(struct lru_hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    int error;
+
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        table_load_head(&h->table, s, 0, piece);
+        timers_load_head(&h->timers, s, piece);
+        memset(h->lately, 0, 8 * mr_round_up(s->capacity, 64) / 64);
+        h->hand = piece->place < s->capacity ? (u32)piece->place : 0;
+        return 0;
+    case MR_SAVED_ENTRY:
+        error = table_load_entry(&h->table, s, 0, piece);
+        if (error)
+            return error;
+        if (piece->stamp)
+            lru_hash_use(h, (u32)piece->place);
+        return timers_load(&h->timers, s, piece->place,
+                           table_value(s, table_entry(&h->table, s, 0, (u32)piece->place), 0), piece);
+    case MR_SAVED_FREE:
+        return table_load_free(&h->table, s, piece);
+    case MR_SAVED_END:
+        table_load_end(&h->table, s);
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

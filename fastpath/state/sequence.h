@@ -83,4 +83,36 @@ static inline int sequence_next(const struct sequence *q, const struct shape *s,
     return 0;
 }
 
+/* ---- save and load: the oldest first ---- */
+
+static inline int sequence_save(struct sequence *q, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    int error = fn(context, &(struct mr_saved){ .what = MR_SAVED_HEAD, .length = s->capacity });
+
+    for (u64 i = 0; !error && i < q->used; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+
+        piece.value = sequence_at(q, s, i);
+        error = fn(context, &piece);
+    }
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int sequence_load(struct sequence *q, const struct shape *s, const struct mr_saved *piece)
+{
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        q->first = q->used = 0;
+        return 0;
+    case MR_SAVED_ENTRY:
+        if (piece->place != q->used)
+            return -EINVAL;
+        return sequence_push(q, s, piece->value, 0) ? -E2BIG : 0;
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

@@ -36,7 +36,18 @@ struct sketch {
     u64 base;    /* the window at creation */
     struct mr_secret secret;
     u64 row[SKETCH_ROWS_MAX][2]; /* a mask and an odd multiplier */
+    u64 seed;                    /* what they are made from */
 };
+
+static inline void sketch_seed(struct sketch *k, u64 seed)
+{
+    k->seed = seed;
+    k->secret = mr_secret(seed);
+    for (u32 r = 0; r < SKETCH_ROWS_MAX; r++) {
+        k->row[r][0] = mr_random(seed, 16 + 2 * r);
+        k->row[r][1] = mr_random(seed, 17 + 2 * r) | 1;
+    }
+}
 
 MR_INLINE u64 sketch_columns(const struct shape *s) { return mr_power_of_two(s->capacity); }
 
@@ -63,11 +74,7 @@ static inline int sketch_create(struct sketch *k, const struct shape *s, const s
     if (!k->counter)
         return -ENOMEM;
     k->base = s->window ? config->time / s->window : 0;
-    k->secret = mr_secret(config->sketch_seed);
-    for (u32 r = 0; r < SKETCH_ROWS_MAX; r++) {
-        k->row[r][0] = mr_random(config->sketch_seed, 16 + 2 * r);
-        k->row[r][1] = mr_random(config->sketch_seed, 17 + 2 * r) | 1;
-    }
+    sketch_seed(k, config->sketch_seed);
     return 0;
 }
 
@@ -226,6 +233,40 @@ static inline int sketch_next(struct sketch *k, const struct shape *s, u64 *curs
     (void)value;
     (void)now;
     return -ENOENT;
+}
+
+/* ---- save and load: with the seed, and the number of the first window ---- */
+
+static inline int sketch_save(struct sketch *k, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    struct mr_saved head = {
+        .what = MR_SAVED_HEAD, .place = k->base, .bound = s->window, .order = k->seed, .length = sketch_part(s)
+    };
+    int error = fn(context, &head);
+
+    if (!error)
+        error = mr_save_bytes(k->counter, sketch_part(s), fn, context);
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int sketch_load(struct sketch *k, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        if (piece->length != sketch_part(s) || piece->bound != s->window)
+            return -EDOM;
+        memset(k->counter, 0, sketch_part(s));
+        k->base = piece->place;
+        sketch_seed(k, piece->order);
+        return 0;
+    case MR_SAVED_BYTES:
+        return mr_load_bytes(k->counter, sketch_part(s), piece);
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
 }
 
 #endif

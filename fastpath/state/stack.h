@@ -89,4 +89,17 @@ static inline int stack_next(struct stack *q, const struct shape *s, u64 *cursor
     return sequence_next(&q->sequence, s, cursor, value);
 }
 
+/* ---- save and load ---- */
+
+static inline int stack_save(struct stack *q, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    return sequence_save(&q->sequence, s, fn, context);
+}
+
+static inline int stack_load(struct stack *q, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    (void)now;
+    return sequence_load(&q->sequence, s, piece);
+}
+
 #endif

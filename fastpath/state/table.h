@@ -84,14 +84,23 @@ MR_INLINE int table_valid(const struct shape *s)
     return s->capacity > MR_CAPACITY_MAX ? -E2BIG : 0;
 }
 
-MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u64 seed, u8 **memory)
+/* All buckets behind the primary ones are spare. */
+MR_INLINE void table_spares(struct table *t, const struct shape *s)
 {
     u32 primaries = (u32)table_primaries(s);
     u32 spares = (u32)(s->capacity / TABLE_WAYS) + 1;
+
+    t->spare = primaries;
+    for (u32 i = 0; i < spares; i++)
+        t->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+}
+
+MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u64 seed, u8 **memory)
+{
     u32 n = (u32)s->capacity;
 
     t->secret = mr_secret(seed);
-    t->mask = primaries - 1;
+    t->mask = (u32)table_primaries(s) - 1;
     t->used = 0;
     t->changes = TABLE_FOUND;
     t->bucket = (struct table_bucket *)mr_take(memory, table_buckets_bytes(s));
@@ -105,9 +114,7 @@ MR_INLINE void table_create(struct table *t, const struct shape *s, u32 head, u6
 
         mr_forbid(t->slab + i * table_stride(s, head) + front, table_stride(s, head) - front);
     }
-    t->spare = primaries;
-    for (u32 i = 0; i < spares; i++)
-        t->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+    table_spares(t, s);
 }
 
 MR_INLINE u8 *table_entry(const struct table *t, const struct shape *s, u32 head, u32 index)
@@ -254,18 +261,12 @@ MR_INLINE int table_cold(const struct table *t, const struct shape *s, u32 head)
     return t->used * table_stride(s, head) + buckets * sizeof(struct table_bucket) > MR_CACHE_BYTES;
 }
 
-/* Takes a free entry and files it under `token`; the caller writes the key. MR_NONE: none free. */
-MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
+/* Files an entry that is not in the table under `token`. */
+MR_INLINE void table_file(struct table *t, const struct shape *s, u64 token, u32 index)
 {
     struct table_bucket *b = &t->bucket[(u32)token & t->mask];
-    u32 index = t->free;
     u32 way;
 
-    if (index == TABLE_NIL) {
-        t->full++;
-        return MR_NONE;
-    }
-    t->free = t->link[index] & ~TABLE_FREE;
     t->link[index] = 0;
     t->used++;
     t->changes = (t->changes + 1) | TABLE_FOUND;
@@ -283,6 +284,19 @@ MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
         way = 0;
     }
     b->way[way] = table_signature(s, token) | index;
+}
+
+/* Takes a free entry and files it under `token`; the caller writes the key. MR_NONE: none free. */
+MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
+{
+    u32 index = t->free;
+
+    if (index == TABLE_NIL) {
+        t->full++;
+        return MR_NONE;
+    }
+    t->free = t->link[index] & ~TABLE_FREE;
+    table_file(t, s, token, index);
     return index;
 }
 
@@ -323,6 +337,107 @@ MR_INLINE void table_release(struct table *t, const struct shape *s, u64 token, 
     t->free = index;
     t->used--;
     t->changes = (t->changes + 1) | TABLE_FOUND;
+}
+
+/* ---- save and load: entries keep their places, and free ones the order in which they are taken ---- */
+
+/* While a table is loaded, a link of a place of which nothing has been said. */
+#define TABLE_UNSAID 0x7ffffffeu
+
+/* Hands out the free places, as runs of successive ones. */
+static inline int table_save_free(const struct table *t, mr_saved_fn *fn, void *context)
+{
+    u32 at = t->free;
+
+    while (at != TABLE_NIL) {
+        struct mr_saved piece = { .what = MR_SAVED_FREE, .place = at, .length = 1 };
+        int error;
+
+        for (at = t->link[at] & ~TABLE_FREE; at == piece.place + piece.length; at = t->link[at] & ~TABLE_FREE)
+            piece.length++;
+        error = fn(context, &piece);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* Empties the table; nothing is said of its places. */
+static inline void table_load_head(struct table *t, const struct shape *s, u32 head, const struct mr_saved *piece)
+{
+    memset(t->bucket, 0, table_buckets_bytes(s));
+    table_spares(t, s);
+    for (u32 i = 0; i < s->capacity; i++) {
+        t->link[i] = TABLE_FREE | TABLE_UNSAID;
+        mr_forbid(table_value(s, table_entry(t, s, head, i), head), s->value_bytes);
+    }
+    t->free = TABLE_NIL;
+    t->used = 0;
+    t->changes = TABLE_FOUND;
+    t->full = piece->stamp;
+}
+
+MR_INLINE int table_unsaid(const struct table *t, const struct shape *s, u64 place)
+{
+    return place < s->capacity && t->link[place] == (TABLE_FREE | TABLE_UNSAID);
+}
+
+/* Puts an entry at its place; the index of it. */
+static inline int table_load_entry(struct table *t, const struct shape *s, u32 head, const struct mr_saved *piece)
+{
+    u64 word[MR_KEY_WORDS_MAX], token, *key;
+    u32 index;
+    u8 *entry;
+
+    if (piece->place >= s->capacity)
+        return -E2BIG;
+    mr_pad_key(word, piece->key, s->key_bytes);
+    token = table_token(t, s, word);
+    if (!table_unsaid(t, s, piece->place) || table_find(t, s, head, word, token, &index))
+        return -EEXIST;
+    index = (u32)piece->place;
+    table_file(t, s, token, index);
+    entry = table_entry(t, s, head, index);
+    key = table_key(entry, head);
+    for (u32 i = 0; i < mr_words(s->key_bytes); i++)
+        key[i] = word[i];
+    mr_allow(table_value(s, entry, head), s->value_bytes);
+    memcpy(table_value(s, entry, head), piece->value, s->value_bytes);
+    return 0;
+}
+
+/* The list grows at its head, and is turned around at the end. */
+static inline int table_load_free(struct table *t, const struct shape *s, const struct mr_saved *piece)
+{
+    if (piece->place >= s->capacity || piece->length > s->capacity - piece->place)
+        return -E2BIG;
+    for (u64 i = piece->place; i < piece->place + piece->length; i++) {
+        if (!table_unsaid(t, s, i))
+            return -EEXIST;
+        t->link[i] = TABLE_FREE | t->free;
+        t->free = (u32)i;
+    }
+    return 0;
+}
+
+/* Places of which nothing was said, as there are where more entries fit than before, are taken last. */
+static inline void table_load_end(struct table *t, const struct shape *s)
+{
+    u32 at, turned = TABLE_NIL;
+
+    for (u32 i = 0; i < s->capacity; i++)
+        if (table_unsaid(t, s, i)) {
+            t->link[i] = TABLE_FREE | t->free;
+            t->free = i;
+        }
+    for (at = t->free; at != TABLE_NIL;) {
+        u32 next = t->link[at] & ~TABLE_FREE;
+
+        t->link[at] = TABLE_FREE | turned;
+        turned = at;
+        at = next;
+    }
+    t->free = turned;
 }
 
 #endif

@@ -296,4 +296,67 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
     alarms->seen.next = map < n ? timers_top(all[map])->due : UINT64_MAX;
 }
 
+/* ---- save and load ---- */
+
+/* What a head says of the timers of all maps. */
+MR_INLINE void timers_save_head(const struct timers *t, const struct shape *s, struct mr_saved *piece)
+{
+    if (!s->timer)
+        return;
+    piece->due = t->alarms->seen.fired;
+    piece->order = t->alarms->started;
+}
+
+MR_INLINE void timers_save(const struct timers *t, const struct shape *s, u64 place, struct mr_saved *piece)
+{
+    piece->due = UINT64_MAX;
+    if (!s->timer)
+        return;
+    piece->callback = t->timer[place].callback;
+    if (!t->timer[place].at)
+        return;
+    piece->due = t->timer[place].due;
+    piece->order = t->timer[place].order;
+}
+
+static inline void timers_load_head(struct timers *t, const struct shape *s, const struct mr_saved *piece)
+{
+    if (!s->timer)
+        return;
+    memset(t->timer, 0, sizeof(struct timer) * s->capacity);
+    t->running = 0;
+    t->fired = 0;
+    if (piece->due > t->alarms->seen.fired)
+        t->alarms->seen.fired = piece->due;
+    /* So that no number of starts can overflow. */
+    if (piece->order > t->alarms->started && piece->order <= TIMERS_LAST)
+        t->alarms->started = piece->order;
+}
+
+/* `value` is where the entry's value is. A function that there is not does nothing. */
+static inline int timers_load(struct timers *t, const struct shape *s, u64 place, u8 *value,
+                              const struct mr_saved *piece)
+{
+    struct timer *timer;
+
+    if (!s->timer)
+        return piece->callback ? -EINVAL : 0;
+    timer = &t->timer[place];
+    memset(value + s->timer - 1, 0, TIMERS_BYTES);
+    if (timer->callback)
+        return -EEXIST;
+    if (piece->due != UINT64_MAX &&
+        (piece->callback <= TIMERS_READY || piece->due > TIMERS_LAST || piece->order >= t->alarms->started))
+        return -EINVAL;
+    timer->callback = piece->callback;
+    if (piece->due == UINT64_MAX)
+        return 0;
+    timer->due = piece->due;
+    timer->order = piece->order;
+    if (timer->due < t->alarms->seen.next)
+        t->alarms->seen.next = timer->due;
+    timers_sift(t, t->running++, (u32)place);
+    return 0;
+}
+
 #endif

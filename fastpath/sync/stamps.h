@@ -108,4 +108,11 @@ MR_INLINE void stamps_forget(const struct stamps *t, u64 place)
         *stamps_at(t, i, place) = 0;
 }
 
+/* No entry has been refreshed, and no reader was refused. */
+static inline void stamps_clear(const struct stamps *t)
+{
+    if (t->data)
+        memset(t->data, 0, t->cores * t->stride);
+}
+
 #endif

@@ -85,6 +85,8 @@ pub fn exposed() -> Exposed {
         programs: vec!["first".into(), "second".into()],
         params: Vec::new(),
         shares: Vec::new(),
+        keeping: Vec::new(),
+        details: Vec::new(),
     }
 }
 

@@ -18,6 +18,7 @@ mod computed;
 mod control;
 mod guests;
 mod hostile_clients;
+mod kept;
 mod live;
 mod lock;
 mod map;

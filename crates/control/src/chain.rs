@@ -1,5 +1,6 @@
 //! Changes of a running chain: making elements, naming ports, keeping state.
 
+use millrace_dataplane::module::Keeping;
 use millrace_dataplane::worker::Link;
 use millrace_topology::{End, Topology, TopologyError};
 use serde_json::{Value, json};
@@ -140,8 +141,26 @@ pub fn wrong(error: &TopologyError, list: &[Element]) -> Trouble {
 pub struct Kept {
     /// objects that are kept: their index before and now
     pub pairs: Vec<(usize, usize)>,
-    /// those that are not, and why not
+    /// those that cannot be, and why not
     pub lost: Vec<(String, String)>,
+}
+
+impl Kept {
+    /// All or nothing: what was made together, as a flow and its lease, is of no use apart.
+    ///
+    /// # Errors
+    /// Something cannot be kept.
+    pub fn whole(self) -> Result<Vec<(usize, usize)>, Trouble> {
+        if self.lost.is_empty() {
+            return Ok(self.pairs);
+        }
+        let lost = self.lost.iter().map(|(name, why)| format!("{name}: {why}"));
+        let lost = lost.collect::<Vec<_>>().join("; ");
+        Err(
+            Trouble::new("refused", format!("state cannot be kept: {lost}"))
+                .help("nothing was changed; to begin with no state at all, add --anew"),
+        )
+    }
 }
 
 /// Objects of a function that its replacement keeps.
@@ -149,45 +168,66 @@ pub struct Kept {
 pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
     let mut kept = Kept::default();
     for (index, (info, _)) in old.objects.iter().enumerate() {
-        if info.kind.is_global() && info.value_bytes == 0 {
-            continue;
-        }
-        let found = new.objects.iter().position(|(o, _)| o.name == info.name);
-        let why = match found.and_then(|at| new.objects.get(at)) {
-            None => Some("the new one has no such object".to_owned()),
-            Some((other, _)) if other.kind != info.kind => Some(format!(
-                "{} before, {} now",
-                info.kind.name, other.kind.name
-            )),
-            // What globals hold is laid out by the compiler, and parameters are among them.
-            Some(_) if info.kind.is_global() => continue,
-            Some((other, _))
-                if (other.key_bytes, other.value_bytes) != (info.key_bytes, info.value_bytes) =>
-            {
-                Some(format!(
-                    "entries of {} + {} bytes before, {} + {} now",
-                    info.key_bytes, info.value_bytes, other.key_bytes, other.value_bytes
-                ))
-            }
-            Some((other, _)) if other.capacity < info.capacity => Some(format!(
-                "{} entries fit, {} did before",
-                other.capacity, info.capacity
-            )),
-            Some(_) if old.types.get(&info.name) != new.types.get(&info.name) => {
-                Some("its keys or values are declared differently".to_owned())
-            }
-            Some((_, settable)) if !*settable || !old.lists(index) => Some(format!(
-                "a {} cannot be read entry by entry",
-                info.kind.name
-            )),
-            Some(_) => None,
+        let never = match old.keeping(index) {
+            Keeping::Nothing => continue,
+            Keeping::All => None,
+            Keeping::Never(why) => Some(why.to_owned()),
         };
+        let found = new.objects.iter().position(|(o, _)| o.name == info.name);
+        let why = never.or_else(|| match found {
+            None => Some("the new one has no such object".to_owned()),
+            Some(at) => differs(old, index, new, at),
+        });
         match (why, found) {
             (None, Some(at)) => kept.pairs.push((index, at)),
             (why, _) => kept.lost.push((info.name.clone(), why.unwrap_or_default())),
         }
     }
+    if kept.pairs.is_empty() {
+        return kept;
+    }
+    // What is kept may hold numbers that such an object would lease to others.
+    let old_has = |name: &str| old.objects.iter().any(|(o, _)| o.name == name);
+    let leases = new.objects.iter().filter(|(o, _)| o.kind.leases());
+    for (info, _) in leases.filter(|(o, _)| !old_has(&o.name)) {
+        let why = "the old one has no such object, and numbers in what it has are not leased there";
+        kept.lost.push((info.name.clone(), why.to_owned()));
+    }
     kept
+}
+
+/// Why one object cannot take up what another one was; none where it can.
+fn differs(old: &Exposed, index: usize, new: &Exposed, at: usize) -> Option<String> {
+    let (Ok(info), Ok(other)) = (old.info(index), new.info(at)) else {
+        return Some("there is no such object".to_owned());
+    };
+    if other.kind != info.kind {
+        return Some(format!(
+            "{} before, {} now",
+            info.kind.name, other.kind.name
+        ));
+    }
+    if old.detail(index) != new.detail(at) {
+        return Some(if info.kind.is_global() {
+            "variables may lie elsewhere, as the code is another".to_owned()
+        } else {
+            format!("{} before, {} now", old.detail(index), new.detail(at))
+        });
+    }
+    if (other.key_bytes, other.value_bytes) != (info.key_bytes, info.value_bytes) {
+        return Some(format!(
+            "entries of {} + {} bytes before, {} + {} now",
+            info.key_bytes, info.value_bytes, other.key_bytes, other.value_bytes
+        ));
+    }
+    if other.capacity < info.capacity {
+        return Some(format!(
+            "{} entries fit, {} did before",
+            other.capacity, info.capacity
+        ));
+    }
+    (old.types.get(&info.name) != new.types.get(&info.name))
+        .then(|| "its keys or values are declared differently".to_owned())
 }
 
 /// The chain as it is, as JSON.
@@ -272,6 +312,7 @@ mod tests {
         };
         let exposed = |objects: Vec<(ObjectInfo, bool)>| Exposed {
             lists: vec![true; objects.len()],
+            keeping: vec![Keeping::All; objects.len()],
             objects,
             ..Exposed::nothing("f")
         };
@@ -292,7 +333,39 @@ mod tests {
         ]);
         let Kept { pairs, lost } = kept(&old, &new);
         assert_eq!(pairs, [(0, 1), (1, 2)]);
-        let lost: Vec<_> = lost.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(lost, ["smaller", "wider", "other", "gone"]);
+        let names: Vec<_> = lost.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["smaller", "wider", "other", "gone"]);
+        // All or nothing, with every reason.
+        let refused = Kept { pairs, lost }.whole().unwrap_err();
+        assert!(
+            refused
+                .what
+                .contains("gone: the new one has no such object"),
+            "{}",
+            refused.what
+        );
+        // A new object is nothing to lose, but for one that leases numbers which what is kept may hold.
+        let old = exposed(vec![object("flows", "hash", 8, 10)]);
+        let more = |kind| {
+            exposed(vec![
+                object("flows", "hash", 8, 10),
+                object("new", kind, 8, 10),
+            ])
+        };
+        assert_eq!(kept(&old, &more("vector")).whole().unwrap(), [(0, 0)]);
+        assert!(kept(&old, &more("allocator")).whole().is_err());
+        // Variables are kept by the same code only, and what cannot be kept is never.
+        let with = |detail: &str, keeping| Exposed {
+            details: vec![detail.into()],
+            keeping: vec![keeping],
+            ..exposed(vec![object(".bss", "global", 8, 1)])
+        };
+        let (one, other) = (with("code 1", Keeping::All), with("code 2", Keeping::All));
+        assert_eq!(kept(&one, &one).pairs, [(0, 0)]);
+        assert_eq!(kept(&one, &other).lost.len(), 1);
+        let never = with("", Keeping::Never("its values are maps"));
+        assert_eq!(kept(&never, &never).lost.len(), 1);
+        let nothing = with("", Keeping::Nothing);
+        assert_eq!(kept(&nothing, &other), Kept::default());
     }
 }

@@ -281,6 +281,8 @@ impl Exposed {
             programs: Vec::new(),
             params: Vec::new(),
             shares: Vec::new(),
+            keeping: Vec::new(),
+            details: Vec::new(),
         }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use millrace_dataplane::Module;
-use millrace_dataplane::module::{Entry, ObjectInfo};
+use millrace_dataplane::module::{Entry, Keeping, ObjectInfo};
 use millrace_dataplane::share::Share;
 use millrace_object::program::{Param, Program};
 use millrace_object::state::lpm_trie;
 use millrace_object::types::{EntryTypes, Type};
 use millrace_place::Held;
+use millrace_state::digest;
 use serde_json::{Value, json};
 
 use crate::nested;
@@ -32,6 +33,10 @@ pub struct Exposed {
     pub params: Vec<Param>,
     /// how each object stands on the workers, in the module's order
     pub shares: Vec<Share>,
+    /// what can be kept of each object, in the module's order
+    pub keeping: Vec<Keeping>,
+    /// what the content of each object depends on besides its sizes; empty where on nothing
+    pub details: Vec<String>,
 }
 
 /// The share of an object that there is not.
@@ -75,7 +80,26 @@ impl Exposed {
                     Share::new(held, info.capacity)
                 })
                 .collect(),
+            keeping: (0..module.objects().len())
+                .map(|o| module.keeping(o))
+                .collect(),
+            details: (0..module.objects().len())
+                .map(|o| detail(module, program, o))
+                .collect(),
         }
+    }
+
+    /// What can be kept of an object.
+    #[must_use]
+    pub fn keeping(&self, object: usize) -> Keeping {
+        let keeping = self.keeping.get(object);
+        keeping.copied().unwrap_or(Keeping::Nothing)
+    }
+
+    /// What the content of an object depends on besides its sizes.
+    #[must_use]
+    pub fn detail(&self, object: usize) -> &str {
+        self.details.get(object).map_or("", String::as_str)
     }
 
     /// The objects that have entries: all but sections of globals.
@@ -314,6 +338,48 @@ impl Exposed {
         let ty = self.types.get(&info.name)?.value.as_ref();
         ty.filter(|t| t.bytes() == info.value_bytes)
     }
+}
+
+/// What the content of an object depends on besides its sizes: where variables lie, which the compiler decides; functions
+/// and programs, which it names by their numbers.
+fn detail(module: &Module, program: Option<&Program>, object: usize) -> String {
+    let Some(program) = program else {
+        let info = module.objects().get(object);
+        let numbered = info.is_some_and(|o| o.kind.is_global() || o.kind.holds_programs());
+        return match numbered {
+            true => format!("module {}", file_digest(module.path())),
+            false => String::new(),
+        };
+    };
+    let Some(declared) = program.objects.get(object) else {
+        return String::new();
+    };
+    let names = |of: &mut dyn Iterator<Item = &String>| {
+        of.map(String::as_str).collect::<Vec<_>>().join(", ")
+    };
+    if declared.kind.is_global() {
+        let code = program.functions.iter().map(|f| format!("{:?}", f.insns));
+        return format!("code {}", digest(code.collect::<String>().as_bytes()));
+    }
+    if declared.kind.holds_programs() {
+        let entries = program.entries.iter();
+        let mut functions = entries.filter_map(|e| program.functions.get(e.function.0));
+        return format!(
+            "programs {}",
+            names(&mut functions.by_ref().map(|f| &f.name))
+        );
+    }
+    match declared.timer {
+        Some(_) => format!(
+            "functions {}",
+            names(&mut program.functions.iter().map(|f| &f.name))
+        ),
+        None => String::new(),
+    }
+}
+
+fn file_digest(path: &std::path::Path) -> String {
+    std::fs::read(path).map_or_else(|e| e.to_string(), |bytes| digest(&bytes))
 }
 
 /// A type in words, or the fields of a structure.

@@ -15,6 +15,7 @@ pub mod literal;
 pub mod pins;
 pub mod protocol;
 pub mod reload;
+pub mod saved;
 pub mod server;
 pub mod socket;
 pub mod trouble;

@@ -49,6 +49,17 @@ impl Pins {
                 Some(why) => left_out.push(format!("{}: {why}", o.name)),
             }
         }
+        let mut leasing = exposed.objects().filter(|(_, o)| o.kind.leases());
+        if let Some((_, allocator)) = leasing.next() {
+            return Err(Trouble::new(
+                "pin",
+                format!(
+                    "--pin: numbers that {} leases may stand in the maps, and would be leased to others by the next run",
+                    allocator.name
+                ),
+            )
+            .help("keep all state of the function with --state FOLDER"));
+        }
         if objects.is_empty() && left_out.is_empty() {
             return Err(
                 Trouble::new("no-such-object", "--pin: no map is declared pinned by name").help(

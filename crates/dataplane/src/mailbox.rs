@@ -27,6 +27,7 @@ pub struct Desk<'a> {
     pub now: u64,
     pub(crate) account: &'a dyn Fn() -> Account,
     pub(crate) order: Option<Order>,
+    pub(crate) keep: bool,
 }
 
 impl Desk<'_> {
@@ -43,6 +44,11 @@ impl Desk<'_> {
     #[must_use]
     pub fn account(&self) -> Account {
         (self.account)()
+    }
+
+    /// Asks the worker to give its part of the state ([`crate::worker::keep`]), once the job is done.
+    pub fn keep(&mut self) {
+        self.keep = true;
     }
 
     /// Asks the worker to end the run.
@@ -113,6 +119,7 @@ impl Mailbox {
             now: crate::clock::now(),
             account,
             order: None,
+            keep: false,
         };
         for job in self.take() {
             job(&mut desk);
@@ -165,6 +172,7 @@ mod tests {
             now: 0,
             account: &account,
             order: None,
+            keep: false,
         };
         let all = |done: &AtomicU32| done.load(Ordering::Relaxed) == 2000;
         let began = std::time::Instant::now();

@@ -49,6 +49,18 @@ impl Before {
         self.lock().clear();
     }
 
+    /// All elements that held something.
+    #[must_use]
+    pub fn all(&self) -> Vec<KeyValue> {
+        let mut all: Vec<_> = self
+            .lock()
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Whether an element holds something else now.
     fn differs(&self, key: &[u8], value: &[u8]) -> bool {
         match self.lock().get(key) {

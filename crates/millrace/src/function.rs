@@ -316,6 +316,7 @@ impl Function {
             initial: self.initial.clone(),
             entries,
             homes: homes.map(Arc::new),
+            resumed: false,
         }
     }
 

@@ -14,6 +14,7 @@ use millrace_dataplane::packet::Layout;
 use millrace_dataplane::place::{self as processors, Stay};
 use millrace_dataplane::port::InputOptions;
 use millrace_dataplane::runner::{BURST, FateWriter, Progress, RecordWriter, Sink, Sinks, Sources};
+use millrace_dataplane::worker::keep::Keep;
 use millrace_dataplane::worker::{Code, Link, ModuleCode, Shared};
 use millrace_dataplane::{self as dataplane, Account, Mailbox, Parallel, Run, Serve};
 use millrace_place::Placement;
@@ -57,6 +58,8 @@ pub struct Job {
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// what is done with the state at the end
     pub at_end: Option<AtEnd>,
+    /// the state that it takes up and leaves, if it does
+    pub keep: Option<Arc<Keep>>,
     /// workers serve the ports also where all of them are captures; several elements and live ports they serve anyway
     pub serve: bool,
 }
@@ -115,6 +118,7 @@ impl Job {
             busy: false,
             mailboxes: Vec::new(),
             at_end: None,
+            keep: None,
             serve: false,
         }
     }
@@ -223,7 +227,13 @@ impl Opened {
             Ends::Ports(served) => self.job.serve(served, self.records, stop, observe),
         };
         account.map_err(|e| {
-            Error::wrong(e).help("declare a smaller capacity, or free memory on this machine")
+            let help = match &e {
+                ModuleError::Control {
+                    operation: "load", ..
+                } => "move the saved state away, or begin without it (--anew)",
+                _ => "declare a smaller capacity, or free memory on this machine",
+            };
+            Error::wrong(e).help(help)
         })
     }
 }
@@ -272,6 +282,7 @@ impl Job {
             objects_bytes,
             mailbox: self.mailboxes.first().cloned(),
             at_end: self.at_end,
+            keep: self.keep,
         };
         let mut show = |progress: Progress| {
             observe(&Seen {
@@ -324,6 +335,7 @@ impl Job {
             busy: self.busy,
             mailboxes: self.mailboxes,
             at_end: self.at_end,
+            keep: self.keep,
         };
         dataplane::serve(serve, stop, &mut |shared| {
             observe(&Seen {

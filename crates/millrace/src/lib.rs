@@ -55,6 +55,7 @@ pub use function::{Function, Make, objects_bytes};
 pub use job::{Job, Opened, Seen, run};
 pub use place::{Answer, Arrangement, Asked};
 pub use ports::Ports;
+pub use seed::keys as secret_keys;
 pub use served::{LENT, Served};
 pub use verify::Comparison;
 pub use written::{Proved, Types, Written};

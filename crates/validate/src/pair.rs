@@ -54,6 +54,7 @@ impl<'a> Pair<'a> {
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
             entries: Vec::new(),
             homes: None,
+            resumed: false,
         };
         let instance = Instance::create(module.clone(), &config).map_err(|e| e.to_string())?;
         let mut pair = Self {

@@ -134,7 +134,7 @@ impl Session {
         let before = seen.list.get(at).and_then(|e| e.exposed.as_deref());
         let keep = match (before, made.exposed.as_deref()) {
             (Some(before), Some(now)) if !wanted.anew => {
-                let chain::Kept { pairs, lost } = chain::kept(before, now);
+                let pairs = chain::kept(before, now).whole()?;
                 let name = |(old, _): &(usize, usize)| {
                     before
                         .info(*old)
@@ -143,7 +143,6 @@ impl Session {
                 Keep {
                     names: pairs.iter().map(name).collect(),
                     pairs,
-                    lost,
                 }
             }
             _ => Keep::default(),
@@ -265,9 +264,6 @@ impl Session {
         let pairs = keep.names.iter().zip(kept.iter().flatten());
         let pairs = pairs.map(|(object, entries)| json!({ "object": object, "entries": entries }));
         answer.insert("kept".into(), pairs.collect());
-        let lost = keep.lost.iter();
-        let lost = lost.map(|(object, why)| json!({ "object": object, "why": why }));
-        answer.insert("lost".into(), lost.collect());
         answer.insert("facts".into(), json!(facts));
         Ok(Value::Object(answer))
     }
@@ -278,7 +274,6 @@ impl Session {
 struct Keep {
     pairs: Vec<(usize, usize)>,
     names: Vec<String>,
-    lost: Vec<(String, String)>,
 }
 
 /// Has elements end, on a thread of their own: one that runs a guest carries a system call filter from then on.

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 6;
+pub const ABI: u32 = 7;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -140,6 +140,34 @@ pub struct Config {
 /// `mr_record_fn`.
 pub type RecordFn = unsafe extern "C" fn(*mut c_void, u32, *const u8, u64);
 
+/// `struct mr_saved`.
+#[repr(C)]
+pub struct Saved {
+    /// `enum mr_saved_what`
+    pub what: u32,
+    /// the function of an entry's timer
+    pub callback: u32,
+    /// where it belongs
+    pub place: u64,
+    /// last refresh
+    pub stamp: u64,
+    /// by when it is looked at again
+    pub bound: u64,
+    /// when its timer fires
+    pub due: u64,
+    /// which timer that is
+    pub order: u64,
+    /// bytes, or places
+    pub length: u64,
+    /// `key_bytes`, or null
+    pub key: *const u8,
+    /// `length` bytes, or null
+    pub value: *const u8,
+}
+
+/// `mr_saved_fn`.
+pub type SavedFn = unsafe extern "C" fn(*mut c_void, *const Saved) -> c_int;
+
 /// `struct mr_object`.
 #[repr(C)]
 pub struct Object {
@@ -169,6 +197,10 @@ pub struct Object {
     pub full: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
     /// hands over records
     pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
+    /// hands over all of its content
+    pub save: Option<unsafe extern "C" fn(*mut Instance, SavedFn, *mut c_void) -> c_int>,
+    /// takes the next piece of a content
+    pub load: Option<unsafe extern "C" fn(*mut Instance, *const Saved, u64) -> c_int>,
     /// 1: one for all workers
     pub shared: u32,
     /// nothing
@@ -257,6 +289,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::testing;
+    use millrace_state::What;
     use std::fmt::Write as _;
     use std::mem::{offset_of, size_of};
 
@@ -331,8 +364,13 @@ mod tests {
             next,
             full,
             drain,
+            save,
+            load,
             shared,
             unused
+        );
+        layout!(
+            "mr_saved", Saved, what, callback, place, stamp, bound, due, order, length, key, value
         );
         layout!("mr_timer", Timer, period, fire, once, unused);
         layout!("mr_alarms", Alarms, next, fired);
@@ -364,6 +402,11 @@ mod tests {
         );
         for (name, value) in [
             ("MR_ABI", ABI),
+            ("MR_SAVED_HEAD", What::Head as u32),
+            ("MR_SAVED_ENTRY", What::Entry as u32),
+            ("MR_SAVED_FREE", What::Free as u32),
+            ("MR_SAVED_BYTES", What::Bytes as u32),
+            ("MR_SAVED_END", What::End as u32),
             ("MR_ABORTED", fate::ABORTED),
             ("MR_DROP", fate::DROP),
             ("MR_PASS", fate::PASS),

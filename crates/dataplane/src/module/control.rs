@@ -191,7 +191,7 @@ impl Instance {
         }
     }
 
-    fn object(
+    pub(super) fn object(
         &self,
         index: usize,
         operation: &'static str,
@@ -249,7 +249,7 @@ fn missing(info: &ObjectInfo, operation: &'static str) -> ModuleError {
     )
 }
 
-fn control(info: &ObjectInfo, operation: &'static str, what: String) -> ModuleError {
+pub(super) fn control(info: &ObjectInfo, operation: &'static str, what: String) -> ModuleError {
     ModuleError::Control {
         object: info.name.clone(),
         operation,

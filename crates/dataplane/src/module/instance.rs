@@ -24,6 +24,9 @@ pub struct Config {
     pub entries: Vec<Entry>,
     /// where packets that carry leased numbers come home, for modules whose allocators go by it
     pub homes: Option<Arc<Homes>>,
+    /// the state goes on where another one was, which is loaded into it: `ON_START` does not run where it would for all
+    /// workers
+    pub resumed: bool,
 }
 
 impl std::fmt::Debug for Config {
@@ -152,7 +155,7 @@ impl Instance {
             }
             instance.set(entry.object, &entry.key, &entry.value, config.time)?;
         }
-        if worker == 0 && instance.module.starts_once() {
+        if worker == 0 && instance.module.starts_once() && !config.resumed {
             instance.handler(instance.module.table().start, config.time);
         }
         Ok(instance)

@@ -8,6 +8,7 @@ pub mod abi;
 mod control;
 mod homes;
 mod instance;
+mod saved;
 mod shared;
 
 use std::ffi::CStr;
@@ -18,6 +19,7 @@ use millrace_object::state::{self, StateKind};
 pub use control::{KeyValue, Record};
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
+pub use saved::Keeping;
 pub use shared::Shared;
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.

@@ -36,6 +36,7 @@ use crate::module::{Config, Module, ModuleError};
 use crate::packet::Layout;
 use crate::port::Queue;
 use crate::share::Share;
+use crate::worker::keep::Keep;
 use crate::worker::{self, Code, Drive, Ingress, Link, ModuleCode, Serve};
 
 /// The burst size that is best on most functions: below, prefetching has too little to overlap;
@@ -80,6 +81,8 @@ pub struct Run {
     pub mailbox: Option<Arc<Mailbox>>,
     /// what is done with the state at the end, after `ON_STOP`
     pub at_end: Option<Job>,
+    /// the state that the run takes up and leaves, if it does
+    pub keep: Option<Arc<Keep>>,
 }
 
 /// What an observer sees now and then.
@@ -242,6 +245,7 @@ impl Parallel {
             busy: true,
             mailboxes: self.mailboxes.clone(),
             at_end: run.at_end.take(),
+            keep: run.keep.clone(),
         }
     }
 }
@@ -259,6 +263,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
                 now: 0,
                 account: &Account::default,
                 order: None,
+                keep: false,
             };
             job(&mut desk);
             if desk.order.is_some() {

@@ -117,6 +117,8 @@ pub struct Sequencer {
     /// stop after this many packets
     packets: Option<u64>,
     read: u64,
+    /// packets that earlier runs have read
+    before: u64,
     /// the latest stamp so far: the program's clock never runs backwards
     clock: u64,
     orders: Arc<Orders>,
@@ -145,10 +147,23 @@ impl Sequencer {
         commits: bool,
     ) -> Self {
         let run = parallel.run;
+        let begin = run.keep.as_ref().map_or(&[][..], |keep| &keep.begin);
+        let timers = begin.first().and_then(|part| {
+            let (since, past) = &part.stages.first()?.timers;
+            let shift = part.time.saturating_sub(start);
+            let since = since.saturating_sub(shift);
+            Some(Timers::resumed(run.module.timers(), since, past, start))
+        });
+        let timers = timers.unwrap_or_else(|| Timers::new(run.module.timers(), start));
+        let before = begin
+            .iter()
+            .map(|part| part.packets)
+            .fold(0, u64::wrapping_add);
         let workers = parallel.workers.max(1);
         let ports = ingress.ports() as u32;
         Self {
-            timers: Timers::new(run.module.timers(), start),
+            timers,
+            before,
             pressure: Windows::new(chain, workers),
             pool: Pool::new(workers, run.burst, ports, run.layout),
             window: if workers == 1 { run.burst } else { WINDOW },
@@ -322,7 +337,7 @@ impl Sequencer {
             }
             self.clock = time;
             let arrival = Arrival {
-                number: self.read,
+                number: self.before.wrapping_add(self.read),
                 port,
                 time,
                 stamp: record.time_ns,

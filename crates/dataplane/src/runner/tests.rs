@@ -92,6 +92,7 @@ impl Bench {
             time: None,
             mailbox: None,
             at_end: None,
+            keep: None,
             objects_bytes: 0,
         }
     }

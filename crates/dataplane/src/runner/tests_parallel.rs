@@ -85,6 +85,7 @@ impl Bench {
             time: None,
             mailbox: None,
             at_end: None,
+            keep: None,
             objects_bytes: 0,
         }
     }

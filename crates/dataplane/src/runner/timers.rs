@@ -6,7 +6,7 @@
 //! a capture with a gap of a year must not fire a timer of a millisecond 3e10 times.
 
 /// The timers of one instance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Timers {
     start: u64,
     /// (period in ns, moments already past)
@@ -25,6 +25,29 @@ impl Timers {
             timers,
             next: 0,
         };
+        timers.find_next();
+        timers
+    }
+
+    /// Since when they run, ns, and how many moments of each are past.
+    #[must_use]
+    pub fn past(&self) -> (u64, Vec<u64>) {
+        (
+            self.start,
+            self.timers.iter().map(|(_, past)| *past).collect(),
+        )
+    }
+
+    /// Timers of these periods that go on where others of as many were; else they start at `now`.
+    #[must_use]
+    pub fn resumed(periods: &[u64], start: u64, past: &[u64], now: u64) -> Self {
+        if periods.len() != past.len() || start > now {
+            return Self::new(periods, now);
+        }
+        let mut timers = Self::new(periods, start);
+        for ((_, own), past) in timers.timers.iter_mut().zip(past) {
+            *own = *past;
+        }
         timers.find_next();
         timers
     }
@@ -104,6 +127,21 @@ mod tests {
         let mut timers = Timers::new(&[10, 3, 10], 0);
         assert_eq!(timers.take(11), [(9, 1), (10, 0), (10, 2)]);
         assert_eq!(timers.take(12), [(12, 1)]);
+    }
+
+    #[test]
+    fn timers_go_on_where_they_were() {
+        let mut timers = Timers::new(&[10, 3], 100);
+        timers.take(117);
+        let (start, past) = timers.past();
+        let mut again = Timers::resumed(&[10, 3], start, &past, 119);
+        assert_eq!(again.take(125), timers.take(125));
+        // Others begin anew, and so do those of a time to come.
+        assert_eq!(Timers::resumed(&[10], start, &past, 119).next(), 129);
+        assert_eq!(Timers::resumed(&[10, 3], 200, &past, 119).next(), 122);
+        // Nothing that somebody says is past overflows.
+        let mut odd = Timers::resumed(&[10, 3], start, &[u64::MAX, 0], 119);
+        assert_eq!(odd.take(u64::MAX).len(), 1);
     }
 
     #[test]

@@ -11,14 +11,11 @@ use std::sync::atomic::Ordering;
 use millrace_topology::{Rearranged, Topology};
 
 use super::Shared;
-use super::chain::{self, Chain, Link};
+use super::chain::{self, Chain, Code, Link};
 use super::counters::OfStage;
 use super::lives::Life;
 use super::stage::Stage;
-use crate::module::{Instance, ModuleError};
-
-/// Entries that are copied from one state to another at a time.
-const PAGE: usize = 4096;
+use crate::module::{Entry, Instance, ModuleError};
 
 /// The chain of a run, between two bursts.
 pub struct Live<'a> {
@@ -31,6 +28,8 @@ pub struct Live<'a> {
 pub struct Fresh {
     stage: Stage,
     records: bool,
+    /// what its objects hold beside what they take up of others
+    entries: Vec<Entry>,
 }
 
 /// An element that has been taken out of a chain. It must be told to end: [`Departed::finish`].
@@ -110,7 +109,12 @@ impl Fresh {
         let common = chain::common(std::slice::from_ref(link), 1)?;
         let shared = common.first().and_then(Option::as_ref);
         let life = Arc::new(Life::of(id, link, 1));
+        let entries = match &link.code {
+            Code::Module(code) => code.config.entries.clone(),
+            Code::Foreign(_) | Code::Classed(_) => Vec::new(),
+        };
         Ok(Self {
+            entries,
             records: link.objects().iter().any(|o| o.records),
             stage: Stage::new(link, &life, shared, 0, start)?,
         })
@@ -177,17 +181,27 @@ impl Live<'_> {
         if news != fresh.len() || !there || arranged.topology.elements() != arranged.was.len() {
             return Err(refused("it has changed meanwhile", fresh));
         }
-        for new in &mut fresh {
-            new.stage.begin(self.clock);
-        }
-        let mut kept = Vec::new();
-        for keep in keep {
-            let from = self.chain.stages.get_mut(keep.from);
-            let Some((from, to)) = from.zip(fresh.get_mut(keep.to)) else {
-                return Err(refused("it has changed meanwhile", fresh));
+        let mut kept: Vec<Vec<u64>> = keep.iter().map(|_| Vec::new()).collect();
+        for (at, new) in fresh.iter_mut().enumerate() {
+            let took = keep.iter().zip(&mut kept).find(|(k, _)| k.to == at);
+            let from = took.as_ref().map(|(k, _)| k.from);
+            let from = from.and_then(|from| self.chain.stages.get_mut(from));
+            let objects = took.as_ref().map_or(&[][..], |(k, _)| &k.objects);
+            // What takes up all of its state does not begin: `ON_START` has run, and timers go on.
+            match &from {
+                Some(from) if new.stage.lacks(objects).is_empty() => {
+                    new.stage.follow(from, self.clock);
+                }
+                _ => new.stage.begin(self.clock),
+            }
+            let (Some(from), Some((_, counts))) = (from.filter(|_| !objects.is_empty()), took)
+            else {
+                continue;
             };
-            match copied(from, &mut to.stage, &keep.objects, self.clock) {
-                Ok(counts) => kept.push(counts),
+            // Records are the host's before positions are taken over.
+            self.shared.records(from, self.clock, None);
+            match taken_up(from, new, objects, self.clock) {
+                Ok(taken) => *counts = taken,
                 Err(why) => return Err(Box::new(Refused { why, fresh })),
             }
         }
@@ -226,31 +240,28 @@ impl Live<'_> {
     }
 }
 
-/// Copies the entries of objects; says how many of each.
-fn copied(
+/// Has objects take up what those of another element are, exactly; says how many entries of each.
+fn taken_up(
     from: &mut Stage,
-    to: &mut Stage,
+    fresh: &mut Fresh,
     keep: &[(usize, usize)],
     now: u64,
 ) -> Result<Vec<u64>, ModuleError> {
-    let (Some(from), Some(to)) = (from.instance(), to.instance()) else {
+    let (Some(from), Some(to)) = (from.instance(), fresh.stage.instance()) else {
         return Ok(Vec::new());
     };
-    let mut counts = Vec::new();
-    for (old, new) in keep {
-        let (mut cursor, mut count) = (0, 0);
-        loop {
-            let page = from.page(*old, &mut cursor, PAGE, now)?;
-            for (key, value) in &page {
-                to.set(*new, key, value, now)?;
-            }
-            count += page.len() as u64;
-            if page.len() < PAGE {
-                break;
-            }
-        }
-        counts.push(count);
+    let each = keep.iter().map(|(old, new)| {
+        let content = from.save(*old, now)?;
+        to.load(*new, &content, now, 0)
+    });
+    let counts = each.collect::<Result<_, _>>()?;
+    // What is named now counts, after what there was.
+    let taken = |e: &&Entry| keep.iter().any(|(_, new)| *new == e.object);
+    for entry in fresh.entries.iter().filter(taken) {
+        to.set(entry.object, &entry.key, &entry.value, now)?;
     }
+    // Timers that have fired are counted where they did.
+    fresh.stage.alarms = fresh.stage.alarms_fired();
     Ok(counts)
 }
 

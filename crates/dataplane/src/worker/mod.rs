@@ -19,6 +19,7 @@ mod deliver;
 mod entries;
 #[allow(unsafe_code, reason = "its packets are named by address")]
 pub mod foreign;
+pub mod keep;
 mod limit;
 mod lives;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
@@ -58,6 +59,7 @@ use crate::runner::{Kept, Progress, RecordWriter, Sequencer};
 use chain::Chain;
 use deliver::{Delivery, Wiring};
 use entries::Entries;
+use keep::Keep;
 use made::Made;
 use turn::{Served, Worker};
 
@@ -109,6 +111,8 @@ pub struct Serve {
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// what is done with the states of all workers when all is over
     pub at_end: Option<Job>,
+    /// the state that the run takes up and leaves, if it does
+    pub keep: Option<Arc<Keep>>,
 }
 
 /// Serves the ports until all inputs end, a limit is reached, a port fails or `stop` is raised; then
@@ -153,6 +157,7 @@ pub(crate) fn host(
     drive: Drive<'_>,
 ) -> Result<Hosted, ModuleError> {
     let count = serve.workers.len();
+    resumed(&mut serve);
     let shared = Arc::new(Shared::new(&mut serve, ingress));
     let ended_before = await_first(&mut serve, &shared, stop);
     let common = chain::common(&serve.chain, count)?;
@@ -291,6 +296,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
                     now: 0,
                     account: &|| shared.account(1.0, 0.0),
                     order: None,
+                    keep: false,
                 };
                 job(&mut desk);
                 ordered |= desk.order.is_some();
@@ -315,6 +321,17 @@ impl Drop for Leaves<'_> {
     }
 }
 
+/// What takes up all of its state does not run `ON_START` when it is made.
+fn resumed(serve: &mut Serve) {
+    let part = serve.keep.as_ref().and_then(|keep| keep.begin.first());
+    let Some(part) = part else { return };
+    for (link, part) in serve.chain.iter_mut().zip(&part.stages) {
+        if let Code::Module(code) = &mut link.code {
+            code.config.resumed = part.whole;
+        }
+    }
+}
+
 fn worker(
     serve: &Serve,
     common: &[Option<Arc<module::Shared>>],
@@ -333,7 +350,7 @@ fn worker(
             0 | 1 => Topology::alone(serve.ports.len()),
             several => Topology::line(several),
         });
-    Ok(Worker {
+    let mut worker = Worker {
         number,
         workers: count,
         shared: shared.clone(),
@@ -375,7 +392,12 @@ fn worker(
         rate: Rate::start(),
         ordered: false,
         sequenced: shared.sequenced(),
-    })
+        keep: serve.keep.clone(),
+    };
+    if let Some(part) = serve.keep.as_ref().and_then(|k| k.begin.get(number)) {
+        worker.resume(part, &serve.chain, start)?;
+    }
+    Ok(worker)
 }
 
 #[cfg(test)]

@@ -99,6 +99,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
         now,
         account: &|| account.clone(),
         order: None,
+        keep: false,
     };
     job(&mut desk);
 }

@@ -7,7 +7,7 @@ use super::classed::Classed;
 use super::foreign::{self, Epilogue, Foreign, Given};
 use super::lives::Life;
 use crate::clock;
-use crate::module::{Instance, ModuleError, ObjectInfo, Record, Shared, abi};
+use crate::module::{Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, abi};
 use crate::port::Frame;
 use crate::runner::Timers;
 use crate::share::{self, Share};
@@ -27,7 +27,9 @@ pub struct Stage {
     /// its timers; none of a foreign element
     pub timers: Timers,
     /// what its objects begin with was settled
-    begun: bool,
+    pub(super) begun: bool,
+    /// it goes on where another run was
+    pub(super) resumed: bool,
     running: Running,
     /// what became of a foreign element, at the end
     pub epilogue: Option<Epilogue>,
@@ -100,6 +102,7 @@ impl Stage {
             objects_bytes: link.objects_bytes,
             alarms: 0,
             begun: false,
+            resumed: false,
             timers,
             running,
             epilogue: None,
@@ -132,6 +135,28 @@ impl Stage {
         self.start(time);
     }
 
+    /// Objects that have state and are not among those, by their index here, that take it up.
+    pub fn lacks(&self, taken: &[(usize, usize)]) -> Vec<usize> {
+        let Some(module) = self.seen().map(Instance::module) else {
+            return Vec::new();
+        };
+        let all = (0..module.objects().len()).filter(|o| module.keeping(*o) != Keeping::Nothing);
+        all.filter(|o| !taken.iter().any(|(_, here)| here == o))
+            .collect()
+    }
+
+    /// Goes on where another element was, which has no packets any more: there is nothing to begin. Timers fire when its
+    /// own would have, if they have the same periods; else from `time` on.
+    pub fn follow(&mut self, other: &Self, time: u64) {
+        (self.begun, self.resumed) = (true, true);
+        let periods = |stage: &Self| stage.seen().map(|i| i.module().timers().to_vec());
+        self.timers = match periods(self) {
+            Some(own) if Some(&own) == periods(other).as_ref() => other.timers.clone(),
+            Some(own) => Timers::new(&own, time),
+            None => Timers::new(&[], time),
+        };
+    }
+
     fn seen(&self) -> Option<&Instance> {
         match &self.running {
             Running::Module { instance, .. } => Some(instance),
@@ -141,6 +166,9 @@ impl Stage {
 
     /// Before the first packet. `time` in ns, here and below.
     pub fn start(&mut self, time: u64) {
+        if self.resumed {
+            return;
+        }
         let first = !std::mem::replace(&mut self.begun, true);
         if let Running::Module { instance, .. } = &mut self.running {
             instance.start(time);

@@ -85,6 +85,7 @@ impl Case {
             packets: None,
             mailboxes: Vec::new(),
             at_end: None,
+            keep: None,
             time: None,
             busy: false,
         }

@@ -9,15 +9,16 @@ use super::change::Live;
 use super::counters::{OfPort, OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::entries::Entries;
+use super::keep::{Keep, Part};
 use super::made::Made;
 use super::pressure::Seen;
 use super::stage::Stage;
-use super::{Shared, wait};
+use super::{Code, Link, Shared, wait};
 use crate::account::Failure;
 use crate::clock::{Rate, now};
 use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox, Order};
-use crate::module::{Homes, abi};
+use crate::module::{Homes, ModuleError, abi};
 use crate::port::{Frame, PortError, Queue};
 use crate::runner::{Lane, Progress};
 
@@ -80,6 +81,8 @@ pub struct Worker {
     pub(super) ordered: bool,
     /// its one queue is a [`Lane`] of a run over captures
     pub(super) sequenced: bool,
+    /// where its part of the state goes, if anywhere
+    pub(super) keep: Option<Arc<Keep>>,
 }
 
 // SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.
@@ -146,11 +149,62 @@ impl Worker {
         }
         self.shared.ends(self.number);
         self.look(true);
+        if let Some(keep) = self.keep.clone() {
+            let part = self.part();
+            keep.end(self.number, part);
+        }
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
         }
+    }
+
+    /// Its part of the state, between two bursts.
+    fn part(&mut self) -> Result<Part, ModuleError> {
+        // Records are the host's before that.
+        self.records();
+        let clock = self.clock;
+        let stages = self.chain.stages.iter_mut();
+        Ok(Part {
+            time: clock,
+            packets: self.received,
+            stages: stages.map(|s| s.part(clock)).collect::<Result<_, _>>()?,
+            order: 0,
+        })
+    }
+
+    /// Takes up a part of another run's state; `start` is the time of the first packet, ns.
+    pub(super) fn resume(
+        &mut self,
+        part: &Part,
+        chain: &[Link],
+        start: u64,
+    ) -> Result<(), ModuleError> {
+        self.received = part.packets;
+        let shift = part.time.saturating_sub(start);
+        let stages = self.chain.stages.iter_mut().zip(chain);
+        for ((stage, link), of) in stages.zip(&part.stages) {
+            let entries = match &link.code {
+                Code::Module(code) => code.config.entries.as_slice(),
+                Code::Foreign(_) | Code::Classed(_) => &[],
+            };
+            stage.resume(of, entries, start, shift)?;
+        }
+        Ok(())
+    }
+
+    /// Gives its part while the run goes on, when all other workers give theirs.
+    fn keep_now(&mut self) {
+        let Some(keep) = self.keep.clone() else {
+            return;
+        };
+        if !keep.meet(self.workers) {
+            return;
+        }
+        let part = self.part();
+        keep.give(self.number, part);
+        keep.meet(self.workers);
     }
 
     fn lane(&mut self) -> Option<&mut Lane> {
@@ -207,9 +261,13 @@ impl Worker {
             now: self.clock,
             account: &account,
             order: None,
+            keep: false,
         };
         job(&mut desk);
-        let order = desk.order;
+        let (order, keep) = (desk.order, desk.keep);
+        if keep {
+            self.keep_now();
+        }
         match (order, self.lane()) {
             (Some(order), Some(lane)) => lane.order_end(order),
             // Live ports have no end: what they hold already is taken either way.
@@ -376,6 +434,7 @@ impl Worker {
             }
             self.clock = packet.time;
         }
+        self.received += self.frames.len() as u64;
         drop(row);
         count.once(Once::Bursts, 1);
         count.once(Once::Packets, self.frames.len() as u64);

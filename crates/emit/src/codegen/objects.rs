@@ -177,7 +177,9 @@ pub fn control(unit: &Unit) -> String {
         } else {
             let operands = unit.operands(id);
             for (function, result, parameters, passed) in CONTROL {
-                if !offers(object, function) {
+                // Parameters are what a run is told, not what it has learnt.
+                let settings = object.kind.is_global() && object.read_only;
+                if !offers(object, function) || (settings && ["save", "load"].contains(function)) {
                     continue;
                 }
                 let call = format!("{c}_{function}({operands}, {passed})");
@@ -238,5 +240,17 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "void",
         "u32 object, mr_record_fn *fn, void *context",
         "object, fn, context",
+    ),
+    (
+        "save",
+        "int",
+        "mr_saved_fn *fn, void *context",
+        "fn, context",
+    ),
+    (
+        "load",
+        "int",
+        "const struct mr_saved *piece, u64 now",
+        "piece, now",
     ),
 ];

@@ -48,7 +48,7 @@ pub enum What {
         #[command(flatten)]
         made: Made,
 
-        /// Keep nothing of the state; else what objects of the same name, kind, types and sizes hold is kept
+        /// Keep nothing of the state; else all of it is kept, or the replacement is refused
         #[arg(long)]
         anew: bool,
     },
@@ -184,13 +184,6 @@ pub fn text(answer: &Value) -> String {
         lines.push(format!(
             "  kept   {}: {entries} entries",
             word(&kept["object"])
-        ));
-    }
-    for lost in list("lost") {
-        lines.push(format!(
-            "  lost   {}: {}",
-            word(&lost["object"]),
-            word(&lost["why"])
         ));
     }
     lines.extend(list("facts").iter().map(|fact| format!("  {}", word(fact))));

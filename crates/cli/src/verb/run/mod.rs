@@ -10,6 +10,7 @@ mod patience;
 mod reload;
 mod sane;
 pub mod settings;
+mod state;
 mod workers;
 
 pub use element::Element;
@@ -113,6 +114,9 @@ pub struct Run {
 
     #[command(flatten)]
     outside: Outside,
+
+    #[command(flatten)]
+    state: state::Flags,
 
     /// The routing table that bpf_fib_lookup is answered from: a file (docs/routes.md), or `system`, or
     /// `system:eth0,eth1` for the interfaces of ports 0 and 1
@@ -292,6 +296,21 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
+        let held = self.held()?;
+        let seeded = Self {
+            seed: held.as_ref().map_or(self.seed, state::Held::seed),
+            ..self.clone()
+        };
+        seeded.over(chain, held, serving)
+    }
+
+    /// Runs what is described, with the state that is taken up.
+    fn over(
+        &self,
+        chain: &Description,
+        held: Option<state::Held>,
+        serving: Serving,
+    ) -> Result<u8, Failure> {
         let mut elements = Vec::new();
         let mut routes = Vec::new();
         let in_kernel =
@@ -319,7 +338,8 @@ impl Run {
             let load = || {
                 let mut make = self.make(chain, described, asked)?;
                 if self.cores > 1 && !in_kernel {
-                    make = self.arrange(chain, &nf, &make)?.divided(&make);
+                    let secret = held.as_ref().map(state::Held::secret);
+                    make = self.arrange(chain, &nf, &make, secret)?.divided(&make);
                 }
                 routing::load(&nf, &make, table, ports.receiving())
             };
@@ -341,6 +361,13 @@ impl Run {
         }
         let account = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
+            if held.is_some() {
+                return Err(
+                    Failure::wrong("--state: the kernel has the state of xdp: ports").help(
+                        "keep maps with --pin, or serve the interface by afpacket: or afxdp:",
+                    ),
+                );
+            }
             self.by_kernel(first, serving)?
         } else if captures && self.metrics.is_some() {
             return Err(
@@ -348,7 +375,7 @@ impl Run {
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers(chain, &elements, &routes, (&ports, captures), serving)?
+            self.by_workers((chain, held), &elements, &routes, (&ports, captures), serving)?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
@@ -404,7 +431,13 @@ impl Run {
     }
 
     /// How a function runs on several cores, which the user is told.
-    fn arrange(&self, chain: &Description, nf: &str, make: &Make) -> Result<Arrangement, Failure> {
+    fn arrange(
+        &self,
+        chain: &Description,
+        nf: &str,
+        make: &Make,
+        secret: Option<[u8; 32]>,
+    ) -> Result<Arrangement, Failure> {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let row = chain.elements.len() > 1;
@@ -419,6 +452,7 @@ impl Run {
             strategy: self.strategy.0,
             nic: &self.nic,
             trace: trace.as_ref(),
+            secret,
             ..Asked::default()
         };
         // In a row any packet goes to any worker: where that is right as it is, or under a lock.

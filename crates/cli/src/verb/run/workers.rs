@@ -17,11 +17,12 @@ use millrace_dataplane::worker::{Code, Link};
 use millrace_dataplane::{port, signal};
 
 use super::chain;
-use super::claims::Held;
+use super::claims;
 use super::element::{self, Element};
 use super::lookout::Lookout;
 use super::patience::Patience;
 use super::reload::Recipe;
+use super::state::{Held, Saver};
 use super::{Run, Serving, fates, records};
 use crate::failure::Failure;
 use crate::log::Message;
@@ -34,7 +35,7 @@ impl Run {
     /// Runs one function between captures, or whatever there is between live ports.
     pub(super) fn by_workers(
         &self,
-        described: &Description,
+        (described, held): (&Description, Option<Held>),
         elements: &[Element],
         routes: &[Entry],
         (between, captures): (&Ports, bool),
@@ -83,17 +84,31 @@ impl Run {
                 self.outside.open_row(shown, self.cores)?
             }
         };
+        let names = parts.iter().map(|(element, of)| {
+            let several = parts.len() > 1 || described.file.is_some();
+            (
+                *element,
+                if several {
+                    of.name.as_str()
+                } else {
+                    element.name()
+                },
+            )
+        });
+        let names: Vec<_> = names.collect();
+        let saver = match (held, &opened.elements) {
+            (Some(held), Some(shown)) => Some(self.saver(held, &names, shown)?),
+            _ => None,
+        };
+        if saver.is_some() && opened.mailboxes.is_empty() {
+            opened.mailboxes = (0..self.cores).map(|_| Arc::default()).collect();
+        }
         opened.entries.extend(routes.iter().cloned());
         let mut chain = Vec::new();
         let mut parted = Vec::new();
         let mut recipes: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
         for (index, (element, of)) in parts.iter().enumerate() {
-            let several = parts.len() > 1 || described.file.is_some();
-            let name = if several {
-                of.name.as_str()
-            } else {
-                element.name()
-            };
+            let name = names.get(index).map_or("", |(_, name)| *name);
             let function = match element {
                 Element::Function(function) => function,
                 Element::Guest(specs) => {
@@ -177,12 +192,13 @@ impl Run {
             busy: self.busy,
             mailboxes: opened.mailboxes.clone(),
             at_end: opened.at_end.take(),
+            keep: saver.as_ref().map(Saver::keep),
             serve: !captures,
             ..Job::new(chain, ports)
         };
-        let held = Held::of(between.words());
+        let claimed = claims::Held::of(between.words());
         let opened_ports = aside.with(|| job.open(between, signal::flag()));
-        let mut job = opened_ports.map_err(|failure| held.told(failure))?;
+        let mut job = opened_ports.map_err(|failure| claimed.told(failure))?;
         aside.give_up();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
@@ -208,6 +224,7 @@ impl Run {
         };
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
+        let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
         let (mut bar, mut lookout) = (Bar::new(), Lookout::default());
         let account = job.run(signal::flag(), &mut |seen| {
             if let Some(counts) = seen.counts {
@@ -225,6 +242,12 @@ impl Run {
         });
         notify.end();
         bar.end();
+        let account = account.map(|mut account| {
+            if let Some(saver) = &saver {
+                saver.end(ticking, &mut account);
+            }
+            account
+        });
         opened.close(account)
     }
 }

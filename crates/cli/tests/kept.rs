@@ -1,0 +1,454 @@
+//! State that goes on: in a newer version of a function, and in the next run. What comes out is what would have come out
+//! had nothing been interrupted, byte for byte.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::common;
+use crate::common::live;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use common::{Packet, capture, read, refused, root, udp};
+use live::{Live, header, record};
+
+/// Who is on which side in captures/talk.pcap.
+const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
+
+const PUBLIC: [u8; 4] = [192, 0, 2, 1];
+const SERVER: ([u8; 4], u16) = ([198, 51, 100, 7], 53);
+
+/// The LAN's end of a connection.
+fn lan(n: u32) -> ([u8; 4], u16) {
+    ([10, 0, (n >> 8) as u8, n as u8], 4000 + n as u16)
+}
+
+/// Connections are opened, ...
+fn opened(from: u32, to: u32) -> Vec<Vec<u8>> {
+    (from..to).map(|n| udp(lan(n), SERVER)).collect()
+}
+
+/// ... and answered at the public ports that they were given, from the last on, and used again.
+fn answered(from: u32, to: u32) -> Vec<Vec<u8>> {
+    let both = |n: u32| [udp(SERVER, (PUBLIC, 1024 + n as u16)), udp(lan(n), SERVER)];
+    (from..to).rev().flat_map(both).collect()
+}
+
+/// Packets a millisecond apart, from this one on.
+fn timed(packets: Vec<Vec<u8>>, from: u64) -> Vec<Packet> {
+    let packets = packets.into_iter().enumerate();
+    packets
+        .map(|(at, bytes)| (1_000_000_000 + (from + at as u64) * 1_000_000, bytes))
+        .collect()
+}
+
+/// The two halves of traffic through a NAT: the second lives on what the first left.
+fn halves() -> (Vec<Packet>, Vec<Packet>) {
+    let first = timed([opened(0, 300), answered(100, 200)].concat(), 0);
+    let second = [answered(0, 300), opened(300, 350), answered(300, 350)].concat();
+    let second = timed(second, first.len() as u64);
+    (first, second)
+}
+
+fn bytes(packets: &[Packet]) -> Vec<u8> {
+    let each = packets.iter();
+    each.flat_map(|(time, packet)| record((time - 1_000_000_000) as u32, packet))
+        .collect()
+}
+
+/// What a run of these elements makes of these packets, that nothing interrupts.
+fn whole(folder: &Path, elements: &[&str], packets: &[Packet]) -> Vec<(u32, u64, Vec<u8>)> {
+    let (input, output) = (folder.join("whole.pcap"), folder.join("whole-out.pcap"));
+    capture(&input, packets);
+    let mut command = common::millrace();
+    command
+        .arg("run")
+        .args(elements)
+        .args(["--control", "none"]);
+    command.arg("--in").arg(&input).arg("--out").arg(&output);
+    command.args(["--split", "lan=10.0.0.0/8"]);
+    let (account, status) = common::json(&mut command);
+    assert_eq!(status, 0, "{account}");
+    read(&output)
+}
+
+#[test]
+fn a_nat_that_is_replaced_carries_every_connection_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = halves();
+    let all = [first.clone(), second.clone()].concat();
+    let expected = whole(dir.path(), &["nat", "nop"], &all);
+    assert_eq!(expected.len(), all.len(), "nothing is dropped");
+
+    let out = dir.path().join("out.pcap");
+    let words = [
+        "--in",
+        "-",
+        "--out",
+        out.to_str().unwrap(),
+        "--split",
+        "lan=10.0.0.0/8",
+    ];
+    let mut live = Live::of(dir.path(), &["nat", "nop"], &words);
+    let mut pipe = live.child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    let mut sent = 0;
+    for (number, piece) in [&first[..], &second[..200], &second[200..]]
+        .iter()
+        .enumerate()
+    {
+        if number > 0 {
+            // Something that cannot be kept is named, and nothing changes.
+            let said = refused(
+                &mut live.command(&["ctl", "chain", "replace", "nat", "nop"]),
+                1,
+            );
+            for part in ["state cannot be kept", "flows: ", "leases: ", "--anew"] {
+                assert!(said.contains(part), "{part}: {said}");
+            }
+            let done = live.ask(&["ctl", "chain", "replace", "nat", "nat"]);
+            let kept = done["kept"].as_array().unwrap();
+            let of = |name: &str| {
+                let object = kept.iter().find(|k| k["object"] == name);
+                object.unwrap_or_else(|| panic!("{name}: {done}"))["entries"].as_u64()
+            };
+            assert_eq!(
+                (of("flows"), of("leases")),
+                (Some(300), Some(300)),
+                "{done}"
+            );
+        }
+        pipe.write_all(&bytes(piece)).unwrap();
+        sent += piece.len() as u64;
+        live.until(|stats| stats["read"].as_u64() == Some(sent));
+    }
+    drop(pipe);
+    let (account, status) = live.end();
+    assert_eq!((status, &account["dropped"]), (0, &0.into()), "{account}");
+    assert!(
+        read(&out) == expected,
+        "other packets than without a replacement"
+    );
+}
+
+#[test]
+fn a_replacement_keeps_all_of_the_state_or_none() {
+    let dir = tempfile::tempdir().unwrap();
+    // The same translation, whose leases have another first number.
+    let text = std::fs::read_to_string(root().join("nfs/nat/nat.c")).unwrap();
+    let other = dir.path().join("other.c");
+    std::fs::write(
+        &other,
+        text.replace("#define FIRST_PORT 1024", "#define FIRST_PORT 2048"),
+    )
+    .unwrap();
+    let other = other.to_str().unwrap();
+    let words = ["--in", "-", "--split", "lan=10.0.0.0/8"];
+    let mut live = Live::of(dir.path(), &["nat", "nop"], &words);
+    let mut pipe = live.child.stdin.take().unwrap();
+    let (first, _) = halves();
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&bytes(&first)).unwrap();
+    live.until(|stats| stats["read"].as_u64() == Some(first.len() as u64));
+    let said = refused(
+        &mut live.command(&["ctl", "chain", "replace", "nat", other]),
+        1,
+    );
+    assert!(
+        said.contains("leases: ") && said.contains("flows: "),
+        "{said}"
+    );
+    let done = live.ask(&["ctl", "chain", "replace", "nat", other, "--anew"]);
+    assert_eq!(done["kept"], serde_json::json!([]), "{done}");
+    let entries = live.ask(&["map", "show", "nat:flows"])["entries"].as_u64();
+    assert_eq!(entries, Some(0));
+    drop(pipe);
+    assert_eq!(live.end().1, 0);
+}
+
+/// `run` over this capture with the state in `folder`.
+fn run(
+    folder: &Path,
+    elements: &[&str],
+    (input, output): (&Path, &Path),
+    words: &[&str],
+) -> Command {
+    let mut command = common::millrace();
+    command
+        .arg("run")
+        .args(elements)
+        .args(["--control", "none"]);
+    command.arg("--in").arg(input).arg("--out").arg(output);
+    command
+        .args(["--split", "lan=10.0.0.0/8"])
+        .arg("--state")
+        .arg(folder);
+    command.args(words);
+    command
+}
+
+/// Two runs over the halves of these packets, with the state kept between them; what the second put out.
+fn twice(
+    folder: &Path,
+    elements: &[&str],
+    (first, second): (&[Packet], &[Packet]),
+    words: &[&str],
+) -> Vec<(u32, u64, Vec<u8>)> {
+    let state = folder.join("state");
+    let mut out = Vec::new();
+    for (number, half) in [first, second].iter().enumerate() {
+        let input = folder.join(format!("half{number}.pcap"));
+        let output = folder.join(format!("half{number}-out.pcap"));
+        capture(&input, half);
+        let (account, status) = common::json(&mut run(&state, elements, (&input, &output), words));
+        assert_eq!(status, 0, "{elements:?}: {account}");
+        out.extend(read(&output));
+    }
+    out
+}
+
+#[test]
+fn a_nat_goes_on_where_the_last_run_was() {
+    let (first, second) = halves();
+    let all = [first.clone(), second.clone()].concat();
+    // One function over captures, a chain, and several workers.
+    for (elements, words) in [
+        (&["nat"][..], &[][..]),
+        (&["nat", "nop"], &[]),
+        (&["nat"], &["--cores", "3"]),
+        (&["nat"], &["--cores", "2", "--strategy", "lock"]),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let expected = whole(dir.path(), elements, &all);
+        let out = twice(dir.path(), elements, (&first, &second), words);
+        if words.is_empty() {
+            assert!(out == expected, "{elements:?}");
+        }
+        assert_eq!(
+            out.len(),
+            all.len(),
+            "{elements:?} {words:?}: nothing is dropped"
+        );
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was_last_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = halves();
+    let all = [first.clone(), second.clone()].concat();
+    let expected = whole(dir.path(), &["nat", "nop"], &all);
+    let state = dir.path().join("kept");
+    let words = |out: &str| {
+        let words = [
+            "--in",
+            "-",
+            "--out",
+            out,
+            "--split",
+            "lan=10.0.0.0/8",
+            "--state",
+        ];
+        let more = [state.to_str().unwrap(), "--state-every", "0.05"];
+        words
+            .iter()
+            .chain(&more)
+            .map(|w| (*w).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let lost = dir.path().join("lost.pcap");
+    let own = words(lost.to_str().unwrap());
+    let own: Vec<_> = own.iter().map(String::as_str).collect();
+    let mut live = Live::of(dir.path(), &["nat", "nop"], &own);
+    let mut pipe = live.child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&bytes(&first)).unwrap();
+    live.until(|stats| stats["read"].as_u64() == Some(first.len() as u64));
+    // Saved twice since then: the second of these begins after all packets were through.
+    let saved = || {
+        std::fs::metadata(state.join("state"))
+            .and_then(|m| m.modified())
+            .ok()
+    };
+    for _ in 0..2 {
+        let (before, began) = (saved(), std::time::Instant::now());
+        while saved() == before {
+            assert!(began.elapsed() < live::LONG, "nothing is saved");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+    // No other run may have the folder meanwhile.
+    let input = dir.path().join("second.pcap");
+    capture(&input, &second);
+    let out = dir.path().join("second-out.pcap");
+    let said = refused(&mut run(&state, &["nat", "nop"], (&input, &out), &[]), 2);
+    assert!(said.contains("another run keeps its state there"), "{said}");
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    let (account, status) = common::json(&mut run(&state, &["nat", "nop"], (&input, &out), &[]));
+    assert_eq!(status, 0, "{account}");
+    let rest = &expected[expected.len() - second.len()..];
+    assert!(read(&out) == rest, "a connection was lost");
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_refused_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = halves();
+    let state = dir.path().join("kept");
+    let (input, output) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
+    capture(&input, &first);
+    let paths = (input.as_path(), output.as_path());
+    assert_eq!(common::json(&mut run(&state, &["nat"], paths, &[])).1, 0);
+    let file = state.join("state");
+    let good = std::fs::read(&file).unwrap();
+    let cases: [(&[&str], &[&str], &[&str]); 5] = [
+        (
+            &["firewall"],
+            &[],
+            &["no element `nat`", "`firewall` is new"],
+        ),
+        (
+            &["nat"],
+            &["--capacity", "flows=1000"],
+            &["flows: 1000 entries fit, 64512 did before"],
+        ),
+        (&["nat"], &["--cores", "2"], &["1 cores before, 2 now"]),
+        (&["nat"], &["--seed", "3"], &["seed 0"]),
+        (&["nat", "nop"], &["--pin", "x"], &["--pin"]),
+    ];
+    for (elements, words, parts) in cases {
+        let said = refused(&mut run(&state, elements, paths, words), 2);
+        for part in parts {
+            assert!(said.contains(part), "{words:?}: {said}");
+        }
+        assert!(std::fs::read(&file).unwrap() == good, "{words:?}");
+    }
+    // Half written, changed, of another version, no state at all.
+    let mut changed = good.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    let mut version = good.clone();
+    version[8] = 9;
+    for (bytes, part) in [
+        (&good[..good.len() / 2], "not written to its end"),
+        (&changed, "checksum"),
+        (&version, "version 9"),
+        (b"", "no state of a run"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        let said = refused(&mut run(&state, &["nat"], paths, &[]), 2);
+        assert!(said.contains(part) && said.contains("--anew"), "{said}");
+        assert!(std::fs::read(&file).unwrap() == bytes);
+    }
+    // What a killed run has left beside is not looked at, and goes.
+    std::fs::write(&file, &good).unwrap();
+    std::fs::write(state.join("state.new"), b"half").unwrap();
+    capture(&input, &second);
+    let (account, status) = common::json(&mut run(&state, &["nat"], paths, &[]));
+    assert_eq!((status, &account["dropped"]), (0, &0.into()), "{account}");
+    assert!(!state.join("state.new").exists());
+    // Anew, answers belong to nobody.
+    std::fs::write(&file, b"no state").unwrap();
+    let (account, status) = common::json(&mut run(&state, &["nat"], paths, &["--anew"]));
+    assert!(
+        status == 0 && account["dropped"].as_u64() > Some(0),
+        "{account}"
+    );
+    assert!(std::fs::read(&file).unwrap().starts_with(b"millrace"));
+}
+
+/// A disk that is full: what was saved before is there still, and the run says so.
+#[test]
+fn what_cannot_be_written_leaves_what_was_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, _) = halves();
+    let state = dir.path().join("kept");
+    let (input, output) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
+    capture(&input, &first);
+    let paths = (input.as_path(), output.as_path());
+    assert_eq!(common::json(&mut run(&state, &["nat"], paths, &[])).1, 0);
+    let good = std::fs::read(state.join("state")).unwrap();
+    // No file may grow beyond a block, whoever runs this; that the signal is ignored is inherited.
+    let mut limited = Command::new("bash");
+    let words = run(&state, &["nat"], (&input, Path::new("null:")), &["--json"]);
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]);
+    limited.arg(words.get_program()).args(words.get_args());
+    limited.envs(words.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    limited.current_dir(root());
+    let (output, said) = common::output(&mut limited);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("still there; make room"), "{said}");
+    assert!(std::fs::read(state.join("state")).unwrap() == good);
+}
+
+/// Each function of this repository that packets change, and each program of its tests: the second half of a capture
+/// gives the same packets, records and verdicts as without an interruption.
+#[test]
+fn every_function_goes_on_where_the_last_run_was() {
+    let talk: Vec<Packet> = (read(&root().join("captures/talk.pcap")).into_iter())
+        .map(|(_, time, bytes)| (time, bytes))
+        .collect();
+    let (first, second) = talk.split_at(talk.len() / 2);
+    let mut functions = Vec::new();
+    for entry in std::fs::read_dir(root().join("nfs")).unwrap().flatten() {
+        if entry.path().is_dir() {
+            functions.push(entry.path());
+        }
+    }
+    for entry in std::fs::read_dir(root().join("tests/programs"))
+        .unwrap()
+        .flatten()
+    {
+        if entry.path().extension().is_some_and(|e| e == "c") {
+            functions.push(entry.path());
+        }
+    }
+    functions.sort();
+    let mut compared = 0;
+    for function in &functions {
+        let dir = tempfile::tempdir().unwrap();
+        let name = function.display().to_string();
+        let file = |name: &str| dir.path().join(name);
+        let go = |state: &str, packets: &[Packet], run: &str| {
+            let input = file(&format!("{run}.pcap"));
+            capture(&input, packets);
+            let mut command = common::millrace();
+            command.args(["run", &name, "--control", "none", "--split", SPLIT, "--in"]);
+            command
+                .arg(&input)
+                .arg("--out")
+                .arg(file(&format!("{run}-out.pcap")));
+            command.arg("--records").arg(file(&format!("{run}.json")));
+            command.arg("--state").arg(file(state));
+            let (output, said) = common::output(&mut command);
+            (output.status.code(), said)
+        };
+        let (status, said) = go("whole", &talk, "whole");
+        if status != Some(0) {
+            // What cannot be run like this, and what cannot be kept, says so.
+            assert!(said.contains("help: "), "{name}: {said}");
+            println!(
+                "skipped: {name}: {}",
+                said.lines().next().unwrap_or_default()
+            );
+            continue;
+        }
+        for (half, run) in [(first, "first"), (second, "second")] {
+            let (status, said) = go("halves", half, run);
+            assert_eq!(status, Some(0), "{name}, {run}: {said}");
+        }
+        let out = |run: &str| read(&file(&format!("{run}-out.pcap")));
+        let both = [out("first"), out("second")].concat();
+        assert!(
+            both == out("whole"),
+            "{name}: {} and {} packets",
+            both.len(),
+            out("whole").len()
+        );
+        let records = |run: &str| std::fs::read_to_string(file(&format!("{run}.json"))).unwrap();
+        let both = records("first") + &records("second");
+        assert_eq!(both, records("whole"), "{name}");
+        compared += 1;
+    }
+    assert!(compared > 25, "{compared} of {}", functions.len());
+}

@@ -1,0 +1,390 @@
+//! The state of a run in a folder, from which the next goes on (docs/operate.md).
+//!
+//! The folder holds one file, `state`. It is replaced whole: written beside, brought to the disk, and renamed over the
+//! old one (rename(2)), so that a process that is killed at any moment, or a disk that is full, leaves the old state or
+//! the new one, never a part.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use millrace_dataplane::module::Keeping;
+use millrace_dataplane::worker::keep::{Part, StagePart};
+use millrace_place::Held;
+use millrace_state::{Element, Identity, Object, State};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::exposed::Exposed;
+use crate::trouble::Trouble;
+
+/// The file in the folder.
+const FILE: &str = "state";
+
+/// An element of a run: its name and what it is.
+pub type Named<'a> = (&'a str, &'a Exposed);
+
+/// The folder of a run's state, held so that no other run has it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// the folder itself, locked
+    lock: File,
+}
+
+impl Folder {
+    /// Takes a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made, or another run has it.
+    pub fn open(path: &Path) -> Result<Self, Trouble> {
+        let failed = |e: std::io::Error| {
+            Trouble::new("folder", format!("--state {}: {e}", path.display()))
+                .help("choose another folder")
+        };
+        fs::create_dir_all(path).map_err(failed)?;
+        let lock = File::open(path).map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
+            rustix::io::Errno::WOULDBLOCK => Trouble::new(
+                "live",
+                format!(
+                    "--state {}: another run keeps its state there",
+                    path.display()
+                ),
+            )
+            .help("end it first, or choose another folder"),
+            e => failed(e.into()),
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            lock,
+        })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path.join(FILE)
+    }
+
+    /// The state that the last run left; none where there is none.
+    ///
+    /// # Errors
+    /// There is a file that is no state of this version, or cannot be read.
+    pub fn read(&self) -> Result<Option<State>, Trouble> {
+        let path = self.file();
+        let bytes = match fs::read(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|e| {
+                Trouble::new("state", format!("{}: {e}", path.display()))
+                    .help("make it readable, or begin without it (--anew)")
+            })?,
+        };
+        let state = State::read(&bytes).map_err(|e| {
+            Trouble::new("state", format!("{}: {e}", path.display())).help(
+                "put back the file as the run wrote it, or begin without it: --anew replaces it at the end",
+            )
+        })?;
+        Ok(Some(state))
+    }
+
+    /// Replaces the state that is there.
+    ///
+    /// # Errors
+    /// It cannot be written. What was there is there still.
+    pub fn write(&self, state: &State) -> Result<(), Trouble> {
+        let path = self.file();
+        self.replace(&path, state).map_err(|e| {
+            Trouble::new("state", format!("{}: {e}", path.display()))
+                .help("the state that was saved before is still there; make room")
+        })
+    }
+
+    fn replace(&self, path: &Path, state: &State) -> std::io::Result<()> {
+        // One run has the folder, so one name is enough; what a killed run has left there goes.
+        let beside = path.with_extension("new");
+        match fs::remove_file(&beside) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let file = File::create_new(&beside)?;
+        let written = (|| {
+            let mut out = BufWriter::new(&file);
+            state.write(&mut out)?;
+            out.flush()?;
+            drop(out);
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        })();
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written?;
+        // The new name is on the disk once the folder is.
+        self.lock.sync_all()
+    }
+}
+
+/// Refuses a run whose state cannot be kept.
+///
+/// # Errors
+/// An object cannot be, with the reason.
+pub fn keepable(elements: &[Named<'_>]) -> Result<(), Trouble> {
+    let mut never = Vec::new();
+    for (name, exposed) in elements {
+        for (at, (info, _)) in exposed.objects.iter().enumerate() {
+            if let Keeping::Never(why) = exposed.keeping(at) {
+                never.push(format!("{name}: {}: {why}", info.name));
+            }
+        }
+    }
+    match never.is_empty() {
+        true => Ok(()),
+        false => Err(Trouble::new(
+            "state",
+            format!("--state: it cannot be kept: {}", never.join("; ")),
+        )
+        .help("leave --state out")),
+    }
+}
+
+/// The state that the parts of all workers are.
+#[must_use]
+pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<u8>) -> State {
+    let mut state = State {
+        time: parts.iter().map(|p| p.time).max().unwrap_or(0),
+        seed,
+        numbers: parts.iter().map(|p| p.packets).collect(),
+        steering,
+        elements: Vec::new(),
+    };
+    let last = parts.iter().map(|p| p.order).max().unwrap_or(0);
+    for (worker, part) in parts.into_iter().enumerate() {
+        for stage in part.stages {
+            // A run over captures has one element, which needs no name there.
+            let named = match elements {
+                [one] => Some(one),
+                _ => elements.iter().find(|(name, _)| *name == stage.name),
+            };
+            let Some((name, exposed)) = named else {
+                continue;
+            };
+            if worker == 0 {
+                state.elements.push(Element {
+                    name: (*name).to_owned(),
+                    timers: Vec::new(),
+                    objects: objects(exposed, &stage),
+                });
+            }
+            let Some(element) = state.elements.iter_mut().find(|e| e.name == *name) else {
+                continue;
+            };
+            element.timers.push(stage.timers);
+            let contents = stage.contents.into_iter().flatten();
+            for (object, content) in element.objects.iter_mut().zip(contents) {
+                // What all share is as the last worker has it.
+                if object.identity.held == LOCKED && part.order != last {
+                    continue;
+                }
+                object.parts.push(content);
+            }
+        }
+    }
+    state
+}
+
+/// What is said of an object that all workers share.
+const LOCKED: &str = "locked";
+
+/// The objects of an element that are kept, without their contents.
+fn objects(exposed: &Exposed, stage: &StagePart) -> Vec<Object> {
+    let kept = stage.contents.iter().enumerate();
+    kept.filter(|(_, content)| content.is_some())
+        .map(|(at, _)| Object {
+            identity: identity(exposed, at),
+            parts: Vec::new(),
+            before: stage.before.get(at).cloned().unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn identity(exposed: &Exposed, at: usize) -> Identity {
+    let Ok(info) = exposed.info(at) else {
+        return Identity::default();
+    };
+    let held = match &exposed.share(at).held {
+        Held::Copied => "copied",
+        Held::Alone => "alone",
+        Held::Locked => LOCKED,
+        Held::Own { .. } => "own",
+        Held::Divided => "divided",
+        Held::Merged { .. } => "merged",
+    };
+    let types = exposed.types.get(&info.name);
+    let types = types.map_or_else(String::new, |t| format!("{:?} {:?}", t.key, t.value));
+    Identity {
+        name: info.name.clone(),
+        kind: info.kind.name.to_owned(),
+        key_bytes: info.key_bytes as u64,
+        value_bytes: info.value_bytes as u64,
+        capacity: info.capacity,
+        held: held.to_owned(),
+        detail: [exposed.detail(at), &types].join("; "),
+    }
+}
+
+/// What each worker takes up of a state.
+///
+/// # Errors
+/// The state is that of other elements, objects or workers; all that differs is named.
+pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec<Part>, Trouble> {
+    let differs = |what: String| {
+        Trouble::new(
+            "state",
+            format!("--state: what was saved does not fit this run: {what}"),
+        )
+        .help("run what the state was saved by, or begin without it: --anew replaces it at the end")
+    };
+    if state.numbers.len() != workers {
+        return Err(differs(format!(
+            "{} cores before, {workers} now: the parts of objects belong to the cores that their packets come to",
+            state.numbers.len()
+        )));
+    }
+    let mut parts: Vec<_> = (state.numbers.iter())
+        .map(|packets| Part {
+            time: state.time,
+            packets: *packets,
+            ..Part::default()
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for saved in &state.elements {
+        if !elements.iter().any(|(name, _)| *name == saved.name) {
+            wrong.push(format!("there is no element `{}`", saved.name));
+        }
+    }
+    let mut saved = state.elements;
+    for (name, exposed) in elements {
+        let found = saved.iter().position(|e| e.name == *name);
+        let element = found.map(|at| saved.swap_remove(at));
+        let Some(mut element) = element else {
+            wrong.push(format!("element `{name}` is new"));
+            continue;
+        };
+        if element.timers.len() != workers {
+            return Err(differs(format!(
+                "timers of {} workers",
+                element.timers.len()
+            )));
+        }
+        for (part, timers) in parts.iter_mut().zip(std::mem::take(&mut element.timers)) {
+            part.stages.push(StagePart {
+                name: (*name).to_owned(),
+                timers,
+                ..StagePart::default()
+            });
+        }
+        let mut missing = fits(&mut element, exposed, workers, &mut parts);
+        wrong.extend(missing.drain(..).map(|why| format!("{name}: {why}")));
+    }
+    match wrong.is_empty() {
+        true => Ok(parts),
+        false => Err(differs(wrong.join("; "))),
+    }
+}
+
+/// Puts the objects of an element into the last stage of each part; why that cannot be.
+fn fits(
+    element: &mut Element,
+    exposed: &Exposed,
+    workers: usize,
+    parts: &mut [Part],
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let objects: Vec<_> = (0..exposed.objects.len())
+        .filter(|at| exposed.keeping(*at) != Keeping::Nothing)
+        .map(|at| identity(exposed, at))
+        .collect();
+    for saved in &element.objects {
+        let of = &saved.identity;
+        let Some(now) = objects.iter().find(|o| o.name == of.name) else {
+            wrong.push(format!("{}: there is no such object", of.name));
+            continue;
+        };
+        if let Some(why) = unlike(of, now) {
+            wrong.push(format!("{}: {why}", of.name));
+        }
+        let there = if now.held == LOCKED { 1 } else { workers };
+        if saved.parts.len() != there {
+            wrong.push(format!(
+                "{}: {} parts, and not {there}",
+                of.name,
+                saved.parts.len()
+            ));
+        }
+    }
+    for now in &objects {
+        if !element.objects.iter().any(|o| o.identity.name == now.name) {
+            wrong.push(format!("{}: this object is new", now.name));
+        }
+    }
+    if !wrong.is_empty() {
+        return wrong;
+    }
+    for at in 0..exposed.objects.len() {
+        let name = exposed.info(at).map_or("", |o| o.name.as_str());
+        let saved = element.objects.iter_mut().find(|o| o.identity.name == name);
+        let saved = saved.filter(|_| exposed.keeping(at) != Keeping::Nothing);
+        let (mut contents, before) = match saved {
+            Some(saved) => (
+                std::mem::take(&mut saved.parts),
+                std::mem::take(&mut saved.before),
+            ),
+            None => (Vec::new(), Vec::new()),
+        };
+        contents.reverse();
+        let locked = contents.len() == 1 && workers > 1;
+        for (worker, part) in parts.iter_mut().enumerate() {
+            let Some(stage) = part.stages.last_mut() else {
+                continue;
+            };
+            // What all share is loaded once, by the first.
+            let content = if locked && worker > 0 {
+                None
+            } else {
+                contents.pop()
+            };
+            stage.contents.push(content);
+            stage.before.push(before.clone());
+            stage.whole = true;
+        }
+    }
+    Vec::new()
+}
+
+/// Why an object is not what another one was; none where it is.
+fn unlike(saved: &Identity, now: &Identity) -> Option<String> {
+    if saved.kind != now.kind {
+        return Some(format!("{} before, {} now", saved.kind, now.kind));
+    }
+    if (saved.key_bytes, saved.value_bytes) != (now.key_bytes, now.value_bytes) {
+        return Some(format!(
+            "entries of {} + {} bytes before, {} + {} now",
+            saved.key_bytes, saved.value_bytes, now.key_bytes, now.value_bytes
+        ));
+    }
+    if now.capacity < saved.capacity {
+        return Some(format!(
+            "{} entries fit, {} did before",
+            now.capacity, saved.capacity
+        ));
+    }
+    if saved.held != now.held {
+        return Some(format!(
+            "{} on the workers before, {} now",
+            saved.held, now.held
+        ));
+    }
+    (saved.detail != now.detail).then(|| match now.kind.as_str() {
+        "global" => "variables may lie elsewhere, as the code is another".to_owned(),
+        _ => "what its keys, values or functions are is declared differently".to_owned(),
+    })
+}

@@ -1,0 +1,305 @@
+//! All content of a state object, taken out and put in again exactly: for a newer version of a function, and for the next
+//! run.
+//!
+//! A kind says by itself what its content is (`KIND_save` and `KIND_load` of `fastpath/state`). Of kinds whose entries are
+//! only set from outside, and which programs cannot tell an order of, it is the entries.
+
+use std::ffi::{c_int, c_void};
+
+use millrace_object::contract::Holds;
+use millrace_state::{Content, Form, Piece, What};
+
+use super::control::control;
+use super::instance::errno;
+use super::{Instance, Module, ModuleError, ObjectInfo, abi};
+
+/// What can be kept of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// all of its content
+    All,
+    /// there is nothing that packets have written, or that is not handed over at once
+    Nothing,
+    /// it cannot be, and why
+    Never(&'static str),
+}
+
+/// Entries of a page.
+const PAGE: usize = 4096;
+
+impl Module {
+    /// What can be kept of an object.
+    #[must_use]
+    pub fn keeping(&self, index: usize) -> Keeping {
+        let found = self.objects.get(index).zip(self.object_table().get(index));
+        let Some((info, object)) = found else {
+            return Keeping::Nothing;
+        };
+        if info.kind.holds_maps() {
+            return Keeping::Never("its values are maps, which are made anew by each run");
+        }
+        match (object.save.is_some() && object.load.is_some(), object.next) {
+            (true, _) if info.kind.is_global() && info.value_bytes == 0 => Keeping::Nothing,
+            (true, _) => Keeping::All,
+            // Settings, and records that the host has had.
+            (false, _)
+                if info.kind.is_global() || info.records || info.kind.holds == Holds::Routes =>
+            {
+                Keeping::Nothing
+            }
+            (false, Some(_)) if object.set.is_some() => Keeping::All,
+            (false, _) => Keeping::Never("this kind of object does not list what it holds"),
+        }
+    }
+}
+
+impl Instance {
+    /// All content of an object. Expired entries that have not been reclaimed are among it.
+    ///
+    /// # Errors
+    /// [`ModuleError::Control`] when there is no such object or it cannot be kept.
+    pub fn save(&mut self, index: usize, now: u64) -> Result<Content, ModuleError> {
+        let (info, object) = self.object(index, "save")?;
+        if let Keeping::Never(why) = self.module.keeping(index) {
+            return Err(control(info, "save", why.into()));
+        }
+        let mut saving = Saving {
+            content: Content::default(),
+            form: form(info),
+        };
+        let Some(save) = object.save else {
+            self.save_entries(index, now, &mut saving.content)?;
+            return Ok(saving.content);
+        };
+        // SAFETY: a control function of this module on its own created instance; `push` gets back exactly the context
+        // given here, which outlives the call.
+        let result = unsafe {
+            save(
+                self.memory.as_ptr(),
+                push,
+                (&raw mut saving).cast::<c_void>(),
+            )
+        };
+        match result {
+            0 => Ok(saving.content),
+            e => Err(control(info, "save", errno(e))),
+        }
+    }
+
+    fn save_entries(
+        &mut self,
+        index: usize,
+        now: u64,
+        content: &mut Content,
+    ) -> Result<(), ModuleError> {
+        content.push(&Piece::new(What::Head));
+        let (mut cursor, mut place) = (0, 0);
+        loop {
+            let page = self.page(index, &mut cursor, PAGE, now)?;
+            for (key, value) in &page {
+                content.push(&Piece {
+                    place,
+                    length: value.len() as u64,
+                    key,
+                    value,
+                    ..Piece::new(What::Entry)
+                });
+                place += 1;
+            }
+            if page.len() < PAGE {
+                content.push(&Piece::new(What::End));
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes an object hold a content and nothing else; says how many entries that are. Entries without a stamp get
+    /// `now`; all stamps are earlier by `shift`, ns. The content may come from anywhere.
+    ///
+    /// # Errors
+    /// [`ModuleError::Control`] when the content is malformed or is not one that this object can hold. The instance is
+    /// of no use then.
+    pub fn load(
+        &mut self,
+        index: usize,
+        content: &Content,
+        now: u64,
+        shift: u64,
+    ) -> Result<u64, ModuleError> {
+        let (info, object) = self.object(index, "load")?;
+        if let Keeping::Never(why) = self.module.keeping(index) {
+            return Err(control(info, "load", why.into()));
+        }
+        let (info, form, load) = (info.clone(), form(info), object.load);
+        let removes = object.remove.is_some();
+        let failed = |what: String| control(&info, "load", what);
+        if load.is_none() && removes {
+            self.clear(index, now)?;
+        }
+        // What a piece lacks is zeros, so that what is read of it is there.
+        let (no_key, no_value) = (
+            vec![0; form.key_bytes.max(1)],
+            vec![0; form.value_bytes.max(1)],
+        );
+        let mut entries = 0;
+        for piece in content.pieces(form) {
+            let piece = piece.map_err(|e| failed(e.to_string()))?.earlier(shift);
+            entries += u64::from(piece.what == What::Entry);
+            let Some(load) = load else {
+                if piece.what == What::Entry {
+                    self.set(index, piece.key, piece.value, now)?;
+                }
+                continue;
+            };
+            let or = |bytes: &[u8], no: &[u8]| match bytes.is_empty() {
+                true => no.as_ptr(),
+                false => bytes.as_ptr(),
+            };
+            let saved = abi::Saved {
+                what: piece.what as u32,
+                callback: piece.callback,
+                place: piece.place,
+                stamp: piece.stamp.min(abi::LATEST),
+                bound: piece.bound,
+                due: piece.due,
+                order: piece.order,
+                length: piece.length,
+                key: or(piece.key, &no_key),
+                value: or(piece.value, &no_value),
+            };
+            // SAFETY: a control function of this module on its own created instance, with a head first and an end last
+            // or never used again; an entry's key and value have the lengths that the object declares, and bytes the
+            // length that the piece says (`Content::pieces`); all outlive the call.
+            match unsafe { load(self.memory.as_ptr(), &raw const saved, now) } {
+                0 => {}
+                e => return Err(failed(refused(e, &info))),
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Removes all entries.
+    fn clear(&mut self, index: usize, now: u64) -> Result<(), ModuleError> {
+        for (key, _) in self.entries(index, usize::MAX, now)? {
+            self.remove(index, &key, now)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a content is collected in.
+struct Saving {
+    content: Content,
+    form: Form,
+}
+
+/// Receives one piece from the module.
+unsafe extern "C" fn push(context: *mut c_void, piece: *const abi::Saved) -> c_int {
+    // SAFETY: `save` passes the address of its `Saving` and keeps it alive; the module hands a piece that is valid
+    // during this call.
+    let (saving, piece) = unsafe { (&mut *context.cast::<Saving>(), &*piece) };
+    let Some(what) = What::of(piece.what) else {
+        return -libc::EINVAL;
+    };
+    let entry = what == What::Entry;
+    // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
+    let of = |at: *const u8, length: usize| match at.is_null() || length == 0 {
+        true => &[][..],
+        false => unsafe { std::slice::from_raw_parts(at, length) },
+    };
+    let key = of(piece.key, if entry { saving.form.key_bytes } else { 0 });
+    let value = match what {
+        What::Entry | What::Bytes => of(piece.value, piece.length as usize),
+        What::Head | What::Free | What::End => &[],
+    };
+    saving.content.push(&Piece {
+        what,
+        callback: piece.callback,
+        place: piece.place,
+        stamp: piece.stamp,
+        bound: piece.bound,
+        due: piece.due,
+        order: piece.order,
+        length: piece.length,
+        key,
+        value,
+    });
+    0
+}
+
+fn form(info: &ObjectInfo) -> Form {
+    Form {
+        key_bytes: info.key_bytes,
+        value_bytes: info.value_bytes,
+    }
+}
+
+/// Why an object does not take a piece.
+fn refused(result: i32, info: &ObjectInfo) -> String {
+    match result.saturating_neg() {
+        libc::E2BIG => format!(
+            "it has {} places, and the content names others",
+            info.capacity
+        ),
+        libc::EEXIST => "the content has a place or a key twice".into(),
+        libc::EDOM => "it was declared with another first number, window or size".into(),
+        libc::EINVAL => format!("a {} cannot hold the content", info.kind.name),
+        _ => errno(result),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::module::Config;
+    use crate::testing;
+
+    #[test]
+    fn an_object_takes_up_what_another_one_was() {
+        let mut first = Instance::create(testing::fixture(), &Config::default()).unwrap();
+        let key = |n: u32| n.to_ne_bytes();
+        first.set(0, &key(2), &7_u64.to_ne_bytes(), 0).unwrap();
+        first.set(0, &key(3), &u64::MAX.to_ne_bytes(), 0).unwrap();
+        let content = first.save(0, 0).unwrap();
+        let mut second = Instance::create(testing::fixture(), &Config::default()).unwrap();
+        second.set(0, &key(1), &9_u64.to_ne_bytes(), 0).unwrap();
+        second.load(0, &content, 0, 0).unwrap();
+        let all = |i: &mut Instance| i.entries(0, 10, 0).unwrap();
+        assert_eq!(all(&mut second), all(&mut first));
+        assert_eq!(second.save(0, 0).unwrap(), content);
+    }
+
+    #[test]
+    fn what_an_object_cannot_hold_is_refused() {
+        let mut instance = Instance::create(testing::fixture(), &Config::default()).unwrap();
+        let mut load = |pieces: &[Piece<'_>]| {
+            let mut content = Content::default();
+            for piece in pieces {
+                content.push(piece);
+            }
+            instance.load(0, &content, 0, 0).map_err(|e| e.to_string())
+        };
+        let (head, end) = (Piece::new(What::Head), Piece::new(What::End));
+        let entry = |place| Piece {
+            place,
+            length: 8,
+            value: &[1; 8],
+            key: &[0; 4],
+            ..Piece::new(What::Entry)
+        };
+        assert_eq!(load(&[head, entry(3), end]), Ok(1));
+        for wrong in [
+            &[][..],
+            &[head],
+            &[head, entry(9), end],
+            &[head, entry(1), entry(1), end],
+        ] {
+            let text = load(wrong).unwrap_err();
+            assert!(text.starts_with("load on object `counts`: "), "{text}");
+        }
+        assert!(instance.load(7, &Content::default(), 0, 0).is_err());
+        assert_eq!(instance.module().keeping(0), Keeping::All);
+        assert_eq!(instance.module().keeping(1), Keeping::Nothing);
+    }
+}
