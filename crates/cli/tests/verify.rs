@@ -5,7 +5,7 @@ use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace};
+use common::{json, millrace, udp};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -81,6 +81,47 @@ fn leases_may_be_other_ones() {
     let run = &found["runs"][0];
     assert_eq!(run["relaxations"][0]["name"], "lease");
     assert!(run["redirected"].as_u64().unwrap() > 1000);
+}
+
+/// Forwarded ports beside flows of the LAN: every core has all forwards, and what comes to them goes to any core.
+#[test]
+fn forwarded_ports_are_served_by_every_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (public, server) = ([192, 0, 2, 1], [10, 0, 0, 5]);
+    let (mut lan, mut wan) = (Vec::new(), Vec::new());
+    for n in 0..2000_u16 {
+        let (time, client) = (u64::from(n) * 1_000_000, [198, 51, 100, n as u8]);
+        wan.push((time, udp((client, 5000 + n), (public, 53))));
+        lan.push((time, udp((server, 5353), (client, 5000 + n))));
+        lan.push((time, udp(([10, 0, 1, n as u8], n), (client, 443))));
+    }
+    common::capture(&folder.path().join("lan.pcap"), &lan);
+    common::capture(&folder.path().join("wan.pcap"), &wan);
+    let there = "192.0.2.1 be16:53 u8:17 zeros:1";
+    let here = "10.0.0.5 be16:5353 u8:17 zeros:1";
+    let target = |words: &str| words.replace(" u8:17 zeros:1", " zeros:2");
+    std::fs::write(file("forwards"), format!("{there},{}\n", target(here))).unwrap();
+    std::fs::write(file("servers"), format!("{here},{}\n", target(there))).unwrap();
+    let captures = format!("{},{}", file("lan.pcap"), file("wan.pcap"));
+    let forwards = format!("forwards={}", file("forwards"));
+    let servers = format!("servers={}", file("servers"));
+    let mut words = vec!["--in", &captures, "--map", &forwards, "--map", &servers];
+    // All are forwarded: without the maps, what comes to the port is nobody's.
+    let (account, _) = json(millrace().args(["run", "nat"]).args(&words));
+    assert_eq!(account["forwarded"], 6000, "{account:#}");
+    let (account, _) = json(millrace().args(["run", "nat", "--in", &captures]));
+    assert_eq!(account["reasons"]["no_flow"], 2000, "{account:#}");
+    words.extend(["--cores", "1,2,4"]);
+    let (found, status) = json(&mut verify("nat", &words));
+    assert_eq!(status, 0, "{found}");
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        assert_eq!(run["compared"], 6000, "{run}");
+        let workers = run["workers"].as_u64().unwrap();
+        assert_eq!(run["strategy"] == "shard", workers > 1, "{run}");
+    }
 }
 
 /// What workers share and is not compared (a queue, variables) is shared for all that: the next packet tells.
