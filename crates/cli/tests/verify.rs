@@ -124,6 +124,61 @@ fn forwarded_ports_are_served_by_every_core() {
     }
 }
 
+/// A question where the router's 10.0.`port`.254 is, from 10.0.`port`.`host` (RFC 826).
+fn who_has(port: u8, host: u8) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    let sender = [2, 0, 0, 0, port, host];
+    frame.extend(sender);
+    frame.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame.extend(sender);
+    frame.extend([10, 0, port, host, 0, 0, 0, 0, 0, 0, 10, 0, port, 254]);
+    frame
+}
+
+/// Stations come and are asked for, errors are sent and refused, while others' packets pass: all under locks.
+#[test]
+fn a_router_is_equal_on_several_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut captures = [Vec::new(), Vec::new()];
+    for n in 0..4000_u32 {
+        let (time, port) = (1_000_000_000 + u64::from(n) * 3_000_000, n as u8 & 1);
+        let host = 1 + (n * 7919 % 29) as u8;
+        let source = ([10, 0, port, host], n as u16);
+        let packet = match n % 11 {
+            0 => who_has(port, host),
+            1 => udp(source, ([10, 0, port, 254], 33434)),
+            2 => udp(source, ([9, 9, 9, 9], 53)),
+            _ => udp(source, ([10, 0, 1 - port, 1 + (n % 40) as u8], 53)),
+        };
+        captures[usize::from(port)].push((time, packet));
+    }
+    common::capture(&folder.path().join("0.pcap"), &captures[0]);
+    common::capture(&folder.path().join("1.pcap"), &captures[1]);
+    // Frames of `udp` are for 02:00:00:00:00:01.
+    let interface =
+        |port| format!("{port},10.0.{port}.254 u8:24 zeros:19 02:00:00:00:00:01 zeros:2\n");
+    std::fs::write(file("interfaces"), interface(0) + &interface(1)).unwrap();
+    let captures = format!("{},{}", file("0.pcap"), file("1.pcap"));
+    let interfaces = format!("interfaces={}", file("interfaces"));
+    let rate = "errors_a_second=10";
+    let words = ["--in", &captures, "--map", &interfaces, "--set", rate];
+    let (account, _) = json(millrace().args(["run", "router"]).args(words));
+    let dropped = |reason: &str| account["reasons"][reason].as_u64() > Some(10);
+    assert!(
+        dropped("unresolved") && dropped("error_rate"),
+        "{account:#}"
+    );
+    assert!(account["forwarded"].as_u64() > Some(2000), "{account:#}");
+    let cores = [&words[..], &["--cores", "1,2,4"]].concat();
+    let (found, status) = json(&mut verify("router", &cores));
+    assert_eq!(status, 0, "{found}");
+    for run in &found["runs"].as_array().unwrap()[1..] {
+        assert_eq!(run["strategy"], "lock", "{run}");
+        assert!(run["writers"].as_u64() > Some(300), "{run}");
+    }
+}
+
 /// What workers share and is not compared (a queue, variables) is shared for all that: the next packet tells.
 #[test]
 fn what_is_not_compared_is_locked_for_all_that() {
