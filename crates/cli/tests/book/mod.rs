@@ -1,10 +1,10 @@
 //! The book in docs/: its links, its commands, and the pages that list what the code knows. Without mdBook.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod commands;
+pub mod commands;
 mod json;
 mod lists;
-mod markdown;
+pub mod markdown;
 mod references;
 
 use std::collections::BTreeSet;

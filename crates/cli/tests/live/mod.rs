@@ -16,6 +16,7 @@ mod idle;
 mod in_kernel;
 mod instance;
 mod net;
+mod recipes;
 mod same;
 mod tools;
 mod transfer;
