@@ -8,10 +8,12 @@
  *     ethernet.h   Ethernet and VLAN tags
  *     mac.h        struct mac: their addresses as keys; include it by name
  *     ipv4.h ipv6.h tcp.h udp.h icmp.h
+ *     arp.h ndp.h  who has an address: ARP, neighbour discovery; include them by name
  *     flow.h       struct flow: the 5-tuple of IPv4 and IPv6; packet_transport, packet_tcp; flow4.h: of IPv4 alone
  *     transport.h  enum flow_kind: what looking for a tuple can find
  *     checksum.h   incremental update
  *     rewrite.h    another address and port in a packet's headers; include it by name
+ *     adjust.h     longer and shorter frames, sums over them; include it by name
  *     time.h       SECONDS, MILLISECONDS …
  *     word.h       load32, ntohs …
  *     intrinsics.h crc32c, multiply_high, rotate64

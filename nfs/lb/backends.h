@@ -15,6 +15,10 @@ struct backend {
 /* Who is alive, and its place in `slots`. Every packet of a backend refreshes it. */
 MAP(backends, __be32, __u32, .capacity = MOST_BACKENDS, .expire_after = SECONDS(10));
 
+/* Who lives but shall get nothing: set from outside, by who asks the backends for their health. The value is
+ * theirs. */
+MAP(unhealthy, __be32, __u32, .capacity = MOST_BACKENDS);
+
 /* By ascending address, so that what is built from them depends on who is there and not on who came
  * first. Who is gone stays until the next change. */
 VECTOR(slots, struct backend, .capacity = MOST_BACKENDS);
@@ -58,6 +62,11 @@ MILLRACE_INLINE void keep_living(struct progress *state, __be32 except)
 		slot = map_get(&backends, &address);
 		if (!slot || address == except)
 			continue;
+		/* Registers again with its first packet after it has recovered. */
+		if (map_get(&unhealthy, &address)) {
+			map_delete(&backends, &address);
+			continue;
+		}
 		*slot = state->backends++;
 		*to = *from;
 	}
@@ -88,7 +97,7 @@ MILLRACE_INLINE void insert(struct progress *state, const struct backend *new)
 	state->backends++;
 }
 
-/* Whether one of `slots` is gone. */
+/* Whether one of `slots` is gone, or unhealthy and so has to go. */
 MILLRACE_INLINE _Bool any_backend_gone(const struct progress *state)
 {
 	MILLRACE_ROLLED
@@ -97,7 +106,7 @@ MILLRACE_INLINE _Bool any_backend_gone(const struct progress *state)
 
 		if (!backend || i >= state->backends)
 			break;
-		if (!find_backend(backend->address))
+		if (!find_backend(backend->address) || map_get(&unhealthy, &backend->address))
 			return 1;
 	}
 	return 0;

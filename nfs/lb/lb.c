@@ -31,9 +31,12 @@ MILLRACE_INLINE _Bool same_mac(const __u16 *a, const __u16 *b)
 MILLRACE_INLINE void announce(const struct ethernet *ethernet, __be32 address)
 {
 	struct backend announced = { .address = address };
-	__u32 *slot = map_refresh(&backends, &announced.address);
 	struct progress *state;
+	__u32 *slot;
 
+	if (map_get(&unhealthy, &announced.address))
+		return;
+	slot = map_refresh(&backends, &announced.address);
 	copy_mac(announced.mac, ethernet->src);
 	if (slot) {
 		struct backend *known = vector_at(&slots, *slot);

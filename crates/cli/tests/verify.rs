@@ -5,7 +5,7 @@ use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace};
+use common::{json, millrace, udp};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -81,6 +81,102 @@ fn leases_may_be_other_ones() {
     let run = &found["runs"][0];
     assert_eq!(run["relaxations"][0]["name"], "lease");
     assert!(run["redirected"].as_u64().unwrap() > 1000);
+}
+
+/// Forwarded ports beside flows of the LAN: every core has all forwards, and what comes to them goes to any core.
+#[test]
+fn forwarded_ports_are_served_by_every_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (public, server) = ([192, 0, 2, 1], [10, 0, 0, 5]);
+    let (mut lan, mut wan) = (Vec::new(), Vec::new());
+    for n in 0..2000_u16 {
+        let (time, client) = (u64::from(n) * 1_000_000, [198, 51, 100, n as u8]);
+        wan.push((time, udp((client, 5000 + n), (public, 53))));
+        lan.push((time, udp((server, 5353), (client, 5000 + n))));
+        lan.push((time, udp(([10, 0, 1, n as u8], n), (client, 443))));
+    }
+    common::capture(&folder.path().join("lan.pcap"), &lan);
+    common::capture(&folder.path().join("wan.pcap"), &wan);
+    let there = "192.0.2.1 be16:53 u8:17 zeros:1";
+    let here = "10.0.0.5 be16:5353 u8:17 zeros:1";
+    let target = |words: &str| words.replace(" u8:17 zeros:1", " zeros:2");
+    std::fs::write(file("forwards"), format!("{there},{}\n", target(here))).unwrap();
+    std::fs::write(file("servers"), format!("{here},{}\n", target(there))).unwrap();
+    let captures = format!("{},{}", file("lan.pcap"), file("wan.pcap"));
+    let forwards = format!("forwards={}", file("forwards"));
+    let servers = format!("servers={}", file("servers"));
+    let mut words = vec!["--in", &captures, "--map", &forwards, "--map", &servers];
+    // All are forwarded: without the maps, what comes to the port is nobody's.
+    let (account, _) = json(millrace().args(["run", "nat"]).args(&words));
+    assert_eq!(account["forwarded"], 6000, "{account:#}");
+    let (account, _) = json(millrace().args(["run", "nat", "--in", &captures]));
+    assert_eq!(account["reasons"]["no_flow"], 2000, "{account:#}");
+    words.extend(["--cores", "1,2,4"]);
+    let (found, status) = json(&mut verify("nat", &words));
+    assert_eq!(status, 0, "{found}");
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        assert_eq!(run["compared"], 6000, "{run}");
+        let workers = run["workers"].as_u64().unwrap();
+        assert_eq!(run["strategy"] == "shard", workers > 1, "{run}");
+    }
+}
+
+/// A question where the router's 10.0.`port`.254 is, from 10.0.`port`.`host` (RFC 826).
+fn who_has(port: u8, host: u8) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    let sender = [2, 0, 0, 0, port, host];
+    frame.extend(sender);
+    frame.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame.extend(sender);
+    frame.extend([10, 0, port, host, 0, 0, 0, 0, 0, 0, 10, 0, port, 254]);
+    frame
+}
+
+/// Stations come and are asked for, errors are sent and refused, while others' packets pass: all under locks.
+#[test]
+fn a_router_is_equal_on_several_cores() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut captures = [Vec::new(), Vec::new()];
+    for n in 0..4000_u32 {
+        let (time, port) = (1_000_000_000 + u64::from(n) * 3_000_000, n as u8 & 1);
+        let host = 1 + (n * 7919 % 29) as u8;
+        let source = ([10, 0, port, host], n as u16);
+        let packet = match n % 11 {
+            0 => who_has(port, host),
+            1 => udp(source, ([10, 0, port, 254], 33434)),
+            2 => udp(source, ([9, 9, 9, 9], 53)),
+            _ => udp(source, ([10, 0, 1 - port, 1 + (n % 40) as u8], 53)),
+        };
+        captures[usize::from(port)].push((time, packet));
+    }
+    common::capture(&folder.path().join("0.pcap"), &captures[0]);
+    common::capture(&folder.path().join("1.pcap"), &captures[1]);
+    // Frames of `udp` are for 02:00:00:00:00:01.
+    let interface =
+        |port| format!("{port},10.0.{port}.254 u8:24 zeros:19 02:00:00:00:00:01 zeros:2\n");
+    std::fs::write(file("interfaces"), interface(0) + &interface(1)).unwrap();
+    let captures = format!("{},{}", file("0.pcap"), file("1.pcap"));
+    let interfaces = format!("interfaces={}", file("interfaces"));
+    let rate = "errors_a_second=10";
+    let words = ["--in", &captures, "--map", &interfaces, "--set", rate];
+    let (account, _) = json(millrace().args(["run", "router"]).args(words));
+    let dropped = |reason: &str| account["reasons"][reason].as_u64() > Some(10);
+    assert!(
+        dropped("unresolved") && dropped("error_rate"),
+        "{account:#}"
+    );
+    assert!(account["forwarded"].as_u64() > Some(2000), "{account:#}");
+    let cores = [&words[..], &["--cores", "1,2,4"]].concat();
+    let (found, status) = json(&mut verify("router", &cores));
+    assert_eq!(status, 0, "{found}");
+    for run in &found["runs"].as_array().unwrap()[1..] {
+        assert_eq!(run["strategy"], "lock", "{run}");
+        assert!(run["writers"].as_u64() > Some(300), "{run}");
+    }
 }
 
 /// What workers share and is not compared (a queue, variables) is shared for all that: the next packet tells.

@@ -10,7 +10,7 @@ use super::{documents, name};
 use crate::common::root;
 
 /// Whether a line is what is shown of it.
-fn shown(line: &str, pattern: &str) -> bool {
+pub fn shown(line: &str, pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split('…').collect();
     let [first, inner @ .., last] = &parts[..] else {
         return line == pattern;

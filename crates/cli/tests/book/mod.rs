@@ -3,9 +3,10 @@
 
 mod commands;
 mod figures;
+pub mod commands;
 mod json;
 mod lists;
-mod markdown;
+pub mod markdown;
 mod references;
 
 use std::collections::BTreeSet;

@@ -17,6 +17,7 @@ mod in_kernel;
 mod instance;
 mod net;
 mod plain;
+mod recipes;
 mod same;
 mod service;
 mod tools;

@@ -35,7 +35,7 @@ fn ip(args: &str) {
 }
 
 /// Why namespaces cannot be made here; none when they can.
-fn lacking() -> Option<String> {
+pub fn lacking() -> Option<String> {
     let name = format!("mr-{}-try", std::process::id());
     let made = match run("ip", &["netns", "add", &name]) {
         Err(e) => return Some(format!("ip: {e}")),

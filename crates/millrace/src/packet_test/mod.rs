@@ -92,6 +92,9 @@ struct Bench<'a> {
     pending: Vec<Pending>,
     records: BTreeMap<String, u64>,
     number: u64,
+    /// `ON_START` has run: at the first statement that sets no entry, so that it finds those set before, as it
+    /// finds those of `--map` in a run
+    started: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -123,8 +126,7 @@ impl<'a> Bench<'a> {
             ..function.state(1, entries.to_vec())
         };
         let instance = Instance::create(function.module.clone(), &config);
-        let mut instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
-        instance.start(START);
+        let instance = instance.map_err(|e| Failed::new(0, e.to_string()))?;
         let ports = ports(function, case)?;
         let burst = Burst::new(burst, ports.len() as u32, function.layout);
         Ok(Self {
@@ -136,11 +138,21 @@ impl<'a> Bench<'a> {
             pending: Vec::new(),
             records: BTreeMap::new(),
             number: 0,
+            started: false,
         })
+    }
+
+    fn start(&mut self) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.instance.start(START);
+        }
     }
 
     fn step(&mut self, step: Step) -> Result<(), Failed> {
         let now = START.saturating_add(step.time_ns).min(LATEST);
+        if step.time_ns > 0 || !matches!(step.action, Action::Map { .. }) {
+            self.start();
+        }
         if self.timers.due(now) {
             self.flush()?;
             for (moment, timer) in self.timers.take(now) {
