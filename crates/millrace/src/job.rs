@@ -243,6 +243,7 @@ impl Job {
             config,
             program,
             prefetch,
+            behaviour: _,
         } = code;
         let run = Run {
             module,

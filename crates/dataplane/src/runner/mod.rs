@@ -36,7 +36,7 @@ use crate::module::{Config, Module, ModuleError};
 use crate::packet::Layout;
 use crate::port::Queue;
 use crate::share::Share;
-use crate::worker::{self, Code, Drive, Ingress, Link, ModuleCode, Serve};
+use crate::worker::{self, Behaviour, Code, Drive, Ingress, Link, ModuleCode, Serve};
 
 /// The burst size that is best on most functions: below, prefetching has too little to overlap;
 /// above, what it fetched is evicted again.
@@ -220,6 +220,7 @@ impl Parallel {
                     },
                     program: run.program,
                     prefetch: run.prefetch,
+                    behaviour: Behaviour::default(),
                 }),
                 reasons: run.reasons.clone(),
                 objects_bytes: run.objects_bytes,

@@ -42,6 +42,14 @@ impl Guests {
         })
     }
 
+    /// As [`Foreign::decides`], of any of them.
+    pub(super) fn decides(&self) -> bool {
+        let elements = self.each.iter().map(Seat::lock);
+        elements
+            .into_iter()
+            .any(|e| e.as_ref().is_none_or(|e| e.decides()))
+    }
+
     /// Packets that the element of a class has had.
     #[must_use]
     pub fn packets(&self, class: usize) -> u64 {
