@@ -358,9 +358,11 @@ impl Analysis<'_> {
                 let first = u64::from(self.program.dialect == Dialect::Xdp);
                 Value::number(u64::from(self.port) + first)
             }
+            // Parameters may be set while it runs, and are none.
             Value::Constant(object, from) => {
-                let bytes = self.constant(*object, from + offset, size);
-                bytes.map_or(Value::Other, |bytes| {
+                let from = u32::try_from(from + offset).ok();
+                let constant = |from| self.program.constant(*object, from, size.bytes());
+                from.and_then(constant).map_or(Value::Other, |bytes| {
                     let whole = bytes.iter().rev();
                     Value::number(whole.fold(0, |n, byte| n << 8 | u64::from(*byte)))
                 })
@@ -368,14 +370,6 @@ impl Analysis<'_> {
             Value::Any => Value::Any,
             Value::Context | Value::Numbers(_) | Value::Other => Value::Other,
         }
-    }
-
-    /// Bytes of a constant, parameters as they are set: they stay while it runs.
-    fn constant(&self, object: ObjectId, from: i64, size: Size) -> Option<&[u8]> {
-        let object = self.program.objects.get(object.0)?;
-        let from = usize::try_from(from).ok()?;
-        let initial = object.initial.as_deref().filter(|_| object.read_only)?;
-        initial.get(from..from.checked_add(size.bytes() as usize)?)
     }
 
     fn call(&mut self, state: &mut State, number: u32) -> Option<()> {

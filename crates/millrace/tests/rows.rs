@@ -50,14 +50,21 @@ struct Outcome {
 impl Outcome {
     fn assert(&self, expected: &Self, what: &str) {
         let differs = |(a, b): (&Packet, &Packet)| a != b;
-        let first = self.out.iter().zip(&expected.out).position(|(a, b)| differs((a, b)));
+        let first = self
+            .out
+            .iter()
+            .zip(&expected.out)
+            .position(|(a, b)| differs((a, b)));
         assert_eq!(
             (self.fates, self.out.len(), first),
             (expected.fates, expected.out.len(), None),
             "{what}: the fates, the packets that left, and the first that differs"
         );
         assert_eq!(self.counts, expected.counts, "{what}: entries");
-        assert!(self.state == expected.state, "{what}: the first function's state");
+        assert!(
+            self.state == expected.state,
+            "{what}: the first function's state"
+        );
         assert!(self.seen == expected.seen, "{what}: what taps have seen");
     }
 }
@@ -103,7 +110,9 @@ fn together(parts: &[Part<'_>], topology: &Topology, trace: &Trace, burst: usize
     let chain = parts.iter().enumerate().map(|(index, part)| match part {
         Part::Function(function) => Link {
             name: format!("{index}"),
-            ..function.link(SEED + index as u64, Vec::new(), true).unwrap()
+            ..function
+                .link(SEED + index as u64, Vec::new(), true)
+                .unwrap()
         },
         Part::Tap | Part::Returns => {
             let all = Arc::<Mutex<_>>::default();
@@ -132,7 +141,10 @@ fn together(parts: &[Part<'_>], topology: &Topology, trace: &Trace, burst: usize
         serve: true,
         at_end: Some(Box::new(move |desk| {
             let now = desk.now;
-            let state = desk.instance.as_deref_mut().map(|i| one_by_one::state(i, now));
+            let state = desk
+                .instance
+                .as_deref_mut()
+                .map(|i| one_by_one::state(i, now));
             tell.send(state.unwrap_or_default()).unwrap();
         })),
         ..Job::new(chain, names.map(|n| (*n).to_owned()).collect())
@@ -143,7 +155,11 @@ fn together(parts: &[Part<'_>], topology: &Topology, trace: &Trace, burst: usize
         split: Some(trace.split.clone()),
         ..Ports::default()
     };
-    let account = job.open(&ports, &STOP).unwrap().run(&STOP, &mut |_| {}).unwrap();
+    let account = job
+        .open(&ports, &STOP)
+        .unwrap()
+        .run(&STOP, &mut |_| {})
+        .unwrap();
     assert_eq!(account.errors, []);
     assert_eq!(account.read, trace.packets.len() as u64);
     let mut reader = Reader::open(path).unwrap();
@@ -172,7 +188,10 @@ fn functions() -> Vec<Function> {
     let mut folders: Vec<PathBuf> = folders.map(|f| f.unwrap().path()).collect();
     folders.retain(|path| path.is_dir());
     folders.sort();
-    folders.iter().map(|path| function(path.to_str().unwrap())).collect()
+    folders
+        .iter()
+        .map(|path| function(path.to_str().unwrap()))
+        .collect()
 }
 
 fn function(path: &str) -> Function {
@@ -234,7 +253,9 @@ fn pairs_of_functions_are_run_one_packet_after_the_other() {
     let functions = functions();
     let traces = traffic::all(folder.path(), &bundled("nat"));
     let exhaustive = std::env::var_os("MILLRACE_EXHAUSTIVE").is_some();
-    let pairs = functions.iter().flat_map(|a| functions.iter().map(move |b| (a, b)));
+    let pairs = functions
+        .iter()
+        .flat_map(|a| functions.iter().map(move |b| (a, b)));
     let topology = Topology::line(2);
     for (number, (a, b)) in pairs.enumerate() {
         let what = format!("{} {}", a.name, b.name);

@@ -130,14 +130,23 @@ fn mixed(count: usize) -> Vec<Packet> {
             _ => 53,
         };
         let ports = (port(&mut draw), port(&mut draw));
-        let (from, to) = if from_lan { (host, other) } else { (other, host) };
+        let (from, to) = if from_lan {
+            (host, other)
+        } else {
+            (other, host)
+        };
         let protocol = match draw.below(8) {
             0 => 1,
             1..4 => 17,
             _ => 6,
         };
         let flags = [0x02, 0x10, 0x12, 0x11, 0x18, 0x04][draw.below(6) as usize];
-        let mut bytes = frame((from, to), ports, (protocol, flags), draw.below(300) as usize);
+        let mut bytes = frame(
+            (from, to),
+            ports,
+            (protocol, flags),
+            draw.below(300) as usize,
+        );
         match draw.below(40) {
             0 => bytes.truncate(20),
             // No IP.
@@ -170,7 +179,9 @@ fn answered(folder: &Path, nat: &Function, packets: Vec<Packet>) -> Trace {
         packets: lan.clone(),
     };
     let sent = one_by_one::run(&[Part::Function(nat)], &Topology::line(1), &asked).out;
-    let answers = sent.into_iter().filter(|p| p.port == 1 && p.bytes.len() >= 38);
+    let answers = sent
+        .into_iter()
+        .filter(|p| p.port == 1 && p.bytes.len() >= 38);
     let answers = answers.map(|mut packet| {
         let bytes = &mut packet.bytes;
         let (source, target) = (bytes[26..30].to_vec(), bytes[30..34].to_vec());
