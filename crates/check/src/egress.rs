@@ -407,12 +407,14 @@ impl Analysis<'_> {
                 | Arg::Out(_)
                 | Arg::InOut(_)
                 | Arg::KeyOut
-                | Arg::Any
                 | Arg::Iterator
                 | Arg::ValueOut => {
                     let address = state.get(Reg(register));
                     state.written(&address);
                 }
+                // A function that is called back may write before it, too.
+                Arg::Any if state.get(Reg(register)).may_be_stack() => state.slots.clear(),
+                Arg::Any => {}
             }
         }
         if helper.effects.other || helper.function_argument().is_some() {

@@ -276,8 +276,30 @@ impl Chain {
             // its room.
             unsafe {
                 self.call(stage, frames);
+                if cfg!(debug_assertions) {
+                    self.holds(stage);
+                }
                 self.route(stage);
             }
+        }
+    }
+
+    /// Holds the chosen packets against what is known of the function, on which the order rests.
+    ///
+    /// # Safety
+    /// The pointers are those of the burst's descriptors.
+    unsafe fn holds(&self, stage: usize) {
+        let behaviour = self.stages.get(stage).map(|s| &s.behaviour);
+        for pointer in &self.pointers {
+            // SAFETY: as the caller promises; nothing else refers to it now.
+            let packet = unsafe { &**pointer };
+            let (from, to) = (packet.port as usize, packet.out as usize);
+            let known =
+                packet.fate != abi::fate::FORWARD || behaviour.is_some_and(|b| b.leads(from, to));
+            assert!(
+                known,
+                "element {stage} sent a packet of port {from} to {to}: {behaviour:?}"
+            );
         }
     }
 
