@@ -11,6 +11,7 @@ pub mod collect;
 pub mod dispatch;
 pub mod domain;
 pub mod driver;
+pub mod egress;
 pub mod expand;
 pub mod explore;
 pub mod facts;

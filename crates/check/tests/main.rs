@@ -10,6 +10,7 @@
 mod budgets;
 mod callbacks;
 mod domain;
+mod egress;
 mod facts;
 mod held;
 mod loops;

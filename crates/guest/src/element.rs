@@ -368,6 +368,11 @@ impl Foreign for Element {
         Some(self.condition.clone())
     }
 
+    /// A program of DPDK does. One that receives by libpcap is a tap.
+    fn decides(&self) -> bool {
+        self.away.is_some() || self.guest.polling.is_some()
+    }
+
     fn finish(&mut self) -> Epilogue {
         self.desk.close("its run has ended");
         if let Some(away) = &mut self.away {

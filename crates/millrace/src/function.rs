@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millrace_check::egress::egress;
 use millrace_check::{Budget, Options};
 use millrace_control::Exposed;
 use millrace_dataplane::module::{Entry, Homes};
 use millrace_dataplane::packet::Layout;
-use millrace_dataplane::worker::{Code, Link, ModuleCode};
+use millrace_dataplane::worker::{Behaviour, Code, Link, ModuleCode};
 use millrace_dataplane::{Config, Module, Share};
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::ModuleOptions;
@@ -72,6 +73,9 @@ impl Make {
         !lists || self.program.is_some() || self.sanitize
     }
 }
+
+/// Ports of a function that names none, as far as is looked where it sends packets: more are seldom connected.
+const UNNAMED: u32 = 8;
 
 /// A loaded function.
 pub struct Function {
@@ -335,11 +339,29 @@ impl Function {
                 config: self.state(seed, entries),
                 program: self.entry,
                 prefetch,
+                behaviour: self.behaviour(),
             }),
             reasons: self.reasons.clone(),
             objects_bytes: self.objects_bytes,
             shares: self.shares(),
         })
+    }
+}
+
+impl Function {
+    /// What its program says of it beside other elements of a chain; nothing of a module alone.
+    fn behaviour(&self) -> Behaviour {
+        let Some(program) = &self.program else {
+            return Behaviour::default();
+        };
+        let ports = match program.ports.len() {
+            0 => UNNAMED,
+            named => named as u32,
+        };
+        Behaviour {
+            stateless: program.objects.iter().all(|o| o.read_only || o.leads_on()),
+            egress: egress(program, self.entry, ports),
+        }
     }
 }
 

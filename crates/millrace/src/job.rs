@@ -262,6 +262,7 @@ impl Job {
             config,
             program,
             prefetch,
+            behaviour: _,
         } = code;
         let run = Run {
             module,

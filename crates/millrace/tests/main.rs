@@ -11,7 +11,9 @@ mod plan;
 #[path = "../examples/run.rs"]
 mod run;
 
+mod egress;
 mod errors;
+mod rows;
 mod stages;
 
 /// A path of the repository.

@@ -1,9 +1,8 @@
 //! The book in docs/: its links, its commands, and the pages that list what the code knows. Without mdBook.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod commands;
-mod figures;
 pub mod commands;
+mod figures;
 mod json;
 mod lists;
 pub mod markdown;

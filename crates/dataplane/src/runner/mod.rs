@@ -37,7 +37,7 @@ use crate::packet::Layout;
 use crate::port::Queue;
 use crate::share::Share;
 use crate::worker::keep::Keep;
-use crate::worker::{self, Code, Drive, Ingress, Link, ModuleCode, Serve};
+use crate::worker::{self, Behaviour, Code, Drive, Ingress, Link, ModuleCode, Serve};
 
 /// The burst size that is best on most functions: below, prefetching has too little to overlap;
 /// above, what it fetched is evicted again.
@@ -223,6 +223,7 @@ impl Parallel {
                     },
                     program: run.program,
                     prefetch: run.prefetch,
+                    behaviour: Behaviour::default(),
                 }),
                 reasons: run.reasons.clone(),
                 objects_bytes: run.objects_bytes,

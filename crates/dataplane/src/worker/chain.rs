@@ -1,10 +1,10 @@
 //! Connected functions on one worker.
 //!
 //! A chain of one function has its ports. Of a chain of several, its `Topology` (crates/topology) says which port
-//! leads where. A burst goes through function by function, in the order of their numbers and back, so that each runs
-//! over as many packets at once as there are; packets that came the same way stay in order at every function. A packet
-//! that keeps being sent back and forth is aborted after [`SWEEPS`] times through the chain. Packets are not copied
-//! within it: one that a function floods to more than one port is aborted, unless the function is the only one.
+//! leads where. A burst goes through function by function, each of which runs over as many packets at once as may: the
+//! result is that of one packet after the other (`order.rs`). A packet that keeps being sent back and forth is aborted
+//! after [`SWEEPS`] times through the chain in each direction. Packets are not copied within it: one that a function
+//! floods to more than one port is aborted, unless the function is the only one.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use super::classed::Guests;
 use super::condition::Condition;
 use super::foreign::{self, Handed};
 use super::lives::Life;
+use super::order::{Behaviour, Order};
 use super::stage::Stage;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
@@ -69,6 +70,8 @@ pub struct ModuleCode {
     pub program: usize,
     /// whether to use the prefetching passes
     pub prefetch: bool,
+    /// what is known of it beside neighbours
+    pub behaviour: Behaviour,
 }
 
 impl Link {
@@ -162,8 +165,8 @@ pub struct Chain {
     pub work: Vec<Work>,
     /// for each packet of the last burst
     pub ends: Vec<End>,
-    /// by function, the packets of the burst that wait at it; empty between two bursts
-    waiting: Vec<Vec<usize>>,
+    /// which function runs next, over which packets
+    order: Order,
     /// the function at which all packets that are still on their way wait, if it is one: they are `chosen`
     together: Option<usize>,
     /// the packets that one function is called with, by their places in the burst
@@ -192,13 +195,14 @@ impl Chain {
         let parts = links.iter().zip(lives).zip(shared);
         let stages = parts
             .map(|((link, life), shared)| Stage::new(link, life, shared.as_ref(), worker, start));
+        let stages = stages.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             alone: topology.is_alone(),
+            order: Order::new(topology, stages.iter().map(|s| &s.behaviour)),
             topology: topology.clone(),
-            stages: stages.collect::<Result<_, _>>()?,
+            stages,
             work: vec![Work::default(); links.len()],
             ends: Vec::new(),
-            waiting: vec![Vec::new(); links.len()],
             together: None,
             chosen: Vec::new(),
             pointers: Vec::new(),
@@ -217,15 +221,18 @@ impl Chain {
             unsafe { self.call(0, frames) };
             return;
         }
+        self.order.begin(packets.len());
         // SAFETY: `begin` has chosen the descriptors of this burst.
         unsafe {
-            self.part(|_, topology, packet| {
-                let entry = topology.entries().get(packet.port as usize);
-                entry.and_then(|end| enter(topology, *end, packet))
+            self.part(None, |topology, packet| {
+                match topology.entries().get(packet.port as usize) {
+                    Some(end) => enter(topology, *end, packet),
+                    None => Next::Through,
+                }
             });
         }
         // SAFETY: as the caller promises.
-        unsafe { self.sweep(burst, frames) };
+        unsafe { self.pass(burst, frames) };
     }
 
     /// Sends packets that a function has made itself on along the chain, out of the port that `out` of each names.
@@ -244,10 +251,11 @@ impl Chain {
         if self.alone {
             return;
         }
+        self.order.begin(packets.len());
         // SAFETY: `begin` has chosen the descriptors of this burst; the rest as the caller promises.
         unsafe {
             self.route(stage);
-            self.sweep(burst, frames);
+            self.pass(burst, frames);
         }
     }
 
@@ -272,67 +280,54 @@ impl Chain {
     ///
     /// # Safety
     /// As [`Chain::run`].
-    unsafe fn sweep(&mut self, burst: Burst, frames: &[Frame]) {
-        let last = self.stages.len().saturating_sub(1);
-        for _ in 0..SWEEPS {
-            for stage in (0..=last).chain((0..last).rev()) {
-                if self.together != Some(stage) && !self.collect(stage, burst) {
-                    continue;
+    unsafe fn pass(&mut self, burst: Burst, frames: &[Frame]) {
+        while self.order.waiting() > 0 {
+            let stage = match self.together {
+                Some(stage) if !self.order.turns(stage) => stage,
+                _ => match self.choose(burst) {
+                    Some(stage) => stage,
+                    None => return,
+                },
+            };
+            self.order.runs(stage, self.chosen.len());
+            // SAFETY: as the caller promises; bounds that a function moved are the packet's new ones, and still within
+            // its room.
+            unsafe {
+                self.call(stage, frames);
+                if cfg!(debug_assertions) {
+                    self.holds(stage);
                 }
-                // SAFETY: as the caller promises; bounds that a function moved are the packet's new
-                // ones, and still within its room.
-                unsafe {
-                    self.call(stage, frames);
-                    self.route(stage);
-                }
-            }
-            if self.together.is_none() && self.waiting.iter().all(Vec::is_empty) {
-                return;
-            }
-        }
-        if let Some(waiting) = self.together.take().and_then(|s| self.waiting.get_mut(s)) {
-            waiting.extend_from_slice(&self.chosen);
-        }
-        for (stage, waiting) in self.waiting.iter_mut().enumerate() {
-            for index in waiting.drain(..) {
-                if let Some(packet) = burst.descriptor(index) {
-                    // SAFETY: a descriptor of the burst, which nothing else refers to now.
-                    unsafe { (*packet).fate = abi::fate::ABORTED };
-                }
-                if let Some(end) = self.ends.get_mut(index) {
-                    (end.stage, end.looped) = (stage as u32, true);
-                }
+                self.route(stage);
             }
         }
     }
 
-    /// Chooses the packets that wait at a function; false if there are none.
-    fn collect(&mut self, stage: usize, burst: Burst) -> bool {
-        let Some(waiting) = self.waiting.get_mut(stage).filter(|w| !w.is_empty()) else {
-            return false;
-        };
-        let mut waiting = std::mem::take(waiting);
-        // Packets come to a function from two sides; those of both are in the order of the burst.
-        if !waiting.is_sorted() {
-            waiting.sort_unstable();
+    /// Holds the chosen packets against what is known of the function, on which the order rests.
+    ///
+    /// # Safety
+    /// The pointers are those of the burst's descriptors.
+    unsafe fn holds(&self, stage: usize) {
+        let behaviour = self.stages.get(stage).map(|s| &s.behaviour);
+        for pointer in &self.pointers {
+            // SAFETY: as the caller promises; nothing else refers to it now.
+            let packet = unsafe { &**pointer };
+            let (from, to) = (packet.port as usize, packet.out as usize);
+            let known =
+                packet.fate != abi::fate::FORWARD || behaviour.is_some_and(|b| b.leads(from, to));
+            assert!(
+                known,
+                "element {stage} sent a packet of port {from} to {to}: {behaviour:?}"
+            );
         }
-        self.choose(burst, waiting.drain(..));
-        if let Some(place) = self.waiting.get_mut(stage) {
-            *place = waiting;
-        }
-        true
     }
 
-    /// Chooses these packets, each once.
-    fn choose(&mut self, burst: Burst, which: impl Iterator<Item = usize>) {
-        self.chosen.clear();
+    /// Chooses the function that runs next and its packets; none where none waits.
+    fn choose(&mut self, burst: Burst) -> Option<usize> {
+        let stage = self.order.choose(&mut self.chosen);
         self.pointers.clear();
-        for index in which {
-            if let Some(pointer) = burst.descriptor(index) {
-                self.chosen.push(index);
-                self.pointers.push(pointer);
-            }
-        }
+        let pointers = self.chosen.iter().filter_map(|i| burst.descriptor(*i));
+        self.pointers.extend(pointers);
+        stage
     }
 
     /// Calls one function with the chosen packets.
@@ -349,20 +344,15 @@ impl Chain {
         work.bursts += 1;
         work.packets += self.pointers.len() as u64;
     }
+
     /// Sends the chosen packets on to where the ports lead that the function sent them to.
     ///
     /// # Safety
     /// The pointers are those of the burst's descriptors.
     unsafe fn route(&mut self, stage: usize) {
-        let ended = |index: usize, ends: &mut [End], flooded| {
-            if let Some(end) = ends.get_mut(index) {
-                (end.stage, end.flooded) = (stage as u32, flooded);
-            }
-        };
-        let mut ends = std::mem::take(&mut self.ends);
         // SAFETY: as the caller promises.
         unsafe {
-            self.part(|index, topology, packet| {
+            self.part(Some(stage), |topology, packet| {
                 let leads = topology.ports(stage);
                 let out = match packet.fate {
                     abi::fate::FORWARD => packet.out as usize,
@@ -370,13 +360,9 @@ impl Chain {
                     abi::fate::FLOOD if leads.len() == 2 => 1 - packet.port.min(1) as usize,
                     abi::fate::FLOOD => {
                         packet.fate = abi::fate::ABORTED;
-                        ended(index, &mut ends, true);
-                        return None;
+                        return Next::Flooded;
                     }
-                    _ => {
-                        ended(index, &mut ends, false);
-                        return None;
-                    }
+                    _ => return Next::Through,
                 };
                 match leads.get(out) {
                     Some(topology::End::Out(port)) => {
@@ -393,23 +379,22 @@ impl Chain {
                     // No port of the chain has this number, so that the packet is accounted as sent to none.
                     None => packet.out = u32::MAX,
                 }
-                ended(index, &mut ends, false);
-                None
+                Next::Through
             });
         }
-        self.ends = ends;
     }
 
-    /// Parts the chosen packets by the functions that `next` says of each, none for one that is through. Those that go
-    /// where the first does stay chosen; the functions that they and the others wait at are noted.
+    /// Parts the chosen packets by what `next` says of each, and notes where they wait; those that go where the first
+    /// does stay chosen. They come from one function, or into the chain.
     ///
-    /// Bursts stay together in most chains, and then nothing is collected or sorted on the way.
+    /// Bursts stay together in most chains, and then nobody has to look for packets that wait.
     ///
     /// # Safety
     /// The pointers are those of the burst's descriptors, to which nothing else refers.
     unsafe fn part(
         &mut self,
-        mut next: impl FnMut(usize, &Topology, &mut abi::Packet) -> Option<usize>,
+        from: Option<usize>,
+        mut next: impl FnMut(&Topology, &mut abi::Packet) -> Next,
     ) {
         let mut first = None;
         let mut kept = 0;
@@ -420,30 +405,43 @@ impl Chain {
             };
             // SAFETY: as the caller promises.
             let packet = unsafe { &mut *pointer };
-            let Some(stage) = next(index, &self.topology, packet) else {
-                continue;
-            };
-            if *first.get_or_insert(stage) != stage {
-                if let Some(waiting) = self.waiting.get_mut(stage) {
-                    waiting.push(index);
+            let decided = from.unwrap_or_default() as u32;
+            let end = match next(&self.topology, packet) {
+                Next::At(stage) => {
+                    let legs = self.order.comes(index, from, stage, packet.port);
+                    if usize::from(legs) < 2 * SWEEPS {
+                        if *first.get_or_insert(stage) == stage {
+                            self.chosen.swap(kept, place);
+                            self.pointers.swap(kept, place);
+                            kept += 1;
+                        }
+                        continue;
+                    }
+                    self.order.runs(stage, 1);
+                    End {
+                        stage: stage as u32,
+                        looped: true,
+                        flooded: false,
+                    }
                 }
-            } else if kept < place {
-                self.chosen.swap(kept, place);
-                self.pointers.swap(kept, place);
-                kept += 1;
-            } else {
-                kept += 1;
+                Next::Through => End {
+                    stage: decided,
+                    ..End::default()
+                },
+                Next::Flooded => End {
+                    stage: decided,
+                    looped: false,
+                    flooded: true,
+                },
+            };
+            self.order.leaves(index);
+            if let Some(place) = self.ends.get_mut(index) {
+                *place = end;
             }
         }
         self.chosen.truncate(kept);
         self.pointers.truncate(kept);
-        self.together = first.filter(|_| self.waiting.iter().all(Vec::is_empty));
-        if let (None, Some(waiting)) = (
-            self.together,
-            first.and_then(|stage| self.waiting.get_mut(stage)),
-        ) {
-            waiting.extend_from_slice(&self.chosen);
-        }
+        self.together = first.filter(|_| kept == self.order.waiting());
     }
 
     /// Has other elements from now on: `was` says which of the present ones each of them is, none for the next of
@@ -464,7 +462,7 @@ impl Chain {
             self.stages.extend(stage);
         }
         self.work = vec![Work::default(); self.stages.len()];
-        self.waiting = vec![Vec::new(); self.stages.len()];
+        self.order = Order::new(&topology, self.stages.iter().map(|s| &s.behaviour));
         self.ends.clear();
         self.alone = topology.is_alone();
         self.topology = topology;
@@ -472,12 +470,22 @@ impl Chain {
     }
 }
 
-/// Lets a packet come to where a port leads; the element, if it is one.
-fn enter(topology: &Topology, end: topology::End, packet: &mut abi::Packet) -> Option<usize> {
+/// Where a packet goes.
+enum Next {
+    /// to this function
+    At(usize),
+    /// nowhere within the chain
+    Through,
+    /// to several ports, and so nowhere
+    Flooded,
+}
+
+/// Lets a packet come to where a port leads.
+fn enter(topology: &Topology, end: topology::End, packet: &mut abi::Packet) -> Next {
     let topology::End::Element { element, port } = end else {
-        return None;
+        return Next::Through;
     };
     packet.port = port;
     packet.ports = topology.ports(element).len() as u32;
-    Some(element)
+    Next::At(element)
 }

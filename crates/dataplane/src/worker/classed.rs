@@ -50,6 +50,14 @@ impl Guests {
         self.each.iter().filter_map(of).collect()
     }
 
+    /// As [`Foreign::decides`], of any of them.
+    pub(super) fn decides(&self) -> bool {
+        let elements = self.each.iter().map(Seat::lock);
+        elements
+            .into_iter()
+            .any(|e| e.as_ref().is_none_or(|e| e.decides()))
+    }
+
     /// Packets that the element of a class has had.
     #[must_use]
     pub fn packets(&self, class: usize) -> u64 {

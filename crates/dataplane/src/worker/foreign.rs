@@ -72,6 +72,11 @@ pub trait Foreign: Send {
     /// Each packet's bytes are valid, and nobody else's, during the call.
     unsafe fn burst(&mut self, packets: &mut [Given]);
 
+    /// Whether it may name the port that a packet leaves at ([`OUT`]); if not, packets go on or end here. It stays so.
+    fn decides(&self) -> bool {
+        true
+    }
+
     /// Hands over packets that it sends and that are none of a burst's, each with the element's port that it leaves
     /// at: those that leave before the last burst's packets, or (`after`) behind them. Most send none.
     fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, &[u8])) {

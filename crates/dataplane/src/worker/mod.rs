@@ -24,6 +24,7 @@ mod limit;
 mod lives;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod made;
+mod order;
 mod pressure;
 mod report;
 mod shared;
@@ -44,6 +45,7 @@ use millrace_topology::Topology;
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub(crate) use counters::Ingress;
+pub use order::Behaviour;
 pub(crate) use pressure::Windows;
 pub use shared::Shared;
 

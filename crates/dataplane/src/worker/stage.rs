@@ -6,6 +6,7 @@ use super::chain::{Code, Link};
 use super::classed::Classed;
 use super::foreign::{self, Epilogue, Foreign, Given};
 use super::lives::Life;
+use super::order::Behaviour;
 use crate::clock;
 use crate::module::{Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, abi};
 use crate::port::Frame;
@@ -26,6 +27,8 @@ pub struct Stage {
     pub alarms: u64,
     /// its timers; none of a foreign element
     pub timers: Timers,
+    /// what is known of it beside its neighbours
+    pub behaviour: Behaviour,
     /// what its objects begin with was settled
     pub(super) begun: bool,
     /// it goes on where another run was
@@ -64,7 +67,7 @@ impl Stage {
         worker: usize,
         start: u64,
     ) -> Result<Self, ModuleError> {
-        let (running, timers) = match &link.code {
+        let (running, timers, behaviour) = match &link.code {
             Code::Module(code) => {
                 let config = crate::module::Config {
                     time: start,
@@ -79,7 +82,9 @@ impl Stage {
                     program: code.program,
                     prefetch: code.prefetch,
                 };
-                (running, Timers::new(code.module.timers(), start))
+                let mut behaviour = code.behaviour.clone();
+                behaviour.stateless |= code.module.objects().is_empty();
+                (running, Timers::new(code.module.timers(), start), behaviour)
             }
             Code::Foreign(handed) => {
                 let element = handed.lock().ok().and_then(|mut handed| handed.pop());
@@ -87,12 +92,16 @@ impl Stage {
                     path: link.name.clone().into(),
                     what: "there are fewer of it than workers".into(),
                 })?;
+                let behaviour = of_foreign(element.decides());
                 let given = Vec::new();
-                (Running::Foreign { element, given }, Timers::new(&[], start))
+                let running = Running::Foreign { element, given };
+                (running, Timers::new(&[], start), behaviour)
             }
             Code::Classed(guests) => {
+                let behaviour = of_foreign(guests.decides());
                 let classed = Classed::new(guests, worker);
-                (Running::Classed(classed), Timers::new(&[], start))
+                let running = Running::Classed(classed);
+                (running, Timers::new(&[], start), behaviour)
             }
         };
         Ok(Self {
@@ -104,6 +113,7 @@ impl Stage {
             begun: false,
             resumed: false,
             timers,
+            behaviour,
             running,
             epilogue: None,
         })
@@ -288,6 +298,13 @@ impl Stage {
             // SAFETY: as the caller promises.
             Running::Classed(classed) => unsafe { classed.run(pointers, chosen, frames) },
         }
+    }
+}
+
+fn of_foreign(decides: bool) -> Behaviour {
+    match decides {
+        true => Behaviour::default(),
+        false => Behaviour::tap(),
     }
 }
 

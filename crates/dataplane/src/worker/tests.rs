@@ -21,6 +21,7 @@ pub(super) fn link(name: &str) -> Link {
             config: Config::default(),
             program: 0,
             prefetch: true,
+            behaviour: Behaviour::default(),
         }),
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,

@@ -317,7 +317,10 @@ impl Worker {
             let time = self.queues_time();
             self.fire(time);
             if !self.sequenced {
-                self.alarms(time);
+                // Packets fire them by themselves, so that the moment does not depend on where a burst ends.
+                if !self.in_packets_time() {
+                    self.alarms(time);
+                }
                 self.idle();
             }
         }
@@ -367,15 +370,15 @@ impl Worker {
             Some(stamp) => stamp,
             // At the end of a capture time stands still, and so it does until the next packet of a pipe tells it.
             None if self.queues.iter().all(|q| q.queue.ended()) => self.clock,
-            None if self
-                .queues
-                .iter()
-                .any(|q| q.queue.keeps_time() && !q.queue.ended()) =>
-            {
-                self.clock
-            }
+            None if self.in_packets_time() => self.clock,
             None => now(),
         }
+    }
+
+    /// Whether packets with a time of their own may still come.
+    fn in_packets_time(&self) -> bool {
+        let mut queues = self.queues.iter();
+        queues.any(|q| q.queue.keeps_time() && !q.queue.ended())
     }
 
     fn receive(&mut self, index: usize) -> usize {
