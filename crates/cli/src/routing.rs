@@ -135,10 +135,10 @@ fn read(word: &str, inputs: &[String]) -> Result<Table, Failure> {
     Table::parse(&text).map_err(|e| wrong(e.to_string()))
 }
 
-/// The interfaces that input words such as `afpacket:eth0` name.
+/// The interfaces that input words such as `afpacket:eth0` or `eth0` name.
 fn of_inputs(inputs: &[String]) -> Vec<String> {
     let interface = |word: &String| {
-        let (_, rest) = word.split_once(':')?;
+        let rest = word.split_once(':').map_or(word.as_str(), |(_, rest)| rest);
         let name = rest.split(['?', ',']).next()?;
         let known = std::path::Path::new("/sys/class/net").join(name).exists();
         (known && !name.is_empty() && !name.contains('/')).then(|| name.to_owned())

@@ -375,7 +375,13 @@ impl Run {
                     .help("serve a live port, or read the account with --json"),
             );
         } else {
-            self.by_workers((chain, held), &elements, &routes, (&ports, captures), serving)?
+            self.by_workers(
+                (chain, held),
+                &elements,
+                &routes,
+                (&ports, captures),
+                serving,
+            )?
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
