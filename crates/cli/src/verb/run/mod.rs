@@ -6,6 +6,7 @@ mod kernel;
 mod lookout;
 mod maker;
 mod patience;
+mod printed;
 mod sane;
 mod workers;
 

@@ -18,6 +18,7 @@ use super::chain;
 use super::element::{self, Element};
 use super::lookout::Lookout;
 use super::patience::Patience;
+use super::printed::Printed;
 use super::{Run, fates, records};
 use crate::failure::Failure;
 use crate::log::Message;
@@ -74,6 +75,8 @@ impl Run {
         opened.entries.extend(routes);
         let mut chain = Vec::new();
         let mut parted = Vec::new();
+        // Where ports are served their output stands among the run's own messages.
+        let mut printed = Printed::default();
         for (index, (element, of)) in parts.iter().enumerate() {
             let several = parts.len() > 1 || described.file.is_some();
             let name = if several {
@@ -84,6 +87,10 @@ impl Run {
             let function = match element {
                 Element::Function(function) => function,
                 Element::Guest(specs) => {
+                    let specs = &match between.live() {
+                        true => element::printed(specs, name, &mut printed)?,
+                        false => specs.clone(),
+                    };
                     let code = match &classes {
                         None => element::start(specs)?,
                         Some(classes) => {
@@ -122,7 +129,7 @@ impl Run {
             .as_ref()
             .filter(|_| self.cores == 1 && !captures)
         {
-            elements.changeable(Box::new(self.maker(chain.len())));
+            elements.changeable(Box::new(self.maker(chain.len(), between.live())));
         }
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
@@ -185,7 +192,7 @@ impl Run {
                 let account = counts.account(rate.ns_per_tick(), seconds);
                 let mut say = |message: &Message| bar.above(|| message.say());
                 lookout.look(&counts.guests(), &mut say);
-                lookout.losses(&account.queues, Instant::now(), &mut say);
+                lookout.account(&account, Instant::now(), &mut say);
                 if let Some(endpoint) = &metrics {
                     endpoint.update(account);
                 }
@@ -193,6 +200,7 @@ impl Run {
             bar.show(seen.read, seen.share);
         });
         bar.end();
+        drop(printed);
         opened.close(account)
     }
 }
