@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 6;
+pub const ABI: u32 = 7;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -167,6 +167,8 @@ pub struct Object {
     pub next: Option<unsafe extern "C" fn(*mut Instance, *mut u64, *mut u8, *mut u8, u64) -> c_int>,
     /// insertions that found every place taken
     pub full: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
+    /// places taken
+    pub used: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
     /// hands over records
     pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
     /// 1: one for all workers
@@ -330,6 +332,7 @@ mod tests {
             remove,
             next,
             full,
+            used,
             drain,
             shared,
             unused
