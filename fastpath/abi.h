@@ -133,6 +133,9 @@ struct mr_object {
     /* Insertions so far that found every place taken: refused, or made in the place of another entry. Of ring
      * buffers, records that found too little room. */
     u64 (*full)(struct mr_instance *, u64 now);
+    /* Places that are taken, in constant time: unlike `count` with those of entries that have expired and have not
+     * been reclaimed yet. */
+    u64 (*used)(struct mr_instance *, u64 now);
     /* Hands every finished record to `fn` and frees it. Ring buffers only. */
     void (*drain)(struct mr_instance *, u32 object, mr_record_fn *fn, void *context);
     /* All of its content, exactly. Expired entries that have not been reclaimed are among it. */

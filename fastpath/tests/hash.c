@@ -72,6 +72,8 @@ static void compare_all(struct hash *h, const struct shape *s, struct model *m, 
     }
     CHECK(n == model_count(m, s, now));
     CHECK(hash_count(h, s, now) == n);
+    /* Expired entries keep their places until they are reclaimed. */
+    CHECK(hash_used(h, s, now) >= n && hash_used(h, s, now) <= s->capacity);
     /* Place by place the same, and nothing beyond the last. */
     for (u64 place = 0; place < s->capacity + 3; place++) {
         struct mr_packet pkt = { .time = now };

@@ -183,7 +183,7 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
                           exactly(all, address, mr_load32(key))->value == mr_load32(got));
                 n++;
             }
-            CHECK(n == used && lpm_count(&l, s, 0) == used);
+            CHECK(n == used && lpm_count(&l, s, 0) == used && lpm_used(&l, s, 0) == used);
         }
     }
     lpm_destroy(&l, s);

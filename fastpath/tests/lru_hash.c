@@ -61,6 +61,7 @@ static void compare(struct lru_hash *h, const struct shape *s, const struct mode
     }
     CHECK(n == m->capacity - m->piled);
     CHECK(lru_hash_count(h, s, 0) == n);
+    CHECK(lru_hash_used(h, s, 0) == n);
     for (u64 place = 0; place < s->capacity + 3; place++) {
         struct mr_packet pkt = { 0 };
         u8 *p = lru_hash_map_slot(h, s, place, (u8 *)&key, &pkt);

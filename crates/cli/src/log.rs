@@ -76,6 +76,8 @@ pub struct Message {
     plain: bool,
     /// what it is about: an element, a port
     about: Option<(&'static str, String)>,
+    /// it is a line that an element has printed there
+    stream: Option<&'static str>,
     /// a longer text, which people get first
     detail: Option<String>,
     what: String,
@@ -89,6 +91,7 @@ impl Message {
             level,
             plain: false,
             about: None,
+            stream: None,
             detail: None,
             what: what.into(),
             help: None,
@@ -138,6 +141,9 @@ impl Message {
         if let Some((kind, name)) = &self.about {
             put(kind, name);
         }
+        if let Some(stream) = self.stream {
+            put("stream", stream);
+        }
         if let Some(help) = &self.help {
             put("help", help);
         }
@@ -150,7 +156,8 @@ impl Message {
     /// Writes it, if its level is written. A reader that has gone away is no error.
     pub fn say(&self) {
         let (level, format) = settings();
-        if self.level > level {
+        // What an element prints is output of its own, whatever level messages have.
+        if self.level > level && self.stream.is_none() {
             return;
         }
         let line = match format {
@@ -182,6 +189,13 @@ pub fn plain(what: impl Into<String>) {
         ..message
     }
     .say();
+}
+
+/// A line that a guest has printed, where messages are documents.
+pub fn printed(element: &str, stream: &'static str, line: &str) -> Option<Message> {
+    let message = Message::new(Level::Info, line).about("element", element);
+    let stream = Some(stream);
+    (settings().1 == Format::Json).then_some(Message { stream, ..message })
 }
 
 /// Milliseconds since the epoch as RFC 3339 has them, in UTC. Days become a date as in Howard Hinnant,

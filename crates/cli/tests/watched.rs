@@ -225,6 +225,42 @@ fn a_hang_up_drains_and_accounts() {
     assert_eq!(account["lost"]["failed"], 0, "{account}");
 }
 
+/// Also of one that comes into the chain later, and as documents where messages are.
+#[test]
+fn what_guests_print_has_the_name_of_their_element() {
+    let dir = tempfile::tempdir().unwrap();
+    let guest = format!("guest:{} ask", receiver(dir.path()).display());
+    let port = "vnic:captures/talk.pcap?rate=2k&measure=off";
+    let words = ["--ports", port, "--packets", "300000000", "--seconds", "60"];
+    let live = Live::of(dir.path(), &["nop", &guest], &words);
+    said(dir.path(), "\nreceiver: unknown ", 1);
+    live.ask(&["ctl", "chain", "attach", &guest, "--name", "tap"]);
+    let text = said(dir.path(), "\ntap: unknown ", 1);
+    let bare = text.lines().filter(|l| l.starts_with("unknown"));
+    assert_eq!(bare.count(), 0, "{text}");
+    said(dir.path(), "note: the chain is nop - receiver - tap now", 1);
+    live.ask(&["ctl", "stop"]);
+    let (account, _) = live.end();
+    // What is printed at the end is not lost.
+    let text = said(dir.path(), " packets, sum ", 2);
+    assert!(
+        text.contains("\nreceiver: ") && text.contains("\ntap: "),
+        "{text} {account}"
+    );
+
+    let words = [&words[..], &["--log-format", "json"]].concat();
+    let live = Live::of(dir.path(), &["nop", &guest], &words);
+    let text = said(dir.path(), "\"message\":\"unknown ", 1);
+    let line = text.lines().find(|l| l.contains("\"unknown ")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    let members = [&line["element"], &line["level"], &line["stream"]];
+    assert_eq!(
+        members,
+        [&json!("receiver"), &json!("info"), &json!("stdout")]
+    );
+    drop(live);
+}
+
 /// Every line is a document, with the errors at the end; the level leaves out what is less grave.
 #[test]
 fn messages_are_documents_where_that_is_asked_for() {
@@ -323,4 +359,41 @@ fn the_dashboard_and_the_alerts_are_about_metrics_that_there_are() {
     }
     assert!(seen > 15, "{seen} names: too few are seen");
     drop(live);
+}
+
+/// A table that is full says so while the run lasts; what is taken and refused is kept, and counted by nobody.
+#[test]
+fn a_table_that_is_full_shows_in_metrics_and_stats() {
+    let dir = tempfile::tempdir().unwrap();
+    let function = stream::counter(dir.path(), "count.c", 100, "__u64");
+    let words = ["--in", "-", "--out", "null:", "--metrics", "0"];
+    let mut live = Live::of(dir.path(), &["nop", &function], &words);
+    let stream = Stream::into(&mut live);
+    let address = metrics(dir.path());
+    let own = "object=\"sources\"";
+    let refused = |s: &Scrape| {
+        s.has("object_refusals_total", own) && s.value("object_refusals_total", &[own]) > 0.0
+    };
+    let scrape = scraped(&address, refused);
+    assert_eq!(scrape.value("object_capacity", &[own]), 100.0);
+    assert_eq!(scrape.value("object_entries", &[own]), 100.0);
+    let stats = live.stats();
+    let table = &stats["stages"][1]["tables"][0];
+    assert_eq!(
+        (&table["used"], &table["capacity"]),
+        (&json!(100), &json!(100)),
+        "{table}"
+    );
+    assert!(table["refused"].as_u64() > Some(0), "{table}");
+    // Its successor begins at nothing, but what was refused goes on.
+    live.ask(&["ctl", "chain", "replace", "count", &function, "--anew"]);
+    let after = Scrape::of(&address, Some(&scrape));
+    let after = scraped(&address, |s| {
+        s.value("object_entries", &[own]) == 100.0
+            && s.value("object_refusals_total", &[own])
+                > after.value("object_refusals_total", &[own])
+    });
+    Scrape::of(&address, Some(&after));
+    stream.end();
+    live.end();
 }

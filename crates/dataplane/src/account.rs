@@ -238,9 +238,28 @@ pub struct StageAccount {
     /// the programs that it hosts, one for each packet class; none of a function. The first worker's account has them
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestAccount>,
+    /// how full its state objects are, those that keep that; of an element that has left those that were full
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableAccount>,
     /// it is not in the chain any more
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
+}
+
+/// How full a state object is, as its worker has seen it in about the last thousand poll iterations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableAccount {
+    /// its name
+    pub name: String,
+    /// its kind; empty of an element that has left
+    pub kind: String,
+    /// places taken: live entries, and those that have expired and have not been reclaimed yet; none where that is not kept
+    pub used: Option<u64>,
+    /// most entries
+    pub capacity: u64,
+    /// insertions that found every place taken: they were refused, or took the place of another entry
+    pub refused: u64,
 }
 
 /// State of a hosted program.

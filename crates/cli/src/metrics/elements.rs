@@ -33,6 +33,7 @@ pub fn encode(encoder: &mut DescriptorEncoder<'_>, latest: &Latest) -> Result<()
         ("function", "Time inside a function, over all workers"),
         { latest.inside.iter() }.map(|(name, s)| ([("function", name.clone())], *s)),
     )?;
+    tables(encoder, account)?;
     guests(encoder, account)
 }
 
@@ -64,6 +65,44 @@ fn drops(account: &Account) -> Vec<(Labels<2>, u64)> {
         }
     }
     all
+}
+
+fn tables(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let all = account.stages.iter().flat_map(|stage| {
+        stage.tables.iter().map(|table| {
+            let labels = [
+                ("function", stage.name.clone()),
+                ("object", table.name.clone()),
+            ];
+            (labels, table)
+        })
+    });
+    let all: Vec<_> = all.collect();
+    let known = || all.iter().filter(|(_, t)| t.used.is_some());
+    gauges(
+        encoder,
+        (
+            "object_entries",
+            "Places of a state object that are taken, those of expired entries that are not reclaimed yet included",
+        ),
+        None,
+        known().map(|(labels, t)| (labels.clone(), t.used.unwrap_or(0) as f64)),
+    )?;
+    gauges(
+        encoder,
+        ("object_capacity", "The most entries of a state object"),
+        None,
+        known().map(|(labels, t)| (labels.clone(), t.capacity as f64)),
+    )?;
+    counts(
+        encoder,
+        (
+            "object_refusals",
+            "Insertions that found every place of a state object taken: refused, or made in the place of another entry",
+        ),
+        None,
+        all.iter().map(|(labels, t)| (labels.clone(), t.refused)),
+    )
 }
 
 fn guests(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {

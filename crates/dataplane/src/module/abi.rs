@@ -195,6 +195,8 @@ pub struct Object {
     pub next: Option<unsafe extern "C" fn(*mut Instance, *mut u64, *mut u8, *mut u8, u64) -> c_int>,
     /// insertions that found every place taken
     pub full: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
+    /// places taken
+    pub used: Option<unsafe extern "C" fn(*mut Instance, u64) -> u64>,
     /// hands over records
     pub drain: Option<unsafe extern "C" fn(*mut Instance, u32, RecordFn, *mut c_void)>,
     /// hands over all of its content
@@ -363,6 +365,7 @@ mod tests {
             remove,
             next,
             full,
+            used,
             drain,
             save,
             load,

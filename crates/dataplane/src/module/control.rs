@@ -35,6 +35,15 @@ impl Instance {
         Some(unsafe { full(self.memory.as_ptr(), 0) })
     }
 
+    /// How many places of object `index` are taken, in constant time: live entries, and those that have expired and have
+    /// not been reclaimed yet. None where that is not kept.
+    #[must_use]
+    pub fn used(&mut self, index: usize) -> Option<u64> {
+        let used = self.module.object_table().get(index)?.used?;
+        // SAFETY: a control function of this module on its own created instance.
+        Some(unsafe { used(self.memory.as_ptr(), 0) })
+    }
+
     /// Reads the value under `key`; none when there is no such entry.
     ///
     /// # Errors

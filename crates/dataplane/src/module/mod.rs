@@ -178,6 +178,14 @@ impl Module {
         object.is_some_and(|o| o.next.is_some())
     }
 
+    /// Whether it is known of an object how many places are taken ([`Instance::used`]), and how often none was free
+    /// ([`Instance::full`]).
+    #[must_use]
+    pub fn tells(&self, index: usize) -> (bool, bool) {
+        let object = self.object_table().get(index);
+        object.map_or((false, false), |o| (o.used.is_some(), o.full.is_some()))
+    }
+
     /// Whether an object is one for all workers ([`Shared`]), whichever instance is asked.
     #[must_use]
     pub fn is_shared(&self, index: usize) -> bool {

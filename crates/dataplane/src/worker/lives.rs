@@ -11,7 +11,8 @@ use super::chain::Link;
 use super::condition::{Condition, Watched};
 use super::counters::{Counters, OfStage};
 use super::foreign::Epilogue;
-use crate::account::StageAccount;
+use super::tables::Tables;
+use crate::account::{StageAccount, TableAccount};
 
 /// Different names of elements that have left that an account keeps apart; the others are counted together.
 const MOST_LEFT: usize = 256;
@@ -32,6 +33,8 @@ pub struct Life {
     guests: Vec<Arc<Condition>>,
     /// whether there is one for each class
     classed: bool,
+    /// how full its objects are
+    pub(super) tables: Tables,
     /// one a worker
     counters: Vec<Counters>,
 }
@@ -47,6 +50,7 @@ impl Life {
             reasons: reasons.to_vec(),
             guests: Vec::new(),
             classed: false,
+            tables: Tables::default(),
             counters: (0..workers.max(1)).map(|_| Counters::new(count)).collect(),
         }
     }
@@ -57,6 +61,7 @@ impl Life {
         Self {
             guests: link.conditions(),
             classed: link.classed(),
+            tables: Tables::of(link, workers),
             ..Self::new(id, &link.name, &link.reasons, workers)
         }
     }
@@ -104,6 +109,9 @@ impl Life {
             bursts: of(OfStage::Bursts),
             ticks: of(OfStage::Ticks),
             timers: of(OfStage::Timers),
+            refused: { self.tables.account(workers).into_iter() }
+                .map(|table| (table.name, table.refused))
+                .collect(),
             reasons: self
                 .reasons
                 .iter()
@@ -121,6 +129,8 @@ struct Sums {
     ticks: u64,
     timers: u64,
     reasons: BTreeMap<String, u64>,
+    /// insertions that found an object full, by its name
+    refused: BTreeMap<String, u64>,
 }
 
 impl Sums {
@@ -131,6 +141,9 @@ impl Sums {
         self.timers += other.timers;
         for (name, packets) in other.reasons {
             *self.reasons.entry(name).or_default() += packets;
+        }
+        for (name, times) in other.refused {
+            *self.refused.entry(name).or_default() += times;
         }
     }
 }
@@ -269,7 +282,13 @@ impl Lives {
                 .collect()
         };
         let present = inside.present.iter();
-        let present = present.map(|l| (l.name.as_str(), l.sum(workers), Some(guests(l))));
+        let present = present.map(|l| {
+            (
+                l.name.as_str(),
+                l.sum(workers),
+                Some((guests(l), l.tables.account(workers))),
+            )
+        });
         let left = inside.left.iter();
         let all: Vec<_> = present
             .chain(left.map(|(name, sums)| (name.as_str(), sums.clone(), None)))
@@ -280,8 +299,10 @@ impl Lives {
             reasons: Vec::new(),
             timers: 0,
         };
-        for (name, sums, guests) in all {
-            let left = guests.is_none();
+        for (name, sums, there) in all {
+            let left = there.is_none();
+            // Of what has left it is known what was refused.
+            let (guests, tables) = there.unwrap_or_else(|| (Vec::new(), refused(&sums)));
             told.stages.push(StageAccount {
                 name: name.to_owned(),
                 packets: sums.packets,
@@ -293,7 +314,8 @@ impl Lives {
                     .filter(|(_, packets)| **packets > 0)
                     .map(|(reason, packets)| (reason.clone(), *packets))
                     .collect(),
-                guests: guests.unwrap_or_default(),
+                guests,
+                tables,
                 left,
             });
             told.timers += sums.timers;
@@ -307,6 +329,17 @@ impl Lives {
         }
         told
     }
+}
+
+/// Objects that have left, of which one has been full.
+fn refused(sums: &Sums) -> Vec<TableAccount> {
+    let some = sums.refused.iter().filter(|(_, times)| **times > 0);
+    some.map(|(name, times)| TableAccount {
+        name: name.clone(),
+        refused: *times,
+        ..TableAccount::default()
+    })
+    .collect()
 }
 
 #[cfg(test)]

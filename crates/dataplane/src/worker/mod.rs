@@ -30,6 +30,7 @@ mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;
+mod tables;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]

@@ -260,6 +260,11 @@ impl Stage {
         self.instance().and_then(|instance| instance.full(index))
     }
 
+    /// Places of an object that are taken.
+    pub fn used(&mut self, index: usize) -> Option<u64> {
+        self.instance().and_then(|instance| instance.used(index))
+    }
+
     /// Entries of an object.
     pub fn count(&mut self, index: usize, time: u64) -> Option<u64> {
         self.instance()

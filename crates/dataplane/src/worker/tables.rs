@@ -38,23 +38,27 @@ impl Tables {
         let Code::Module(code) = &link.code else {
             return Self::default();
         };
-        let tables = link.objects().iter().enumerate().filter_map(|(object, info)| {
-            let (used, full) = code.module.tells(object);
-            let share = link.shares.get(object).filter(|_| workers > 1);
-            let divided = share.is_some_and(crate::share::Share::divided);
-            (used || full).then(|| Table {
-                name: info.name.clone(),
-                kind: info.kind.name,
-                object,
-                capacity: match share {
-                    Some(share) if divided => share.whole,
-                    _ => info.capacity,
-                },
-                used,
-                divided,
-                shared: code.module.is_shared(object),
-            })
-        });
+        let tables = link
+            .objects()
+            .iter()
+            .enumerate()
+            .filter_map(|(object, info)| {
+                let (used, full) = code.module.tells(object);
+                let share = link.shares.get(object).filter(|_| workers > 1);
+                let divided = share.is_some_and(crate::share::Share::divided);
+                (used || full).then(|| Table {
+                    name: info.name.clone(),
+                    kind: info.kind.name,
+                    object,
+                    capacity: match share {
+                        Some(share) if divided => share.whole,
+                        _ => info.capacity,
+                    },
+                    used,
+                    divided,
+                    shared: code.module.is_shared(object),
+                })
+            });
         let all: Vec<_> = tables.collect();
         let seen = (0..workers.max(1)).map(|_| Counters::new(2 * all.len()));
         Self {

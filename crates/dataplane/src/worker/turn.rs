@@ -115,6 +115,7 @@ impl Worker {
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(REFRESH) {
                 self.refresh();
+                self.tables();
                 self.look(false);
                 if let Some(progress) = self.lane().and_then(|lane| lane.progress()) {
                     observe(progress);
@@ -135,6 +136,7 @@ impl Worker {
             self.count().once(Once::Idle, 1);
             if quiet > PATIENCE && !self.busy {
                 self.refresh();
+                self.tables();
                 self.look(false);
                 wait::readable(&self.queues, self.until_timer(deadline));
             } else {
@@ -237,6 +239,7 @@ impl Worker {
 
     fn perform(&mut self, job: Job) {
         self.refresh();
+        self.tables();
         let account = || {
             let (tick, age) = (self.rate.ns_per_tick(), self.rate.elapsed());
             self.shared
@@ -678,6 +681,14 @@ impl Worker {
         let told = self.entries.as_mut().and_then(|entries| entries.over(end));
         if let Some(told) = told {
             counters.set(places.once(Once::Heaviest), told);
+        }
+    }
+
+    /// Copies how full the objects are to where everybody reads it.
+    fn tables(&mut self) {
+        for stage in &mut self.chain.stages {
+            let life = stage.life.clone();
+            life.tables.look(self.number, stage);
         }
     }
 

@@ -235,6 +235,7 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "cursor, key, value, now",
     ),
     ("full", "u64", "u64 now", "now"),
+    ("used", "u64", "u64 now", "now"),
     (
         "drain",
         "void",

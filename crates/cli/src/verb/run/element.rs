@@ -14,6 +14,7 @@ use millrace_dataplane::worker::{Code, Link};
 use millrace_guest::{GuestError, Hosted, Spec, Word};
 
 use super::chain::wrong;
+use super::printed::Printed;
 use crate::failure::Failure;
 use crate::log;
 
@@ -169,6 +170,20 @@ fn of_class(guest: &millrace_chain::Guest, class: u16) -> millrace_chain::Guest 
             .map(|(name, value, line)| (name.clone(), own(value), *line))
             .collect(),
     }
+}
+
+/// Guests whose output is printed with the name of their element, and of their packet class where there are several.
+pub fn printed(specs: &[Spec], name: &str, printed: &mut Printed) -> Result<Vec<Spec>, Failure> {
+    let several = specs.len() > 1;
+    let each = specs.iter().enumerate().map(|(class, spec)| {
+        let mut spec = spec.clone();
+        match several {
+            true => printed.of(&mut spec, &format!("{name}, class {class}"))?,
+            false => printed.of(&mut spec, name)?,
+        }
+        Ok(spec)
+    });
+    each.collect()
 }
 
 /// Starts a guest, for the one worker of its run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use millrace_dataplane::account::QueueAccount;
+use millrace_dataplane::account::{Account, QueueAccount};
 use millrace_dataplane::worker::condition::Watched;
 
 use crate::log::{Level, Message};
@@ -48,11 +48,47 @@ pub struct Lookout {
     told: BTreeMap<(u64, u32), u64>,
     /// by port and kind, the losses that have been told, and when
     losses: BTreeMap<(String, &'static str), (u64, Instant)>,
+    /// the elements of the chain
+    chain: Vec<String>,
+    /// packets read when that was told last, and when
+    read: Option<(u64, Instant)>,
 }
 
 impl Lookout {
+    /// Tells of an account of now: losses of ports, changes of the chain, and at the level of details how it goes.
+    pub fn account(&mut self, account: &Account, now: Instant, say: &mut dyn FnMut(&Message)) {
+        self.losses(&account.queues, now, say);
+        let there = account.stages.iter().filter(|s| !s.left);
+        let chain: Vec<String> = there.map(|s| s.name.clone()).collect();
+        if chain != self.chain {
+            let names = chain.join(" - ");
+            let begun = !std::mem::replace(&mut self.chain, chain).is_empty();
+            if begun {
+                say(&Message::new(
+                    Level::Info,
+                    format!("the chain is {names} now"),
+                ));
+            }
+        }
+        let (before, when) = *self.read.get_or_insert((account.read, now));
+        if now.duration_since(when) >= SELDOM {
+            let lost = account.lost.unwrap_or_default();
+            let text = format!(
+                "{} packets read in {:.0} s, {} in all; dropped {}, aborted {}; ports lost {}",
+                grouped(account.read.saturating_sub(before)),
+                now.duration_since(when).as_secs_f64(),
+                grouped(account.read),
+                grouped(account.dropped),
+                grouped(account.aborted),
+                grouped(lost.missed + lost.unfit + lost.failed),
+            );
+            say(&Message::new(Level::Debug, text));
+            self.read = Some((account.read, now));
+        }
+    }
+
     /// Tells what ports have lost since that was told last: at once where it begins.
-    pub fn losses(&mut self, queues: &[QueueAccount], now: Instant, say: &mut dyn FnMut(&Message)) {
+    fn losses(&mut self, queues: &[QueueAccount], now: Instant, say: &mut dyn FnMut(&Message)) {
         for (kind, of, what, help) in LOSSES {
             let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
             for queue in queues {
@@ -118,6 +154,7 @@ fn about(guest: &Watched, level: Level, what: String) -> Message {
 mod tests {
     use std::sync::Arc;
 
+    use millrace_dataplane::account::StageAccount;
     use millrace_dataplane::worker::condition::Condition;
 
     use super::*;
@@ -153,6 +190,41 @@ mod tests {
             "64 are kept, and it is said that others are not: {said:?}"
         );
         assert!(look(&[]).is_empty());
+    }
+
+    #[test]
+    fn changes_of_the_chain_are_told_and_details_seldom() {
+        let mut lookout = Lookout::default();
+        let began = Instant::now();
+        let mut look = |names: &[&str], read, seconds| {
+            let stage = |name: &&str| StageAccount {
+                name: (*name).to_owned(),
+                ..StageAccount::default()
+            };
+            let account = Account {
+                read,
+                stages: names.iter().map(stage).collect(),
+                ..Account::default()
+            };
+            let mut said = Vec::new();
+            let now = began + Duration::from_secs(seconds);
+            lookout.account(&account, now, &mut |message| {
+                said.push(format!("{message:?}"))
+            });
+            said.join(";")
+        };
+        assert_eq!(look(&["a"], 1, 0), "");
+        let said = look(&["a", "b"], 2, 5);
+        assert!(
+            said.contains("\"the chain is a - b now\"") && said.contains("Info"),
+            "{said}"
+        );
+        let said = look(&["a", "b"], 1001, 11);
+        assert!(
+            said.contains("\"1 000 packets read in 11 s") && said.contains("Debug"),
+            "{said}"
+        );
+        assert_eq!(look(&["a", "b"], 1001, 12), "");
     }
 
     #[test]

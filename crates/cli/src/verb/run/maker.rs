@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use millrace::Make;
 use millrace_chain::{Description, What};
@@ -12,6 +13,7 @@ use millrace_control::protocol::ChainRequest;
 use super::Run;
 use super::chain::{beside, called};
 use super::element::{self, Element};
+use super::printed::Printed;
 use crate::failure::{Failure, detail};
 use crate::function;
 use crate::outside::Outside;
@@ -24,17 +26,20 @@ pub struct Elements {
     seed: u64,
     /// how many elements there have been
     made: AtomicUsize,
+    /// where what guests print is taken from them; none where no ports are served
+    printed: Option<Mutex<Printed>>,
 }
 
 impl Run {
-    /// What makes elements while this runs, which has so many.
-    pub(super) fn maker(&self, made: usize) -> Elements {
+    /// What makes elements while this runs, which has so many, and serves `live` ports or not.
+    pub(super) fn maker(&self, made: usize, live: bool) -> Elements {
         Elements {
             stdout_taken: self.json || self.takes_stdout(),
             prefetch: !self.no_prefetch,
             sanitize: self.sanitize,
             seed: self.seed,
             made: AtomicUsize::new(made),
+            printed: live.then(Mutex::default),
         }
     }
 }
@@ -82,6 +87,16 @@ impl Elements {
             let element = Element::guest(&chain, of, &guest, self.stdout_taken, 1)?;
             let Element::Guest(specs) = &element else {
                 return Err(Failure::wrong(format!("{word}: no guest")));
+            };
+            // A replacement is called as what it replaces.
+            let own = wanted.name.as_ref().or(wanted.element.as_ref());
+            let own = own.unwrap_or(&of.name);
+            let specs = &match &self.printed {
+                Some(printed) => {
+                    let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+                    element::printed(specs, own, &mut printed)?
+                }
+                None => specs.clone(),
             };
             return Ok(Made {
                 link: element::link(&of.name, element::start(specs)?),

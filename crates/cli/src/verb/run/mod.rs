@@ -7,6 +7,7 @@ mod kernel;
 mod lookout;
 mod maker;
 mod patience;
+mod printed;
 mod reload;
 mod sane;
 pub mod settings;

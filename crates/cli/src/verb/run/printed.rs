@@ -5,15 +5,18 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millrace_guest::Spec;
+use millrace_guest::command::Pipes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
 use crate::failure::Failure;
 use crate::log;
@@ -23,11 +26,10 @@ const LONGEST: usize = 8 << 10;
 /// How often a thread looks whether the run is over, when nothing is printed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The pipes of a run. Guests write into them as long as it lives; dropping it prints what is left.
+/// The threads that take what guests print; dropping it prints what is left.
 #[derive(Default)]
 pub struct Printed {
     over: Arc<AtomicBool>,
-    pipes: Vec<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -48,8 +50,12 @@ impl Printed {
             2 => Stream::Errors,
             _ => Stream::Output,
         };
-        spec.output = self.pipe(element, output, "stdout")?;
-        spec.errors = self.pipe(element, Stream::Errors, "stderr")?;
+        // Those of guests that have gone have ended.
+        self.threads.retain(|thread| !thread.is_finished());
+        spec.pipes = Some(Pipes {
+            output: Arc::new(self.pipe(element, output, "stdout")?),
+            errors: Arc::new(self.pipe(element, Stream::Errors, "stderr")?),
+        });
         Ok(())
     }
 
@@ -58,21 +64,42 @@ impl Printed {
         element: &str,
         to: Stream,
         stream: &'static str,
-    ) -> Result<i32, Failure> {
+    ) -> Result<OwnedFd, Failure> {
         let failed = |e: std::io::Error| {
             Failure::wrong(format!("{element}: no pipe for its output: {e}"))
                 .help("raise the limit of open files: `ulimit -n`")
         };
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
+        let (read, write) = ends(to).map_err(failed)?;
         rustix::io::ioctl_fionbio(&read, true).map_err(|e| failed(e.into()))?;
         let (over, name) = (self.over.clone(), element.to_owned());
         let thread = std::thread::Builder::new().name("printed".into());
         let take = move || take(File::from(read), &over, &mut Lines::new(&name, to, stream));
         self.threads.push(thread.spawn(take).map_err(failed)?);
-        let number = write.as_raw_fd();
-        self.pipes.push(write);
-        Ok(number)
+        Ok(write)
     }
+}
+
+/// The end to read from and the end to write to: a terminal where the run's own stream is one, since C libraries write a
+/// line at once to terminals only; else a pipe.
+fn ends(to: Stream) -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let size = match to {
+        Stream::Output => tcgetwinsize(std::io::stdout()),
+        Stream::Errors => tcgetwinsize(std::io::stderr()),
+    };
+    let Ok(size) = size else {
+        return Ok(pipe_with(PipeFlags::CLOEXEC)?);
+    };
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let terminal = ioctl_tiocgptpeer(&master, flags)?;
+    let mut settings = tcgetattr(&terminal)?;
+    // What is written comes as it is, without carriage returns.
+    settings.make_raw();
+    tcsetattr(&terminal, OptionalActions::Now, &settings)?;
+    tcsetwinsize(&terminal, size)?;
+    Ok((master, terminal))
 }
 
 impl Drop for Printed {

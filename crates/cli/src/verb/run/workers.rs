@@ -21,6 +21,7 @@ use super::claims;
 use super::element::{self, Element};
 use super::lookout::Lookout;
 use super::patience::Patience;
+use super::printed::Printed;
 use super::reload::Recipe;
 use super::state::{Held, Saver};
 use super::{Run, Serving, fates, records};
@@ -107,6 +108,8 @@ impl Run {
         let mut chain = Vec::new();
         let mut parted = Vec::new();
         let mut recipes: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
+        // Where ports are served their output stands among the run's own messages.
+        let mut printed = Printed::default();
         for (index, (element, of)) in parts.iter().enumerate() {
             let name = names.get(index).map_or("", |(_, name)| *name);
             let function = match element {
@@ -115,6 +118,10 @@ impl Run {
                     if let What::Guest(guest) = &of.what {
                         recipes.push(Arc::new(Recipe::guest(guest)));
                     }
+                    let specs = &match between.live() {
+                        true => element::printed(specs, name, &mut printed)?,
+                        false => specs.clone(),
+                    };
                     let code = match &classes {
                         None => element::start(specs)?,
                         Some(classes) => {
@@ -154,7 +161,7 @@ impl Run {
             .as_ref()
             .filter(|_| self.cores == 1 && !captures)
         {
-            elements.changeable(Box::new(self.maker(chain.len())));
+            elements.changeable(Box::new(self.maker(chain.len(), between.live())));
         }
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
@@ -232,7 +239,7 @@ impl Run {
                 let account = counts.account(rate.ns_per_tick(), seconds);
                 let mut say = |message: &Message| bar.above(|| message.say());
                 lookout.look(&counts.guests(), &mut say);
-                lookout.losses(&account.queues, Instant::now(), &mut say);
+                lookout.account(&account, Instant::now(), &mut say);
                 if let Some(endpoint) = &metrics {
                     endpoint.update(account);
                 }
@@ -242,6 +249,7 @@ impl Run {
         });
         notify.end();
         bar.end();
+        drop(printed);
         let account = account.map(|mut account| {
             if let Some(saver) = &saver {
                 saver.end(ticking, &mut account);
