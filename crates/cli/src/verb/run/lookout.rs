@@ -110,6 +110,20 @@ impl Lookout {
         }
     }
 
+    /// Tells once that packets which functions pass to the host do not reach it: these ports take them from the kernel.
+    pub fn passed(&mut self, passed: u64, ports: &[String], say: &mut dyn FnMut(&Message)) {
+        if passed == 0 || ports.is_empty() || self.passed {
+            return;
+        }
+        self.passed = true;
+        let text = format!(
+            "packets are passed to the host and do not reach it: {} takes them from the kernel",
+            ports.join(", ")
+        );
+        let message = Message::new(Level::Warning, text);
+        say(&message.help("--pass tap:NAME hands them to the host's own stack (docs/ports.md)"));
+    }
+
     /// Tells what has happened since the last look.
     pub fn look(&mut self, guests: &[Watched], say: &mut dyn FnMut(&Message)) {
         for guest in guests {
@@ -225,6 +239,21 @@ mod tests {
             "{said}"
         );
         assert_eq!(look(&["a", "b"], 1001, 12), "");
+    }
+
+    #[test]
+    fn that_the_host_gets_nothing_is_told_once() {
+        let mut lookout = Lookout::default();
+        let port = ["afxdp:eth0".to_owned()];
+        let mut look = |passed: u64, ports: &[String]| {
+            let mut said = 0;
+            lookout.passed(passed, ports, &mut |_| said += 1);
+            said
+        };
+        assert_eq!(look(0, &port), 0);
+        assert_eq!(look(1, &[]), 0);
+        assert_eq!(look(1, &port), 1);
+        assert_eq!(look(9, &port), 0);
     }
 
     #[test]

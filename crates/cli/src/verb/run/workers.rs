@@ -229,6 +229,12 @@ impl Run {
             [] => "captures".to_owned(),
             words => words.join(", "),
         };
+        // The host's own stack sees what the other kinds receive.
+        let takes = |word: &&String| word.starts_with("afxdp:") || word.starts_with("dpdk:");
+        let taking: Vec<String> = match self.pass {
+            None => job.words().iter().filter(takes).cloned().collect(),
+            Some(_) => Vec::new(),
+        };
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
         let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
@@ -240,6 +246,7 @@ impl Run {
                 let mut say = |message: &Message| bar.above(|| message.say());
                 lookout.look(&counts.guests(), &mut say);
                 lookout.account(&account, Instant::now(), &mut say);
+                lookout.passed(account.passed, &taking, &mut say);
                 if let Some(endpoint) = &metrics {
                     endpoint.update(account);
                 }
