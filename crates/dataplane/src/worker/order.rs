@@ -317,7 +317,7 @@ mod tests {
         };
         let order = |row: &[Behaviour]| Order::new(&Topology::line(row.len()), row.iter());
         assert!(order(&[passes(false), returns.clone()]).turns(0));
-        assert!(!order(&[returns.clone(), passes(false)]).turns(0));
+        assert!(!order(&[returns, passes(false)]).turns(0));
         assert!(order(&[passes(false), Behaviour::default()]).turns(0));
         assert!(!order(&[passes(false), passes(true)]).turns(0));
         // One packet at a time, though it goes through here.
