@@ -15,7 +15,7 @@
 
 use millrace_topology::{End, Topology};
 
-/// What is known of an element before it runs. Nothing is known of one by default.
+/// Facts about an element that are known before it runs. Nothing is known of one by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behaviour {
     /// it keeps nothing from one packet to the next, so that their order does not matter to it
@@ -85,11 +85,12 @@ impl Order {
     #[must_use]
     pub fn new<'a>(
         topology: &Topology,
-        behaviours: impl Iterator<Item = &'a Behaviour> + Clone,
+        behaviours: impl Iterator<Item = &'a Behaviour>,
     ) -> Self {
+        let behaviours: Vec<_> = behaviours.collect();
         let mut order = Self::default();
         let bit = |element: usize| 1_u64.checked_shl(element as u32).unwrap_or(0);
-        for (element, behaviour) in behaviours.clone().enumerate() {
+        for (element, behaviour) in behaviours.iter().enumerate() {
             order.first.push(order.spots.len() as u32);
             order
                 .own
@@ -104,7 +105,7 @@ impl Order {
         // All elements behind each spot; those with state are selected at the end.
         loop {
             let mut grown = false;
-            for (element, behaviour) in behaviours.clone().enumerate() {
+            for (element, behaviour) in behaviours.iter().enumerate() {
                 let leads = topology.ports(element);
                 for from in 0..leads.len() {
                     let ends = leads.iter().enumerate();
@@ -316,7 +317,7 @@ mod tests {
         };
         let order = |row: &[Behaviour]| Order::new(&Topology::line(row.len()), row.iter());
         assert!(order(&[passes(false), returns.clone()]).turns(0));
-        assert!(!order(&[returns.clone(), passes(false)]).turns(0));
+        assert!(!order(&[returns, passes(false)]).turns(0));
         assert!(order(&[passes(false), Behaviour::default()]).turns(0));
         assert!(!order(&[passes(false), passes(true)]).turns(0));
         // One packet at a time, though it goes through here.

@@ -1,4 +1,5 @@
-//! Packets that elements send of their own: their order, and how they are counted.
+//! Elements that are no module: packets that they send of their own, their order, and how they are counted; packets that
+//! they send back and forth.
 
 use std::sync::{Arc, Mutex};
 
@@ -113,4 +114,39 @@ fn what_is_kept_leaves_later_and_is_created() {
         assert_eq!(out(1), [10, 15, 99, 12]);
         assert_eq!(case.written(0)[0].1, [3, 3]);
     }
+}
+
+/// Every packet leaves at this port.
+struct Sends(u16);
+
+impl Foreign for Sends {
+    unsafe fn burst(&mut self, packets: &mut [Given]) {
+        for packet in packets {
+            packet.fate = OUT + self.0;
+        }
+    }
+
+    fn idle(&mut self) {}
+
+    fn finish(&mut self) -> Epilogue {
+        Epilogue::default()
+    }
+}
+
+/// Four times through the chain in each direction, whatever else is in the burst.
+#[test]
+fn a_packet_that_is_sent_back_and_forth_is_aborted() {
+    let mut case = Case::new(2, &[]);
+    for port in [1, 0] {
+        let element: Box<dyn Foreign> = Box::new(Sends(port));
+        case.chain.push(Link {
+            code: Code::Foreign(Arc::new(Mutex::new(vec![element]))),
+            ..link("sends")
+        });
+    }
+    let account = case.go(&[(1, &[1]), (2, &[2]), (3, &[3])]);
+    assert_eq!((account.read, account.aborted), (3, 3));
+    assert_eq!(account.reasons.get("chain_loop"), Some(&3));
+    let packets: Vec<_> = account.stages.iter().map(|s| s.packets).collect();
+    assert_eq!(packets, [15, 12]);
 }
