@@ -122,6 +122,12 @@ fn a_nat_that_is_replaced_carries_every_connection_on() {
         sent += piece.len() as u64;
         live.until(|stats| stats["read"].as_u64() == Some(sent));
     }
+    // Leases can be looked at like entries.
+    let (output, said) = common::output(&mut live.command(&["map", "export", "nat:leases"]));
+    assert!(output.status.success(), "{said}");
+    let leases: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(leases.len(), 350);
+    assert_eq!(leases[0]["key"], 1024, "{}", leases[0]);
     drop(pipe);
     let (account, status) = live.end();
     assert_eq!((status, &account["dropped"]), (0, &0.into()), "{account}");
@@ -223,15 +229,26 @@ fn a_nat_goes_on_where_the_last_run_was() {
 /// the answer to each connection comes to the worker that has it.
 #[test]
 fn several_workers_go_on_where_those_of_the_last_run_were() {
-    for words in [&["--cores", "3"][..], &["--cores", "2", "--strategy", "lock"]] {
+    for words in [
+        &["--cores", "3"][..],
+        &["--cores", "2", "--strategy", "lock"],
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name);
         let state = file("state");
         let go = |name: &str, packets: &[Packet]| {
-            let (input, output) = (file(&format!("{name}.pcap")), file(&format!("{name}-out.pcap")));
+            let (input, output) = (
+                file(&format!("{name}.pcap")),
+                file(&format!("{name}-out.pcap")),
+            );
             capture(&input, packets);
-            let (account, status) = common::json(&mut run(&state, &["nat"], (&input, &output), words));
-            assert_eq!((status, &account["dropped"]), (0, &0.into()), "{words:?}: {account}");
+            let (account, status) =
+                common::json(&mut run(&state, &["nat"], (&input, &output), words));
+            assert_eq!(
+                (status, &account["dropped"]),
+                (0, &0.into()),
+                "{words:?}: {account}"
+            );
             let out = read(&output).into_iter().map(|(_, _, bytes)| bytes);
             out.collect::<Vec<_>>()
         };
@@ -245,11 +262,19 @@ fn several_workers_go_on_where_those_of_the_last_run_were() {
         let out = go("second", &both);
         for (n, answer) in out[..300].iter().enumerate() {
             let to = lan(n as u32);
-            assert_eq!((&answer[30..34], &answer[36..38]), (&to.0[..], &to.1.to_be_bytes()[..]), "{words:?}");
+            assert_eq!(
+                (&answer[30..34], &answer[36..38]),
+                (&to.0[..], &to.1.to_be_bytes()[..]),
+                "{words:?}"
+            );
         }
         assert!(out[300..600] == translated, "{words:?}: other public ports");
         let all: std::collections::BTreeSet<_> = out[300..].iter().map(|p| public(p)).collect();
-        assert_eq!(all.len(), 350, "{words:?}: two connections share a public port");
+        assert_eq!(
+            all.len(),
+            350,
+            "{words:?}: two connections share a public port"
+        );
     }
 }
 
