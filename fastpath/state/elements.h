@@ -121,4 +121,34 @@ static inline void elements_clear(struct elements *e, const struct shape *s)
         memset(elements_at(e, s, i), 0, s->value_bytes);
 }
 
+static inline int elements_save(struct elements *e, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    int error = fn(context, &(struct mr_saved){ .what = MR_SAVED_HEAD, .length = s->capacity });
+
+    for (u64 i = 0; !error && i < s->capacity; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+
+        if (elements_blank(e, s, i))
+            continue;
+        piece.value = elements_at(e, s, i);
+        error = fn(context, &piece);
+    }
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int elements_load(struct elements *e, const struct shape *s, const struct mr_saved *piece)
+{
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        elements_clear(e, s);
+        return 0;
+    case MR_SAVED_ENTRY:
+        return elements_set(e, s, piece->place, piece->value) ? -E2BIG : 0;
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 #endif

@@ -69,4 +69,18 @@ static inline u64 prog_array_count(struct prog_array *p, const struct shape *s, 
     return count;
 }
 
+/* ---- save and load ---- */
+
+static inline int prog_array_save(struct prog_array *p, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    return elements_save(&p->elements, s, fn, context);
+}
+
+static inline int prog_array_load(struct prog_array *p, const struct shape *s, const struct mr_saved *piece,
+                                  u64 now)
+{
+    (void)now;
+    return elements_load(&p->elements, s, piece);
+}
+
 #endif

@@ -107,33 +107,13 @@ static inline int vector_next(struct vector *v, const struct shape *s, u64 *curs
 
 static inline int vector_save(struct vector *v, const struct shape *s, mr_saved_fn *fn, void *context)
 {
-    int error = fn(context, &(struct mr_saved){ .what = MR_SAVED_HEAD, .length = s->capacity });
-
-    for (u64 i = 0; !error && i < s->capacity; i++) {
-        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
-
-        if (elements_blank(&v->elements, s, i))
-            continue;
-        piece.value = elements_at(&v->elements, s, i);
-        error = fn(context, &piece);
-    }
-    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+    return elements_save(&v->elements, s, fn, context);
 }
 
 static inline int vector_load(struct vector *v, const struct shape *s, const struct mr_saved *piece, u64 now)
 {
     (void)now;
-    switch (piece->what) {
-    case MR_SAVED_HEAD:
-        elements_clear(&v->elements, s);
-        return 0;
-    case MR_SAVED_ENTRY:
-        return elements_set(&v->elements, s, piece->place, piece->value) ? -E2BIG : 0;
-    case MR_SAVED_END:
-        return 0;
-    default:
-        return -EINVAL;
-    }
+    return elements_load(&v->elements, s, piece);
 }
 
 #endif

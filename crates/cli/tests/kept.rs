@@ -122,6 +122,12 @@ fn a_nat_that_is_replaced_carries_every_connection_on() {
         sent += piece.len() as u64;
         live.until(|stats| stats["read"].as_u64() == Some(sent));
     }
+    // Leases can be looked at like entries.
+    let (output, said) = common::output(&mut live.command(&["map", "export", "nat:leases"]));
+    assert!(output.status.success(), "{said}");
+    let leases: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(leases.len(), 350);
+    assert_eq!(leases[0]["key"], 1024, "{}", leases[0]);
     drop(pipe);
     let (account, status) = live.end();
     assert_eq!((status, &account["dropped"]), (0, &0.into()), "{account}");
@@ -192,7 +198,6 @@ fn twice(
     folder: &Path,
     elements: &[&str],
     (first, second): (&[Packet], &[Packet]),
-    words: &[&str],
 ) -> Vec<(u32, u64, Vec<u8>)> {
     let state = folder.join("state");
     let mut out = Vec::new();
@@ -200,7 +205,7 @@ fn twice(
         let input = folder.join(format!("half{number}.pcap"));
         let output = folder.join(format!("half{number}-out.pcap"));
         capture(&input, half);
-        let (account, status) = common::json(&mut run(&state, elements, (&input, &output), words));
+        let (account, status) = common::json(&mut run(&state, elements, (&input, &output), &[]));
         assert_eq!(status, 0, "{elements:?}: {account}");
         out.extend(read(&output));
     }
@@ -211,23 +216,64 @@ fn twice(
 fn a_nat_goes_on_where_the_last_run_was() {
     let (first, second) = halves();
     let all = [first.clone(), second.clone()].concat();
-    // One function over captures, a chain, and several workers.
-    for (elements, words) in [
-        (&["nat"][..], &[][..]),
-        (&["nat", "nop"], &[]),
-        (&["nat"], &["--cores", "3"]),
-        (&["nat"], &["--cores", "2", "--strategy", "lock"]),
-    ] {
+    // One function over captures, and a chain.
+    for elements in [&["nat"][..], &["nat", "nop"]] {
         let dir = tempfile::tempdir().unwrap();
         let expected = whole(dir.path(), elements, &all);
-        let out = twice(dir.path(), elements, (&first, &second), words);
-        if words.is_empty() {
-            assert!(out == expected, "{elements:?}");
+        let out = twice(dir.path(), elements, (&first, &second));
+        assert!(out == expected, "{elements:?}");
+    }
+}
+
+/// Which numbers are leased depends on keys that are drawn: they are those of the first run also in the second, so that
+/// the answer to each connection comes to the worker that has it.
+#[test]
+fn several_workers_go_on_where_those_of_the_last_run_were() {
+    for words in [
+        &["--cores", "3"][..],
+        &["--cores", "2", "--strategy", "lock"],
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name);
+        let state = file("state");
+        let go = |name: &str, packets: &[Packet]| {
+            let (input, output) = (
+                file(&format!("{name}.pcap")),
+                file(&format!("{name}-out.pcap")),
+            );
+            capture(&input, packets);
+            let (account, status) =
+                common::json(&mut run(&state, &["nat"], (&input, &output), words));
+            assert_eq!(
+                (status, &account["dropped"]),
+                (0, &0.into()),
+                "{words:?}: {account}"
+            );
+            let out = read(&output).into_iter().map(|(_, _, bytes)| bytes);
+            out.collect::<Vec<_>>()
+        };
+        let opening = timed(opened(0, 300), 0);
+        let translated = go("first", &opening);
+        let public = |packet: &[u8]| u16::from_be_bytes([packet[34], packet[35]]);
+        let answers = translated.iter().map(|p| udp(SERVER, (PUBLIC, public(p))));
+        let answers: Vec<_> = answers.collect();
+        // The same connections, answered; and then others, whose numbers are leased to nobody yet.
+        let both = timed([answers, opened(0, 300), opened(300, 350)].concat(), 300);
+        let out = go("second", &both);
+        for (n, answer) in out[..300].iter().enumerate() {
+            let to = lan(n as u32);
+            assert_eq!(
+                (&answer[30..34], &answer[36..38]),
+                (&to.0[..], &to.1.to_be_bytes()[..]),
+                "{words:?}"
+            );
         }
+        assert!(out[300..600] == translated, "{words:?}: other public ports");
+        let all: std::collections::BTreeSet<_> = out[300..].iter().map(|p| public(p)).collect();
         assert_eq!(
-            out.len(),
             all.len(),
-            "{elements:?} {words:?}: nothing is dropped"
+            350,
+            "{words:?}: two connections share a public port"
         );
     }
 }
@@ -419,7 +465,8 @@ fn every_function_goes_on_where_the_last_run_was() {
                 .arg("--out")
                 .arg(file(&format!("{run}-out.pcap")));
             command.arg("--records").arg(file(&format!("{run}.json")));
-            command.arg("--state").arg(file(state));
+            // Records are handed over between bursts: where these end is not state.
+            command.args(["--burst", "1", "--state"]).arg(file(state));
             let (output, said) = common::output(&mut command);
             (output.status.code(), said)
         };

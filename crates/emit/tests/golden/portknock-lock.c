@@ -427,6 +427,26 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return result;
 }
 
+static int o0_sources_save(struct mr_instance *self, mr_saved_fn *fn, void *context)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = hash_save(&self->shared->o0_sources, &shape0_sources, fn, context);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piece, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = hash_load(&self->shared->o0_sources, &shape0_sources, piece, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -437,6 +457,8 @@ static const struct mr_object objects[] = {
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.save = o0_sources_save,
+		.load = o0_sources_load,
 		.shared = 1,
 	},
 };

@@ -142,7 +142,8 @@ impl Run {
         let begin = match held.found {
             None => Vec::new(),
             Some(found) => {
-                if self.cores > 1 && found.steering != steering {
+                let as_many = found.numbers.len() == self.cores;
+                if self.cores > 1 && as_many && found.steering != steering {
                     return Err(Failure::wrong(
                         "--state: workers get other packets than those whose state was saved",
                     )
