@@ -243,7 +243,10 @@ fn what_guests_print_has_the_name_of_their_element() {
     let (account, _) = live.end();
     // What is printed at the end is not lost.
     let text = said(dir.path(), " packets, sum ", 2);
-    assert!(text.contains("\nreceiver: ") && text.contains("\ntap: "), "{text} {account}");
+    assert!(
+        text.contains("\nreceiver: ") && text.contains("\ntap: "),
+        "{text} {account}"
+    );
 
     let words = [&words[..], &["--log-format", "json"]].concat();
     let live = Live::of(dir.path(), &["nop", &guest], &words);
@@ -251,7 +254,10 @@ fn what_guests_print_has_the_name_of_their_element() {
     let line = text.lines().find(|l| l.contains("\"unknown ")).unwrap();
     let line: Value = serde_json::from_str(line).unwrap();
     let members = [&line["element"], &line["level"], &line["stream"]];
-    assert_eq!(members, [&json!("receiver"), &json!("info"), &json!("stdout")]);
+    assert_eq!(
+        members,
+        [&json!("receiver"), &json!("info"), &json!("stdout")]
+    );
     drop(live);
 }
 
@@ -365,18 +371,28 @@ fn a_table_that_is_full_shows_in_metrics_and_stats() {
     let stream = Stream::into(&mut live);
     let address = metrics(dir.path());
     let own = "object=\"sources\"";
-    let refused = |s: &Scrape| s.has("object_refusals_total", own) && s.value("object_refusals_total", &[own]) > 0.0;
+    let refused = |s: &Scrape| {
+        s.has("object_refusals_total", own) && s.value("object_refusals_total", &[own]) > 0.0
+    };
     let scrape = scraped(&address, refused);
     assert_eq!(scrape.value("object_capacity", &[own]), 100.0);
     assert_eq!(scrape.value("object_entries", &[own]), 100.0);
     let stats = live.stats();
     let table = &stats["stages"][1]["tables"][0];
-    assert_eq!((&table["used"], &table["capacity"]), (&json!(100), &json!(100)), "{table}");
+    assert_eq!(
+        (&table["used"], &table["capacity"]),
+        (&json!(100), &json!(100)),
+        "{table}"
+    );
     assert!(table["refused"].as_u64() > Some(0), "{table}");
     // Its successor begins at nothing, but what was refused goes on.
     live.ask(&["ctl", "chain", "replace", "count", &function, "--anew"]);
     let after = Scrape::of(&address, Some(&scrape));
-    let after = scraped(&address, |s| s.value("object_entries", &[own]) == 100.0 && s.value("object_refusals_total", &[own]) > after.value("object_refusals_total", &[own]));
+    let after = scraped(&address, |s| {
+        s.value("object_entries", &[own]) == 100.0
+            && s.value("object_refusals_total", &[own])
+                > after.value("object_refusals_total", &[own])
+    });
     Scrape::of(&address, Some(&after));
     stream.end();
     live.end();

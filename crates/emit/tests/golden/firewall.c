@@ -284,6 +284,11 @@ static u64 o0_flows_full(struct mr_instance *self, u64 now)
 	return hash_full(&self->o0_flows, &shape0_flows, now);
 }
 
+static u64 o0_flows_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_flows, &shape0_flows, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "flows", .kind = "map", .key_bytes = 40, .value_bytes = 8,
@@ -294,6 +299,7 @@ static const struct mr_object objects[] = {
 		.remove = o0_flows_remove,
 		.next = o0_flows_next,
 		.full = o0_flows_full,
+		.used = o0_flows_used,
 	},
 };
 

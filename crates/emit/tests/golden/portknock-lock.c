@@ -427,6 +427,16 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return result;
 }
 
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = hash_used(&self->shared->o0_sources, &shape0_sources, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -437,6 +447,7 @@ static const struct mr_object objects[] = {
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.used = o0_sources_used,
 		.shared = 1,
 	},
 };

@@ -471,6 +471,11 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return hash_full(&self->o0_sources, &shape0_sources, now);
 }
 
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_sources, &shape0_sources, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -481,6 +486,7 @@ static const struct mr_object objects[] = {
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.used = o0_sources_used,
 	},
 };
 

@@ -208,14 +208,22 @@ mod tests {
             };
             let mut said = Vec::new();
             let now = began + Duration::from_secs(seconds);
-            lookout.account(&account, now, &mut |message| said.push(format!("{message:?}")));
+            lookout.account(&account, now, &mut |message| {
+                said.push(format!("{message:?}"))
+            });
             said.join(";")
         };
         assert_eq!(look(&["a"], 1, 0), "");
         let said = look(&["a", "b"], 2, 5);
-        assert!(said.contains("\"the chain is a - b now\"") && said.contains("Info"), "{said}");
+        assert!(
+            said.contains("\"the chain is a - b now\"") && said.contains("Info"),
+            "{said}"
+        );
         let said = look(&["a", "b"], 1001, 11);
-        assert!(said.contains("\"1 000 packets read in 11 s") && said.contains("Debug"), "{said}");
+        assert!(
+            said.contains("\"1 000 packets read in 11 s") && said.contains("Debug"),
+            "{said}"
+        );
         assert_eq!(look(&["a", "b"], 1001, 12), "");
     }
 
