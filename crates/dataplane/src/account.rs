@@ -246,7 +246,7 @@ pub struct StageAccount {
     pub left: bool,
 }
 
-/// How full a state object is, as its worker has seen it in about the last thousand poll iterations.
+/// How full a state object is, as its worker has seen it in about the last tenth of a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableAccount {

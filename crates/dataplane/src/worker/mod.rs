@@ -389,6 +389,7 @@ fn worker(
         failures: Vec::new(),
         busy: serve.busy,
         mailbox: serve.mailboxes.get(number).cloned(),
+        next_tables: Instant::now(),
         seen: pressure::Seen::default(),
         homes: serve.chain.first().and_then(chain::Link::homes),
         entries: Entries::new(&shared.owners, number, count),

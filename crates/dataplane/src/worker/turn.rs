@@ -33,6 +33,8 @@ const DRAIN: Duration = Duration::from_millis(500);
 const GATHER: Duration = Duration::from_millis(100);
 /// Turns after closing its ports in which a worker takes what the devices had already delivered.
 const LAST_TURNS: u32 = 4096;
+/// Time between two looks at how full the objects are.
+const TABLES: Duration = Duration::from_millis(100);
 /// Turns between two looks at the ports' own counts.
 const REFRESH: u32 = 1024;
 
@@ -70,6 +72,8 @@ pub struct Worker {
     pub(super) busy: bool,
     /// where requests from outside wait
     pub(super) mailbox: Option<Arc<Mailbox>>,
+    /// when it says next how full its objects are
+    pub(super) next_tables: Instant,
     /// what it knows of its parts of divided objects
     pub(super) seen: Seen,
     /// where packets come home, if the first function goes by that
@@ -157,6 +161,8 @@ impl Worker {
         }
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();
+        self.next_tables = Instant::now();
+        self.tables();
         if let Some(mailbox) = &self.mailbox {
             mailbox.close();
         }
@@ -684,8 +690,14 @@ impl Worker {
         }
     }
 
-    /// Copies how full the objects are to where everybody reads it.
+    /// Copies how full the objects are to where everybody reads it: seldom, because of objects that workers share this takes
+    /// the lock of all.
     fn tables(&mut self) {
+        let now = Instant::now();
+        if now < self.next_tables {
+            return;
+        }
+        self.next_tables = now + TABLES;
         for stage in &mut self.chain.stages {
             let life = stage.life.clone();
             life.tables.look(self.number, stage);

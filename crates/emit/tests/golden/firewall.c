@@ -294,6 +294,11 @@ static int o0_flows_load(struct mr_instance *self, const struct mr_saved *piece,
 	return hash_load(&self->o0_flows, &shape0_flows, piece, now);
 }
 
+static u64 o0_flows_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_flows, &shape0_flows, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "flows", .kind = "map", .key_bytes = 40, .value_bytes = 8,
@@ -306,6 +311,7 @@ static const struct mr_object objects[] = {
 		.full = o0_flows_full,
 		.save = o0_flows_save,
 		.load = o0_flows_load,
+		.used = o0_flows_used,
 	},
 };
 

@@ -443,6 +443,14 @@ static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piec
 
 	lock_write(&self->shared->lock);
 	result = hash_load(&self->shared->o0_sources, &shape0_sources, piece, now);
+}
+
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = hash_used(&self->shared->o0_sources, &shape0_sources, now);
 	lock_write_end(&self->shared->lock);
 	return result;
 }
@@ -459,6 +467,7 @@ static const struct mr_object objects[] = {
 		.full = o0_sources_full,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
+		.used = o0_sources_used,
 		.shared = 1,
 	},
 };

@@ -481,6 +481,11 @@ static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piec
 	return hash_load(&self->o0_sources, &shape0_sources, piece, now);
 }
 
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_sources, &shape0_sources, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -493,6 +498,7 @@ static const struct mr_object objects[] = {
 		.full = o0_sources_full,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
+		.used = o0_sources_used,
 	},
 };
 

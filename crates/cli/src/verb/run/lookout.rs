@@ -52,6 +52,8 @@ pub struct Lookout {
     chain: Vec<String>,
     /// packets read when that was told last, and when
     read: Option<(u64, Instant)>,
+    /// it has been told that packets for the host do not reach it
+    passed: bool,
 }
 
 impl Lookout {
