@@ -104,6 +104,19 @@ struct About {
     /// some visit could go one way only
     decided: bool,
     reached: bool,
+    /// what an instruction of 32 bits has worked on
+    narrow: Option<Narrow>,
+}
+
+/// What an instruction of 32 bits works on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Narrow {
+    /// a pointer into the packet as its left operand, or as its only one
+    Left,
+    /// a pointer into the packet as its right operand alone
+    Right,
+    /// anything for which 64 bits give something else
+    Cut,
 }
 
 /// The facts of one flow so far.
@@ -135,6 +148,7 @@ impl Collector {
             fails: false,
             decided: false,
             reached: false,
+            narrow: None,
         };
         Collector {
             steps: vec![none; flow.steps.len()],
@@ -198,6 +212,28 @@ impl Collector {
         }
         a.access = Some(joined);
         Ok(())
+    }
+
+    /// An instruction of 32 bits works on this.
+    ///
+    /// # Errors
+    /// `pointer-arithmetic`: on a pointer into the packet in one visit, and in another one on something for which
+    /// the same instruction must be another one in the code.
+    pub fn narrow(&mut self, at: StepId, narrow: impl Into<Option<Narrow>>) -> Verdict<()> {
+        let (Some(a), Some(narrow)) = (self.steps.get_mut(at.0), narrow.into()) else {
+            return Ok(());
+        };
+        match a.narrow {
+            Some(old) if old != narrow => Err(Fault::new(
+                Rule::PointerArithmetic,
+                "this instruction of 32 bits works on a pointer into the packet in some executions and on a number in others",
+                "Keep pointers and numbers in variables of their own.",
+            )),
+            _ => {
+                a.narrow = Some(narrow);
+                Ok(())
+            }
+        }
     }
 
     /// Every single access counts: joined with another region's, a stack's extent is forgotten.
@@ -305,6 +341,7 @@ impl Collector {
             step.outcomes.holds = about.holds;
             step.outcomes.fails = about.fails;
             step.args = about.args;
+            step.whole = matches!(about.narrow, Some(Narrow::Left | Narrow::Right));
         }
         for ((at, object), (from, to)) in self.extents.into_inner() {
             if let Some(step) = flow.steps.get_mut(at.0) {

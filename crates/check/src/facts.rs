@@ -134,6 +134,9 @@ pub struct Step {
     /// the loaded value carries a proof: it must be loaded exactly once, because somebody else may
     /// write the memory between two loads
     pub load_once: bool,
+    /// an instruction of 32 bits that works on pointers into the packet as a whole. Where it works on numbers
+    /// instead, 64 bits give the same (with the right operand of an addition as a signed number)
+    pub whole: bool,
 }
 
 impl Step {
@@ -152,6 +155,7 @@ impl Step {
             args: Vec::new(),
             outcomes: Outcomes::default(),
             load_once: false,
+            whole: false,
         }
     }
 }
@@ -198,10 +202,11 @@ pub enum Op {
 /// [`Kind::Pointer`], with a number [`Kind::Scalar`]. So where a step writes a constant 0 (or a
 /// register that holds one), a later step may know the register as a pointer that is null.
 ///
-/// A 32-bit copy of a packet pointer, and 32-bit subtraction of two, are admitted (compilers write
-/// them for `(__u32)(data_end - data)`): the copy has the pointer's kind, holds the whole pointer,
-/// and its only use is in such a subtraction, whose result is the difference modulo 2^32. Likewise a
-/// 32-bit comparison of a packet pointer with 0 asks whether it is null; `outcomes` says no.
+/// The addresses of a packet have 32 bits: the context holds them in 32-bit fields, and no pointer into the packet
+/// goes so far that the sum wraps. So a 32-bit copy of one, a 32-bit addition to it, a 32-bit comparison of two and a
+/// spill of 4 bytes are the same as with 64 bits; such a step is [`Step::whole`]. Of other memory, and of the packet
+/// as it was before a call that may have moved it, a 32-bit copy is good for a 32-bit difference alone, which is the
+/// difference modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Kind {
     /// nothing that may be read; the bottom of joins

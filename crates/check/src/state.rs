@@ -153,7 +153,7 @@ impl FrameState {
         }
     }
 
-    /// Stores a value. `size` is at most 8; pointers come with 8.
+    /// Stores a value. `size` is at most 8; pointers come with 8, or with 4 ([`Pointer::narrow`]).
     pub fn store(&mut self, at: u16, size: u8, value: Value) {
         self.clobber(at, u16::from(size));
         let readable = !matches!(value, Value::Gone(_));

@@ -655,10 +655,6 @@ fn the_length_of_the_packet() {
     // 32-bit copies of the ends, as compilers write `(__u32)(data_end - data)`.
     accepts(&packet("w4 = w2\nw4 -= w1\nr0 = r4"));
     refuses("pointer-arithmetic", &packet("w4 = w2\nr4 &= 7"));
-    refuses(
-        "not-a-pointer",
-        &packet("r3 = r1\nr3 += 4\nif r3 > r2 goto out\nw4 = w1\nr0 = *(u32 *)(r4 + 0)"),
-    );
     // data_end - data is at most 65535.
     accepts(&format!(
         "object t global value=65536\n{}",
@@ -671,6 +667,64 @@ fn the_length_of_the_packet() {
             packet("r2 -= r1\nr4 = value t\nr4 += r2\nr0 = *(u8 *)(r4 + 0)")
         ),
     );
+}
+
+/// Fields of 32 bits hold the addresses of a packet, so 32 bits of a pointer into it are all of it.
+#[test]
+fn addresses_of_a_packet_have_32_bits() {
+    let after = |check: &str, then: &str| packet(&format!("{check}\nif r3 > r2 goto out\n{then}"));
+    let four = |then: &str| after("r3 = r1\nr3 += 4", then);
+    // A copy, and one that was kept in 4 bytes.
+    accepts(&four("w4 = w1\nr0 = *(u32 *)(r4 + 0)"));
+    accepts(&four(
+        "*(u32 *)(r10 - 4) = r1\nr4 = *(u32 *)(r10 - 4)\nr0 = *(u32 *)(r4 + 0)",
+    ));
+    // Sums, as signed numbers of 32 bits, and comparisons.
+    accepts(&four("w4 = w1\nw4 += 4\nw4 += -3\nr0 = *(u8 *)(r4 + 0)"));
+    accepts(&packet(
+        "w4 = w1\nw4 += 4\nif w4 > w2 goto out\nr0 = *(u32 *)(r1 + 0)",
+    ));
+    refuses("packet-bounds", &four("w4 = w1\nr0 = *(u32 *)(r4 + 1)"));
+    refuses(
+        "packet-bounds",
+        &packet("w4 = w1\nw4 += 4\nif w4 > w2 goto out\nr0 = *(u8 *)(r1 + 4)"),
+    );
+    refuses(
+        "pointer-reach",
+        &four("r5 = *(u32 *)(r1 + 0)\nw4 = w1\nw4 += w5\nr0 = 0"),
+    );
+    refuses(
+        "pointer-comparison",
+        &packet("if w1 s> w2 goto out\nr0 = 0"),
+    );
+    // Neither in parts nor with a sign, and no number.
+    for load in [
+        "r4 = *(u16 *)(r10 - 4)",
+        "r4 = *(s32 *)(r10 - 4)",
+        "r4 = *(u32 *)(r10 - 6)",
+        "r4 = *(u64 *)(r10 - 8)",
+    ] {
+        refuses(
+            "partial-pointer",
+            &four(&format!(
+                "r5 = 0\n*(u64 *)(r10 - 8) = r5\n*(u32 *)(r10 - 4) = r1\n{load}\nr0 = 0"
+            )),
+        );
+    }
+    // Other memory has addresses of more bits.
+    refuses(
+        "not-a-pointer",
+        "r4 = r10\nw4 = w4\nr0 = *(u8 *)(r4 - 8)\nexit",
+    );
+    refuses("pointer-leak", "*(u32 *)(r10 - 4) = r10\nr0 = 0\nexit");
+    // What the code does to a pointer it cannot do to a number that has more bits.
+    let either = |number: &str| {
+        packet(&format!(
+            "r5 = *(u32 *)(r6 + 12)\n{number}\nr4 = r1\nif w5 == 0 goto on\nr4 = r5\non:\nw4 = w4\nr0 = 0"
+        ))
+    };
+    accepts(&either("r5 &= 255"));
+    refuses("pointer-arithmetic", &either("r5 <<= 8"));
 }
 
 #[test]

@@ -139,8 +139,7 @@ impl<'a> Machine<'a> {
 
     /// Puts a packet before the machine, with this many zero bytes of headroom, as it arrives at `port`.
     pub fn packet(&mut self, bytes: &[u8], headroom: usize, port: u32) {
-        self.memory.remove(&(self.packet / APART));
-        self.packet = self.map(bytes.to_vec(), true, true);
+        self.place_packet(bytes.to_vec());
         if let Some(exact) = &mut self.exact {
             exact.headroom = vec![0; headroom];
             exact.meta = 0;

@@ -141,10 +141,9 @@ impl Machine<'_> {
 
     /// Another packet in place of this one.
     pub(super) fn move_packet(&mut self) {
-        self.memory.remove(&(self.packet / APART));
         let len = self.draw() % 100;
         let bytes = (0..len).map(|_| self.draw() as u8).collect();
-        self.packet = self.map(bytes, true, true);
+        self.place_packet(bytes);
     }
 
     fn readable(&mut self, at: u64, len: usize) -> Result<(), Violation> {

@@ -61,10 +61,19 @@ const TRAIL: usize = 1 << 20;
 
 /// Distance between two regions' addresses; a pointer that strays stays in no region.
 const APART: u64 = 1 << 40;
-/// Offset of a region in its distance: programs that test the lower half of a packet's address for null find no null.
+/// Offset of a region in its distance. Of all regions but the packet's an address has more than 32 bits.
 const INSET: u64 = 1 << 32 | 1 << 20;
+/// Least address of a packet, the first region: of 32 bits, as the fields are that hold it, and so far from both ends
+/// of these that no pointer which a program may make wraps.
+const LOW: u64 = 3 << 29;
+/// Distance between the addresses that a packet has before and after a call that moves it.
+const STEP: u64 = 1 << 20;
+/// Addresses that packets have in turn.
+const STEPS: u64 = 1 << 8;
 
 struct Memory {
+    /// offset in its distance
+    inset: u64,
     bytes: Vec<u8>,
     written: Vec<bool>,
     writable: bool,
@@ -90,6 +99,8 @@ pub struct Machine<'a> {
     next: u64,
     layout: Layout,
     packet: u64,
+    /// packets so far, those that were moved counted again
+    packets: u64,
     context: u64,
     values: HashMap<ObjectId, u64>,
     records: Vec<u64>,
@@ -131,6 +142,7 @@ impl<'a> Machine<'a> {
             next,
             layout,
             packet: 0,
+            packets: 0,
             context: 0,
             values: HashMap::new(),
             records: Vec::new(),
@@ -143,7 +155,7 @@ impl<'a> Machine<'a> {
             zeroed: None,
             proof: None,
         };
-        m.packet = m.map(packet.to_vec(), true, true);
+        m.place_packet(packet.to_vec());
         m.context = m.map(vec![0; 40], true, false);
         for (i, o) in program.objects.iter().enumerate() {
             let bytes = o
@@ -195,18 +207,33 @@ impl<'a> Machine<'a> {
             Layout::Ascending => self.next.wrapping_add(1),
             Layout::Descending => self.next.wrapping_sub(1),
         };
-        let written = vec![written; bytes.len()];
-        self.memory.insert(
-            key,
-            Memory {
-                bytes,
-                written,
-                writable,
-                stack: false,
-                timer: None,
-            },
-        );
+        self.lay(key, INSET, bytes, written, writable);
         at
+    }
+
+    fn lay(&mut self, key: u64, inset: u64, bytes: Vec<u8>, written: bool, writable: bool) {
+        let written = vec![written; bytes.len()];
+        let memory = Memory {
+            inset,
+            bytes,
+            written,
+            writable,
+            stack: false,
+            timer: None,
+        };
+        self.memory.insert(key, memory);
+    }
+
+    /// Puts a packet in the place of the one before, at another address.
+    fn place_packet(&mut self, bytes: Vec<u8>) {
+        let turn = self.packets % STEPS;
+        self.packets += 1;
+        let step = match self.layout {
+            Layout::Ascending => turn,
+            Layout::Descending => STEPS - 1 - turn,
+        };
+        self.packet = LOW + step * STEP;
+        self.lay(self.packet / APART, self.packet, bytes, true, true);
     }
 
     /// splitmix64 (Steele, Lea and Flood, 2014)
@@ -223,11 +250,12 @@ impl<'a> Machine<'a> {
             return violation(format!("{len} bytes at {at:#x} are of an iterator"));
         }
         let found = self.memory.get_mut(&(at / APART));
-        let offset = (at % APART)
-            .checked_sub(INSET)
-            .and_then(|o| usize::try_from(o).ok());
-        match (found, offset) {
-            (Some(m), Some(o)) if o.checked_add(len).is_some_and(|end| end <= m.bytes.len()) => {
+        let found = found.map(|m| {
+            let offset = (at % APART).checked_sub(m.inset);
+            (m, offset.and_then(|o| usize::try_from(o).ok()))
+        });
+        match found {
+            Some((m, Some(o))) if o.checked_add(len).is_some_and(|end| end <= m.bytes.len()) => {
                 let timer = m
                     .timer
                     .filter(|t| o < t + TIMER_BYTES as usize && *t < o + len);

@@ -161,8 +161,8 @@ pub struct Pointer {
     pub hi: i64,
     /// log2 of the alignment of the variable part
     pub align: u8,
-    /// only the lower 32 bits are there (a 32-bit copy of a packet pointer): good for a difference,
-    /// and for nothing else
+    /// only the lower 32 bits are there: good for a difference, and for nothing else. Never set of a pointer into the
+    /// packet as it is ([`Pointer::narrow`])
     pub half: bool,
     /// may be null; pointers with the same id are null together
     pub nullable: bool,
@@ -215,6 +215,13 @@ impl Pointer {
             Region::Moved(at) => Some(at),
             _ => None,
         }
+    }
+
+    /// Whether its lower 32 bits are all of it: the addresses of a packet are fields of 32 bits in the context, and the
+    /// packet lies so that nothing wraps within twice [`REACH`](crate::rules::alu::REACH) of its start.
+    #[must_use]
+    pub fn narrow(&self) -> bool {
+        self.of_packet() && !self.nullable
     }
 
     /// Whether it moves with the packet.

@@ -37,7 +37,7 @@ pub fn widen(old: &State, new: &State, thresholds: &[u64]) -> Option<State> {
     // The starts keep their names: everybody may load them again.
     for id in [crate::state::PACKET_START, crate::state::META_START] {
         if let (Some(a), Some(b)) = (old.base(id), new.base(id)) {
-            let joined = w.join_bases(id, a, b, 0);
+            let joined = w.join_bases(id, a, b, 0, 0);
             w.bases.push(joined);
             w.names.push((id, id, 0, id));
         }
@@ -184,7 +184,7 @@ impl Widening<'_> {
         let id = if p.id == q.id { p.id } else { 0 };
         match (p.region, q.region) {
             (Region::Packet(a), Region::Packet(b)) => {
-                let base = self.base(a, b, q.off - p.off, result)?;
+                let base = self.base((a, p.off), (b, q.off), result)?;
                 Some(Pointer {
                     region: Region::Packet(base),
                     id,
@@ -192,7 +192,7 @@ impl Widening<'_> {
                 })
             }
             (Region::Meta(a), Region::Meta(b)) => {
-                let base = self.base(a, b, q.off - p.off, result)?;
+                let base = self.base((a, p.off), (b, q.off), result)?;
                 Some(Pointer {
                     region: Region::Meta(base),
                     id,
@@ -239,8 +239,10 @@ impl Widening<'_> {
         }
     }
 
-    /// The position that stands for `a` before and for `b` plus `delta` now.
-    fn base(&mut self, a: Id, b: Id, delta: i64, result: &mut State) -> Option<Id> {
+    /// The position that stands for `a` before and for `b` plus the difference of the offsets now. The pointer that
+    /// it is for is that far from it.
+    fn base(&mut self, (a, off): (Id, i64), (b, now): (Id, i64), result: &mut State) -> Option<Id> {
+        let delta = now - off;
         if let Some(&(_, _, _, id)) = self
             .names
             .iter()
@@ -250,13 +252,13 @@ impl Widening<'_> {
         }
         let (x, y) = (*self.old.base(a)?, *self.new.base(b)?);
         let id = result.fresh();
-        let joined = self.join_bases(id, &x, &y, delta);
+        let joined = self.join_bases(id, &x, &y, delta, off);
         self.bases.push(joined);
         self.names.push((a, b, delta, id));
         Some(id)
     }
 
-    fn join_bases(&self, id: Id, a: &Base, b: &Base, delta: i64) -> Base {
+    fn join_bases(&self, id: Id, a: &Base, b: &Base, delta: i64, off: i64) -> Base {
         let up = |x: i64| {
             u64::try_from(x)
                 .ok()
@@ -272,9 +274,10 @@ impl Widening<'_> {
                 a.lo
             },
             hi: if bhi > a.hi { up(bhi) } else { a.hi },
-            // What shrinks from round to round is given up at once.
+            // What shrinks from round to round does so in few steps: to a power of two beyond the pointer, then to 0.
             proven: a.proven.zip(b.proven).and_then(|(p, q)| match q - delta {
                 q if q >= p => Some(p),
+                q if q > off.max(0) => Some(off + (1 << (q - off).ilog2())),
                 0.. => Some(0),
                 _ => None,
             }),

@@ -4,6 +4,7 @@ use millrace_object::insn::{AluOp, ByteOrder, Imm64, Operand, Reg, Size, Width};
 
 use super::packet::FARTHEST;
 use super::{read, relation};
+use crate::collect::Narrow;
 use crate::domain::{Link, Pointer, Region, Scalar, Value, alu};
 use crate::machine::Machine;
 use crate::planted::{self, Planted};
@@ -55,7 +56,44 @@ pub fn binary(
     let same = matches!(src, Operand::Reg(r) if r == dst);
     let result = combined(m, st, op, width, same, left, right);
     let result = number_instead(m, result)?;
+    if width == Width::W32 {
+        narrow(m, op, &left, &right, &result)?;
+    }
     write(m, st, dst, result)
+}
+
+/// Notes what an instruction of 32 bits has worked on, if 64 bits would give something else or if it was a pointer.
+fn narrow(
+    m: &mut Machine<'_>,
+    op: AluOp,
+    left: &Value,
+    right: &Value,
+    result: &Value,
+) -> Verdict<()> {
+    let noted = match (left, right, result) {
+        (Value::Pointer(_), _, Value::Pointer(_)) => Narrow::Left,
+        (_, Value::Pointer(_), Value::Pointer(_)) => Narrow::Right,
+        (Value::Scalar(a, _), Value::Scalar(b, _), _) if exact(op, a, b) => return Ok(()),
+        _ => Narrow::Cut,
+    };
+    let noted = m.facts.narrow(m.at, noted);
+    m.or(noted, || ())
+}
+
+/// Whether a 32-bit sum or difference of two numbers is that of 64 bits, where the right one is read as a signed number
+/// of 32 bits.
+fn exact(op: AluOp, a: &Scalar, b: &Scalar) -> bool {
+    let top = i64::from(u32::MAX);
+    let Some(most) = i64::try_from(a.r64.umax).ok().filter(|n| *n <= top) else {
+        return false;
+    };
+    let (least, by) = (a.r64.umin as i64, (b.r32.smin, b.r32.smax));
+    let (least, most) = match op {
+        AluOp::Add => (least + by.0, most + by.1),
+        AluOp::Sub => (least - by.1, most - by.0),
+        _ => return false,
+    };
+    least >= 0 && most <= top
 }
 
 /// What an operation on two values gives; `same` if they are of one register.
@@ -175,6 +213,7 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
         }
         Operand::Reg(reg) => reg,
     };
+    let mut noted = None;
     let value = match read(m, st, reg)? {
         Value::Scalar(s, link) => {
             let cut = if width == Width::W32 {
@@ -182,6 +221,9 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
             } else {
                 s
             };
+            if s.r64.umax > u64::from(u32::MAX) {
+                noted = Some(Narrow::Cut);
+            }
             if cut == s {
                 with_name(st, reg, Value::Scalar(s, link))
             } else {
@@ -189,7 +231,10 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
             }
         }
         Value::Pointer(p) if width == Width::W32 => {
-            if relation::halves(&p) {
+            if p.narrow() {
+                noted = Some(Narrow::Left);
+                Value::Pointer(p)
+            } else if relation::halves(&p) {
                 Value::Pointer(Pointer { half: true, ..p })
             } else {
                 number_instead(m, Err(arithmetic("a 32-bit copy")))?
@@ -197,19 +242,27 @@ fn copy(m: &mut Machine<'_>, st: &mut State, width: Width, dst: Reg, src: Operan
         }
         other => other,
     };
+    if let Some(noted) = noted.filter(|_| width == Width::W32) {
+        let noted = m.facts.narrow(m.at, noted);
+        m.or(noted, || ())?;
+    }
     write(m, st, dst, value)
 }
 
-/// `p + s`
+/// `p + s`; with 32 bits, which say all of a pointer into the packet, `s` is its lower half as a signed number: then the
+/// sum does not wrap.
 fn shift(
     m: &Machine<'_>,
     st: &mut State,
     width: Width,
     mut p: Pointer,
-    s: Scalar,
+    mut s: Scalar,
 ) -> Verdict<Pointer> {
     if width != Width::W64 {
-        return Err(arithmetic("32-bit arithmetic"));
+        if !p.narrow() {
+            return Err(arithmetic("32-bit arithmetic"));
+        }
+        s = alu::sign_extend(Width::W64, Size::B4, &s);
     }
     p.nullable &= !p.sure;
     m.enforce(!p.nullable, || {

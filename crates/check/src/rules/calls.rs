@@ -123,14 +123,23 @@ fn unknown(number: u32) -> Fault {
             "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
         );
     }
-    let what = match helper::refused::by_number(number) {
-        Some((name, why)) => format!("`bpf_{name}`, which is not supported: {why}"),
-        None => format!("helper number {number}, which XDP programs cannot call"),
+    let what = match (
+        helper::refused::by_number(number),
+        helper::kernel::name(number),
+    ) {
+        (Some((name, why)), _) => format!("`bpf_{name}`, which is not supported: {why}"),
+        (None, Some(name)) => {
+            format!(
+                "`bpf_{name}` (helper {number}), which the kernel does not offer to XDP programs"
+            )
+        }
+        (None, None) => format!("helper number {number}, which is none of the kernel's"),
     };
+    let listed = "Use a helper that docs/support.md or docs/dialect.md lists.";
     Fault::new(
         Rule::UnknownHelper,
         format!("this instruction calls {what}"),
-        "Use a helper that docs/support.md or docs/dialect.md lists.",
+        helper::kernel::instead(number).unwrap_or(listed),
     )
 }
 

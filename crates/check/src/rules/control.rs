@@ -6,6 +6,7 @@ use millrace_object::insn::{Condition, Operand, Reg, Width};
 use millrace_object::program::Role;
 
 use super::{iterator, packet, read, relation};
+use crate::collect::Narrow;
 use crate::dispatch;
 use crate::domain::assume::assume;
 use crate::domain::{Gone, Link, Pointer, Region, Scalar, Value};
@@ -24,7 +25,7 @@ pub type Sides = (Option<State>, Option<State>);
 /// # Errors
 /// `pointer-comparison`, and those of reading.
 pub fn branch(
-    m: &Machine<'_>,
+    m: &mut Machine<'_>,
     st: State,
     condition: Condition,
     width: Width,
@@ -36,6 +37,11 @@ pub fn branch(
         Operand::Reg(r) => read(m, &st, r)?,
         Operand::Imm(i) => Value::constant(i as u64),
     };
+    if width == Width::W32 {
+        let noted = m.facts.narrow(m.at, narrow(condition, &a, &b));
+        m.or(noted, || ())?;
+    }
+    let m = &*m;
     match (a, b) {
         (Value::Scalar(x, i), Value::Scalar(y, j)) => {
             let same = matches!(right, Operand::Reg(r) if r == left)
@@ -67,7 +73,7 @@ pub fn branch(
         {
             let side = |holds: bool, mut st: State| {
                 if p.of_packet() {
-                    return packet::compare(&mut st, condition, width, holds, &p, &q).then_some(st);
+                    return packet::compare(&mut st, condition, holds, &p, &q).then_some(st);
                 }
                 let (p, q) = relation::ordered(condition, holds, &p, &q)?;
                 st.set(left, Value::Pointer(p));
@@ -88,6 +94,24 @@ pub fn branch(
             }
         }
         _ => m.or(Err(unrelated(m, a, b)), || (Some(st.clone()), Some(st))),
+    }
+}
+
+/// What a comparison of 32 bits works on. Of numbers that have no more bits, 64 bits compare the same.
+fn narrow(condition: Condition, a: &Value, b: &Value) -> Option<Narrow> {
+    let signed = matches!(
+        condition,
+        Condition::SignedGt | Condition::SignedGe | Condition::SignedLt | Condition::SignedLe
+    );
+    let small = |v: &Value| match v {
+        Value::Scalar(s, _) => s.r64.umax <= u64::from(u32::MAX),
+        Value::Pointer(p) => p.narrow(),
+        Value::Gone(_) => false,
+    };
+    match (a, b) {
+        _ if signed || !small(a) || !small(b) => Some(Narrow::Cut),
+        (Value::Scalar(..), Value::Scalar(..)) => None,
+        _ => Some(Narrow::Left),
     }
 }
 

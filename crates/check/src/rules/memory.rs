@@ -3,6 +3,7 @@
 use millrace_object::insn::{Operand, Reg, Size};
 
 use super::{context, iterator, packet, read, stack, value};
+use crate::collect::Narrow;
 use crate::domain::{Pointer, Region, Scalar, Value, alu};
 use crate::facts::Access;
 use crate::machine::Machine;
@@ -149,7 +150,13 @@ pub fn load(
         | Region::PacketEnd
         | Region::Moved(_) => (Access::Several, number),
     };
+    if size == Size::B4 && p.region != Region::Context {
+        narrow(m, &found)?;
+    }
     let found = match found {
+        Value::Pointer(_) if signed && p.region != Region::Context => {
+            return Err(stack::partial());
+        }
         Value::Scalar(s, _) if signed => Value::number(alu::sign_extend(
             millrace_object::insn::Width::W64,
             size,
@@ -160,6 +167,17 @@ pub fn load(
     let noted = m.facts.access(m.at, access);
     m.or(noted, || ())?;
     super::alu::write(m, st, dst, found)
+}
+
+/// Notes what 4 bytes are loaded or stored: the code keeps a pointer otherwise than a number there.
+fn narrow(m: &mut Machine<'_>, value: &Value) -> Verdict<()> {
+    let noted = match value {
+        Value::Gone(_) => return Ok(()),
+        Value::Pointer(_) => Narrow::Left,
+        Value::Scalar(..) => Narrow::Cut,
+    };
+    let noted = m.facts.narrow(m.at, noted);
+    m.or(noted, || ())
 }
 
 /// A store.
@@ -197,6 +215,9 @@ pub fn store(
             _ => value,
         };
         stack::store(m, st, &e, size.bytes() as u8, value)?;
+    }
+    if size == Size::B4 {
+        narrow(m, &value)?;
     }
     m.facts.access(m.at, access)?;
     Ok(())

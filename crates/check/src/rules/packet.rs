@@ -2,7 +2,7 @@
 
 use millrace_object::program::Dialect;
 
-use millrace_object::insn::{Condition, Width};
+use millrace_object::insn::Condition;
 
 use crate::domain::assume::{mirrored, negated};
 use crate::domain::value::Id;
@@ -124,14 +124,10 @@ pub fn distance(st: &State, p: &Pointer, q: &Pointer) -> Scalar {
 pub fn compare(
     st: &mut State,
     condition: Condition,
-    width: Width,
     holds: bool,
     left: &Pointer,
     right: &Pointer,
 ) -> bool {
-    if width != Width::W64 {
-        return true;
-    }
     let condition = if holds {
         Some(condition)
     } else {

@@ -49,15 +49,14 @@ fn one_value(m: &Machine<'_>, p: &Pointer) -> bool {
     }
 }
 
-/// Whether the lower half of this pointer may stand for it in a 32-bit difference.
+/// Whether the lower half of this pointer, of which it is not all, may stand for it in a 32-bit difference.
 #[must_use]
 pub fn halves(p: &Pointer) -> bool {
     !p.nullable
-        && (p.of_packet()
-            || matches!(
-                p.region,
-                Region::Stack(_) | Region::Value(_) | Region::Record { .. } | Region::Moved(_)
-            ))
+        && matches!(
+            p.region,
+            Region::Stack(_) | Region::Value(_) | Region::Record { .. } | Region::Moved(_)
+        )
 }
 
 /// `p - q` in bytes; none if that is no number of BPF's.
@@ -95,8 +94,13 @@ pub fn comparable(
     p: &Pointer,
     q: &Pointer,
 ) -> bool {
+    let signed = matches!(
+        condition,
+        Condition::SignedGt | Condition::SignedGe | Condition::SignedLt | Condition::SignedLe
+    );
+    let narrow = !signed && p.narrow() && q.narrow();
     condition != Condition::Test
-        && width == Width::W64
+        && (width == Width::W64 || narrow)
         && !p.half
         && !q.half
         && p.moved().is_none()

@@ -156,7 +156,8 @@ fn require_numbers(m: &Machine<'_>, frame: &crate::state::FrameState, e: &Extent
     m.enforce(!pointer, partial)
 }
 
-fn partial() -> Fault {
+/// The fault of reading a part of a pointer.
+pub fn partial() -> Fault {
     Fault::new(
         Rule::PartialPointer,
         "part of a pointer that is kept on the stack is read as a number",
@@ -179,7 +180,8 @@ fn dead_frame() -> Fault {
 pub fn store(m: &Machine<'_>, st: &mut State, e: &Extent, size: u8, value: Value) -> Verdict<()> {
     let depth = |st: &State, id: FrameId| st.frames.iter().position(|f| f.id == id);
     if let Value::Pointer(p) = value {
-        m.enforce(size == 8 && e.exact && e.at.is_multiple_of(8), || {
+        let whole = size == 8 || size == 4 && p.narrow();
+        m.enforce(whole && e.exact && e.at.is_multiple_of(u16::from(size)), || {
             Fault::new(Rule::PointerLeak, "a pointer is stored to a place on the stack that is not 8 aligned bytes, always the same", "Keep pointers in variables of their own.")
         })?;
         if let Region::Stack(of) = p.region {

@@ -7,7 +7,7 @@ use millrace_object::insn::{AluOp, ByteOrder, Insn, Operand, Reg, Size, Width};
 
 use super::body::Body;
 use super::c::Code;
-use super::forms::{Base, known_distance, pointer_base};
+use super::forms::{self, Base, known_distance, pointer_base};
 use super::text::unsigned;
 use crate::c;
 use crate::error::Error;
@@ -25,10 +25,19 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
     match *insn {
         Insn::Alu {
             op,
-            width: Width::W64,
+            width: Width::W32,
+            dst,
+            src: Operand::Reg(src),
+        } if body.slice.step(id).whole && op != AluOp::Mov => {
+            let by = c!("(u64)(s32){}", body.scalar(id, src)?);
+            wide(op, &body.scalar(id, dst)?, &by, Operand::Reg(src))
+        }
+        Insn::Alu {
+            op,
+            width,
             dst,
             src,
-        } => {
+        } if forms::width(body.slice.step(id), width) == Width::W64 => {
             let left = if op == AluOp::Mov {
                 Code::default()
             } else {
@@ -36,12 +45,7 @@ pub fn scalar(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
             };
             wide(op, &left, &body.operand(id, src)?, src)
         }
-        Insn::Alu {
-            op,
-            width: Width::W32,
-            dst,
-            src,
-        } => {
+        Insn::Alu { op, dst, src, .. } => {
             let left = if op == AluOp::Mov {
                 Code::default()
             } else {
@@ -94,35 +98,43 @@ pub fn pointer(body: &Body, id: StepId, insn: &Insn) -> Result<Option<Code>, Err
     else {
         return Ok(None);
     };
-    if let (AluOp::Mov, Width::W64, Operand::Reg(src)) = (op, width, src) {
+    let step = body.slice.step(id);
+    if let (AluOp::Mov, Width::W64, Operand::Reg(src)) = (op, forms::width(step, width), src) {
         return Ok(Some(body.pointer(id, src)?));
     }
     let minus = op == AluOp::Sub;
-    Ok(
-        match (pointer_base(body.slice.step(id), op, width, dst, src), src) {
-            (Some(Base::Left), Operand::Imm(by)) => {
-                // The immediate's sign and the operation's together: distances are said as they are.
-                let backwards = minus != (by < 0);
-                let (pointer, sign) = (body.pointer(id, dst)?, if backwards { "-" } else { "+" });
-                Some(Code::operation(
-                    &pointer,
-                    sign,
-                    &c!("{}", by.unsigned_abs()),
-                ))
-            }
-            (Some(Base::Left), Operand::Reg(by)) => {
-                let distance = body.scalar(id, by)?;
-                // As a signed distance: a negative one in u64 would be an offset beyond the address space.
-                let (pointer, sign) = (moved(body, id, dst)?, if minus { "-" } else { "+" });
-                Some(Code::operation(&pointer, sign, &c!("(s64){}", distance)))
-            }
-            (Some(Base::Right), Operand::Reg(base)) => {
-                let distance = c!("(s64){}", body.scalar(id, dst)?);
-                Some(Code::operation(&moved(body, id, base)?, "+", &distance))
-            }
-            _ => None,
-        },
-    )
+    let signed = if width == Width::W32 {
+        "(s32)"
+    } else {
+        "(s64)"
+    };
+    Ok(match (pointer_base(step, op, width, dst, src), src) {
+        (Some(Base::Left), Operand::Imm(by)) => {
+            // The immediate's sign and the operation's together: distances are said as they are.
+            let backwards = minus != (by < 0);
+            let (pointer, sign) = (body.pointer(id, dst)?, if backwards { "-" } else { "+" });
+            Some(Code::operation(
+                &pointer,
+                sign,
+                &c!("{}", by.unsigned_abs()),
+            ))
+        }
+        (Some(Base::Left), Operand::Reg(by)) => {
+            let distance = body.scalar(id, by)?;
+            // As a signed distance: a negative one in u64 would be an offset beyond the address space.
+            let (pointer, sign) = (moved(body, id, dst)?, if minus { "-" } else { "+" });
+            Some(Code::operation(
+                &pointer,
+                sign,
+                &c!("{}{}", signed, distance),
+            ))
+        }
+        (Some(Base::Right), Operand::Reg(base)) => {
+            let distance = c!("{}{}", signed, body.scalar(id, dst)?);
+            Some(Code::operation(&moved(body, id, base)?, "+", &distance))
+        }
+        _ => None,
+    })
 }
 
 /// A pointer to which a variable distance is added. Only where an access goes must there be memory, so that a place

@@ -6,7 +6,7 @@ use millrace_object::insn::{Condition, Insn, Operand, Width};
 
 use super::body::Body;
 use super::c::Code;
-use super::forms::compares_pointers;
+use super::forms::{self, compares_pointers};
 use super::text::signed;
 use crate::c;
 use crate::error::Error;
@@ -65,7 +65,7 @@ pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
             right
         ));
     }
-    Ok(match width {
+    Ok(match forms::width(step, width) {
         Width::W64 => c!(
             "{} {} {}",
             body.scalar(id, left)?,

@@ -91,10 +91,16 @@ pub enum Base {
     Right,
 }
 
+/// The width at which the code does what an instruction does: where 32 bits are the same as 64, what it works on may be
+/// a pointer, of which this machine needs all bits.
+pub fn width(step: &Step, width: Width) -> Width {
+    if step.whole { Width::W64 } else { width }
+}
+
 /// How `dst = dst ± src` is computed in pointer form, if it can be.
-pub fn pointer_base(step: &Step, op: AluOp, width: Width, dst: Reg, src: Operand) -> Option<Base> {
+pub fn pointer_base(step: &Step, op: AluOp, of: Width, dst: Reg, src: Operand) -> Option<Base> {
     let number = |reg: Reg| step.before[usize::from(reg.0)] == Kind::Scalar;
-    match (op, width, src) {
+    match (op, width(step, of), src) {
         (AluOp::Add | AluOp::Sub, Width::W64, Operand::Imm(_)) => Some(Base::Left),
         (AluOp::Add | AluOp::Sub, Width::W64, Operand::Reg(src)) if number(src) => Some(Base::Left),
         (AluOp::Add, Width::W64, Operand::Reg(_)) if number(dst) => Some(Base::Right),
@@ -106,7 +112,7 @@ pub fn pointer_base(step: &Step, op: AluOp, width: Width, dst: Reg, src: Operand
 pub fn compares_pointers(step: &Step, insn: &Insn) -> bool {
     let Insn::Branch {
         condition,
-        width: Width::W64,
+        width: of,
         left,
         right,
         ..
@@ -114,6 +120,9 @@ pub fn compares_pointers(step: &Step, insn: &Insn) -> bool {
     else {
         return false;
     };
+    if width(step, of) != Width::W64 {
+        return false;
+    }
     let kind = |reg: Reg| step.before[usize::from(reg.0)];
     match (condition, right) {
         (Condition::Eq | Condition::Ne, Operand::Imm(0)) => is_pointer(kind(left)),

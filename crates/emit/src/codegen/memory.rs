@@ -2,7 +2,8 @@
 //!
 //! Memory is untyped bytes to BPF: every access goes through a type that may alias anything at any
 //! alignment. Pointers that are spilled keep their type, so that LLVM sees what they point to when
-//! they come back.
+//! they come back. Where a pointer into the packet is spilled to 4 bytes, its distance from the lowest address that the
+//! packet may take lies there: that address stays as it is while a packet is at hand.
 //!
 //! One thread runs this code at a time, so an atomic is a plain read, operation and write with the same result; a
 //! treatment that lets several do so replaces it (`crate::sync`).
@@ -39,7 +40,11 @@ pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<Sta
     let address = body.address(id, base, offset)?;
     if form == Forms::POINTER {
         if size != Size::B8 {
-            return Err(body.slice.contradiction(step, "a pointer loaded in part"));
+            if !step.whole {
+                return Err(body.slice.contradiction(step, "a pointer loaded in part"));
+            }
+            let place = c!("pkt->floor + *(mr_s32 *){}", address);
+            return Ok(body.assign(id, dst, form, &place));
         }
         return Ok(body.assign(id, dst, form, &c!("*(mr_pointer *){}", address)));
     }
@@ -68,6 +73,10 @@ pub fn stored(
 ) -> Result<(Code, &'static str), Error> {
     match src {
         Operand::Reg(src) if body.stores_pointer(id, src) => {
+            if body.slice.step(id).whole {
+                let from = c!("(u32)({} - pkt->floor)", body.pointer(id, src)?);
+                return Ok((from, memory_type(size, false)));
+            }
             if size != Size::B8 {
                 return Ok((
                     c!("(u{}){}", size.bytes() * 8, body.scalar(id, src)?),

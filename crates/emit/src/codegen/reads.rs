@@ -6,7 +6,8 @@ use millrace_object::insn::{AluOp, AtomicOp, Insn, Operand, Reg, Width};
 
 use super::demand::Live;
 use super::forms::{
-    Base, Forms, compares_pointers, is_address, is_pointer, is_pure, natural, needs, pointer_base,
+    self, Base, Forms, compares_pointers, is_address, is_pointer, is_pure, natural, needs,
+    pointer_base,
 };
 
 /// A branch of which both outcomes can happen.
@@ -114,7 +115,7 @@ fn definition(step: &Step, insn: &Insn, live: &mut Live) {
             src: Operand::Reg(src),
             ..
         } => {
-            let wide = width == Width::W64;
+            let wide = forms::width(step, width) == Width::W64;
             need(src, if wide { form } else { Forms::SCALAR });
         }
         Insn::Alu {

@@ -248,10 +248,11 @@ impl Engine<'_> {
             return self.field(s, offset);
         }
         if let Region::Stack(frame) = region
-            && bytes == 8
+            && matches!(bytes, 4 | 8)
         {
             let from = self.fixed(s, offset)?;
-            let cells: Vec<_> = (0..8).map(|i| s.stack.get(&(frame, from + i))).collect();
+            let places = from..from + i64::from(bytes);
+            let cells: Vec<_> = places.map(|at| s.stack.get(&(frame, at))).collect();
             if let Some(Some(Cell::Part(value, 0))) = cells.first() {
                 let whole = cells.iter().enumerate().all(
                     |(i, c)| matches!(c, Some(Cell::Part(v, n)) if v == value && usize::from(*n) == i),
@@ -282,11 +283,12 @@ impl Engine<'_> {
         line: Option<&Line>,
     ) -> Result<(), Gap> {
         let Value::Num(e) = value else {
-            let (Region::Stack(frame), 8) = (region, bytes) else {
+            // A pointer into the packet may be kept in 4 bytes, see `Kind`.
+            let (Region::Stack(frame), 4 | 8) = (region, bytes) else {
                 return gap("a pointer is kept in memory that is no stack");
             };
             let from = self.fixed(s, offset)?;
-            for i in 0..8_u8 {
+            for i in 0..bytes as u8 {
                 s.stack
                     .insert((frame, from + i64::from(i)), Cell::Part(value, i));
             }

@@ -122,9 +122,14 @@ impl Engine<'_> {
     }
 
     fn condition(&mut self, c: Condition, width: Width, a: Value, b: Value) -> Result<ExprId, Gap> {
+        let mut bits = if width == Width::W32 { 32 } else { 64 };
         let (a, b) = match (a, b) {
             (Value::Num(a), Value::Num(b)) => (a, b),
-            (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => (a, b),
+            // At 32 bits, too, their places are compared, see `Kind`.
+            (Value::Ptr(r, a), Value::Ptr(q, b)) if r == q => {
+                bits = 64;
+                (a, b)
+            }
             (Value::Inner(_, m), Value::Inner(_, n)) => (m, n),
             (Value::Inner(shape, n), Value::Object(o))
             | (Value::Object(o), Value::Inner(shape, n)) => (n, self.named_map(shape, o)),
@@ -148,7 +153,6 @@ impl Engine<'_> {
             }
             (a, b) => return gap(format!("a comparison of {a:?} and {b:?}")),
         };
-        let bits = if width == Width::W32 { 32 } else { 64 };
         let (a, b) = (self.arena.resize(a, bits), self.arena.resize(b, bits));
         let arena = &mut self.arena;
         let mut less = |rel, a, b, not| {
@@ -345,6 +349,15 @@ impl Engine<'_> {
         Ok((region, self.arena.binary(Bin::Add, e, by)))
     }
 
+    /// What a pointer is moved by: at 32 bits a signed number of those.
+    fn way(&mut self, width: Width, n: ExprId) -> ExprId {
+        if width == Width::W64 {
+            return n;
+        }
+        let low = self.arena.extract(n, 0, 32);
+        self.arena.sign_extend(low, 64)
+    }
+
     fn alu(&mut self, op: AluOp, width: Width, a: Value, b: Value) -> Result<Value, Gap> {
         if op == AluOp::Mov {
             return match (width, b) {
@@ -359,9 +372,11 @@ impl Engine<'_> {
         match (op, a, b) {
             (AluOp::Add, Value::Ptr(r, e), Value::Num(n))
             | (AluOp::Add, Value::Num(n), Value::Ptr(r, e)) => {
+                let n = self.way(width, n);
                 return Ok(Value::Ptr(r, self.arena.binary(Bin::Add, e, n)));
             }
             (AluOp::Sub, Value::Ptr(r, e), Value::Num(n)) => {
+                let n = self.way(width, n);
                 return Ok(Value::Ptr(r, self.arena.minus(e, n)));
             }
             (AluOp::Sub, Value::Ptr(r, e), Value::Ptr(q, f)) if r == q => {

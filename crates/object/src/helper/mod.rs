@@ -9,6 +9,7 @@ mod clock;
 mod cookies;
 mod entries;
 mod handlers;
+pub mod kernel;
 pub mod kernel_functions;
 mod locks;
 mod loops;

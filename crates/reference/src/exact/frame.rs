@@ -51,8 +51,7 @@ impl Machine<'_> {
     /// longer valid.
     fn renew(&mut self, mut all: Vec<u8>, headroom: i64, meta: i64) {
         let region = all.split_off((headroom.max(0) as usize).min(all.len()));
-        self.memory.remove(&(self.packet / APART));
-        self.packet = self.map(region, true, true);
+        self.place_packet(region);
         if let Some(exact) = &mut self.exact {
             (exact.headroom, exact.meta) = (all, meta as usize);
         }
