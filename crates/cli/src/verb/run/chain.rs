@@ -139,10 +139,7 @@ pub fn maps(chain: &Description, maps: &[String]) -> Vec<String> {
 }
 
 /// Something wrong with a description.
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "what `map_err` takes"
-)]
+#[allow(clippy::needless_pass_by_value, reason = "what `map_err` takes")]
 pub fn wrong(error: ChainError) -> Failure {
     let help = error.help.clone();
     let file = error.file.as_deref();

@@ -179,6 +179,7 @@ impl Run {
         let held = Held::of(between.words());
         let opened_ports = job.open(between, signal::flag());
         let mut job = opened_ports.map_err(|failure| held.told(failure))?;
+        held.note();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
         let live = job.words().iter().any(|w| port::is_live(w));
