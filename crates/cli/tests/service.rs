@@ -80,6 +80,8 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
         "`cores` = `many`: invalid digit",
         "How many cores",
     ),
+    ("pin = \"\"", 1, "`pin` is empty", "pin: "),
+    ("in = [\"\"]", 1, "`in` is empty", "in: "),
     ("cores = -1", 1, "`cores` = `-1`", "How many cores"),
     (
         "cores = [1, 2]",
@@ -350,4 +352,216 @@ fn ports_that_nothing_serves_are_told() {
         said.contains("error: no port is named") && said.contains("help: give --ports"),
         "{said}"
     );
+}
+
+/// What stands below the first line of a file, the line that is told, and parts of the message and of the help.
+const ELEMENTS: &[(&str, usize, &str, &str)] = &[
+    ("", 0, "no elements", "[[element]]"),
+    ("element = 1", 2, "`element` is a list", "docs/chains.md"),
+    (
+        "[[element]]\nname = \"a\"",
+        3,
+        "neither `nf` nor `guest`",
+        "say what",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nguest = \"cat @\"",
+        3,
+        "both `nf` and `guest`",
+        "one of them",
+    ),
+    ("[[element]]\nnf = 3", 3, "`nf` is a text", "docs/chains.md"),
+    (
+        "[[element]]\nnf = \"gone\"",
+        3,
+        "no function `gone`",
+        "give a source",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nname = \"a b\"",
+        4,
+        "`a b` is no name",
+        "letters",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nspeed = 1",
+        4,
+        "no `speed` here",
+        "capacity",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nset = 1",
+        4,
+        "`set` is a table",
+        "docs/chains.md",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nset = { rate = [1] }",
+        4,
+        "`rate` is a text or a number",
+        "docs",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nset = { rate = 1 }",
+        4,
+        "`set.rate`: ",
+        "check",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\ncapacity = { flows = 1 }",
+        4,
+        "`capacity.flows`: ",
+        "check",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\ncapacity = { flows = -1 }",
+        4,
+        "`capacity.flows`: ",
+        "capacity",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nmap = { flows = \"x.csv\" }",
+        4,
+        "no such object",
+        "objects",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\nprogram = \"other\"",
+        4,
+        "no program `other`",
+        "programs",
+    ),
+    ("[[element]]\nguest = \"\"", 3, "no program is named", "@"),
+    (
+        "[[element]]\nguest = 7",
+        3,
+        "`guest` is a text",
+        "docs/chains.md",
+    ),
+    (
+        "[[element]]\nguest = \"gone-program @\"",
+        3,
+        "gone-program",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nspeed = 1",
+        4,
+        "option `speed=1`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nmemory = 1",
+        4,
+        "option `memory=1`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nlimit = \"soon\"",
+        4,
+        "option `limit=soon`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nfailing = \"never\"",
+        4,
+        "option `failing=never`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\njit = \"yes\"",
+        4,
+        "option `jit=yes`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nsend = \"here\"",
+        4,
+        "option `send=here`",
+        "",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nenvironment = 1",
+        4,
+        "`environment` is a table",
+        "docs",
+    ),
+    (
+        "[[element]]\nguest = \"cat @\"\nrestore = \"x\"",
+        3,
+        "both a program and a snapshot",
+        "`guest` out",
+    ),
+    (
+        "[[element]]\nnf = \"NOP\"\n[[element]]\nnf = \"NOP\"",
+        5,
+        "two elements `nop`",
+        "of its own",
+    ),
+    (
+        "connect = 1\n[[element]]\nnf = \"NOP\"",
+        2,
+        "`connect` is a list of pairs",
+        "docs",
+    ),
+    (
+        "connect = [[\"a.0\"]]\n[[element]]\nnf = \"NOP\"",
+        2,
+        "`connect` is a list of pairs",
+        "docs",
+    ),
+    (
+        "entry = [\"nop\"]\n[[element]]\nnf = \"NOP\"",
+        2,
+        "`nop` names no port",
+        "ELEMENT.PORT",
+    ),
+    (
+        "entry = [\"a.0\"]\n[[element]]\nnf = \"NOP\"",
+        2,
+        "no element `a`",
+        "there are nop",
+    ),
+    (
+        "entry = [\"nop.0\", \"nop.x\"]\n[[element]]\nnf = \"NOP\"",
+        2,
+        "no port `x`",
+        "0, 1",
+    ),
+    (
+        "entry = [\"nop.0\"]\n[[element]]\nnf = \"NOP\"",
+        4,
+        "nop.1 is not connected",
+        "entry",
+    ),
+    (
+        "entry = [\"nop.0\",\n\"nop.0\", \"nop.1\"]\n[[element]]\nnf = \"NOP\"",
+        3,
+        "nop.0 is connected twice",
+        "entry",
+    ),
+];
+
+#[test]
+fn each_wrong_element_is_told_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("edge.toml");
+    let nop = root().canonicalize().unwrap().join("nfs/nop");
+    let mut missed = Vec::new();
+    for (text, line, what, help) in ELEMENTS {
+        let text = text.replace("NOP", &nop.display().to_string());
+        std::fs::write(&path, format!("name = \"edge\"\n{text}\n")).unwrap();
+        let said = refused(millrace().args(["check", path.to_str().unwrap()]), 2);
+        let place = match line {
+            0 => format!("error: {}: ", path.display()),
+            line => format!("error: {}:{line}: ", path.display()),
+        };
+        let mut errors = said.lines().filter(|l| l.starts_with("error: "));
+        let mut helps = said.lines().filter(|l| l.starts_with("help: "));
+        let told = errors.any(|l| l.starts_with(&place) && l.contains(what));
+        if !told || !helps.any(|l| l.contains(help)) {
+            missed.push(format!("{text}\n{said}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n\n"));
 }

@@ -13,8 +13,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Those of these ports. Two processes that receive from one interface by packet sockets get every packet each, and
-    /// both send it on: the user is told.
+    /// Those of these ports.
     pub fn of<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         let mut claims = Claims::default();
         let mut others = Vec::new();
@@ -23,9 +22,6 @@ impl Held {
                 continue;
             };
             if let Some(other) = claims.add(interface) {
-                screen::err(&format!(
-                    "note: {word}: {other} serves this interface, too: what both receive both send on"
-                ));
                 others.push((word.to_owned(), other));
             }
         }
@@ -35,13 +31,26 @@ impl Held {
         }
     }
 
+    /// Tells of those that could be opened all the same: two processes that receive from one interface by packet sockets
+    /// get every packet each, and both send it on.
+    pub fn note(&self) {
+        for (word, other) in &self.others {
+            screen::err(&format!(
+                "note: {word}: {other} serves this interface, too: what both receive both send on"
+            ));
+        }
+    }
+
     /// A failure of a port that another process may be the cause of.
     pub fn told(&self, failure: Failure) -> Failure {
         let mut others = self.others.iter();
         match others.find(|(word, _)| failure.what.contains(word.as_str())) {
-            Some((word, other)) => failure.help(format!(
-                "{other} serves {word}: end it, or use another interface (`millrace ctl runs` lists runs)"
-            )),
+            Some((word, other)) => {
+                let usual = failure.help.clone().unwrap_or_default();
+                failure.help(format!(
+                    "{other} serves {word}: end it, or use another interface (`millrace ctl runs` lists runs); or {usual}"
+                ))
+            }
             None => failure,
         }
     }

@@ -262,6 +262,9 @@ fn words(
     };
     let mut words = Vec::new();
     for (value, span) in values {
+        if value.is_empty() {
+            return Err(chain.wrong_at(&span, format!("`{name}` is empty"), &about));
+        }
         let own = word(name, placed(chain, arg, &value).as_ref());
         let alone = std::iter::once(own.clone()).chain(file());
         match command.clone().try_get_matches_from(alone) {

@@ -207,6 +207,7 @@ impl Run {
         let opened_ports = aside.with(|| job.open(between, signal::flag()));
         let mut job = opened_ports.map_err(|failure| claimed.told(failure))?;
         aside.give_up();
+        claimed.note();
         job.records = self.records.as_deref().map(records).transpose()?;
         job.fates = self.fates.as_deref().map(fates).transpose()?;
         for choice in job.choices() {
