@@ -337,7 +337,9 @@ fn the_service_of_the_package_runs_under_systemd() {
     let folder = tempfile::tempdir().unwrap();
     succeeds(script("deb.sh").env("OUT", folder.path()));
     let made = std::fs::read_dir(folder.path()).unwrap().flatten();
-    let package = made.map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "deb"));
+    let package = made
+        .map(|e| e.path())
+        .find(|p| p.extension().is_some_and(|e| e == "deb"));
     let scripts = root().join("crates/cli/tests/packaging");
     let booted = Command::new(scripts.join("boot.sh"))
         .arg(package.unwrap())
@@ -347,7 +349,10 @@ fn the_service_of_the_package_runs_under_systemd() {
         .unwrap();
     if booted.status.code() == Some(77) {
         let why = String::from_utf8_lossy(&booted.stderr).into_owned();
-        println!("skipped: {}", why.trim().lines().last().unwrap_or("systemd does not boot"));
+        println!(
+            "skipped: {}",
+            why.trim().lines().last().unwrap_or("systemd does not boot")
+        );
         return;
     }
     assert!(booted.status.success(), "{booted:?}");
@@ -366,5 +371,8 @@ fn the_service_of_the_package_runs_under_systemd() {
     // Of every thread: nothing is permitted, in effect or ambient.
     let sets: Vec<_> = lines.iter().filter(|l| l.starts_with("Cap")).collect();
     assert_eq!(sets.len(), 3, "{said}");
-    assert!(sets.iter().all(|set| set.ends_with("\t0000000000000000")), "{said}");
+    assert!(
+        sets.iter().all(|set| set.ends_with("\t0000000000000000")),
+        "{said}"
+    );
 }

@@ -26,7 +26,10 @@ fn a_plain_name_is_the_best_port_that_the_machine_allows() {
     let instance = Instance::start(&net, "n", &args);
     let said = instance.said();
     assert!(said.contains("serving afxdp:a1, afpacket:b1"), "{said}");
-    assert!(said.contains("the host has the address 192.0.2.1"), "{said}");
+    assert!(
+        said.contains("the host has the address 192.0.2.1"),
+        "{said}"
+    );
     net.settle();
     let ping = ["-c", "3", "-i", "0.2", "-W", "5", "10.0.0.2"];
     let pinged = net.within("a", "ping", &ping);
@@ -69,11 +72,21 @@ fn a_chain_on_several_cores_locks_what_packets_write() {
     let Some(net) = Net::new("afpacket") else {
         return;
     };
-    let chain = ["nfs/firewall", "nfs/nop", "--ports", "a1,b1", "--cores", "2"];
+    let chain = [
+        "nfs/firewall",
+        "nfs/nop",
+        "--ports",
+        "a1,b1",
+        "--cores",
+        "2",
+    ];
     // A veth pair of one queue: afxdp: has too few for two workers, which is told.
     let instance = Instance::start(&net, "n", &chain);
     let said = instance.said();
-    assert!(said.contains("serving afpacket:a1, afpacket:b1 with 2 workers"), "{said}");
+    assert!(
+        said.contains("serving afpacket:a1, afpacket:b1 with 2 workers"),
+        "{said}"
+    );
     assert!(said.contains("receive queues"), "{said}");
     let (account, status) = instance.stop();
     assert_eq!(status, 0, "{account:#}");
@@ -212,25 +225,48 @@ fn what_is_missing_is_told_with_the_one_command_that_gives_it() {
     }
     let apart = Apart::new();
     let cases = [
-        ("net_admin", "nop.c", "afpacket:a1", "afpacket: needs CAP_NET_RAW"),
+        (
+            "net_admin",
+            "nop.c",
+            "afpacket:a1",
+            "afpacket: needs CAP_NET_RAW",
+        ),
         ("net_raw", "nop.c", "tap:t0", "tap: needs CAP_NET_ADMIN"),
-        ("net_raw,net_admin", "nop.c", "afxdp:a1", "CAP_NET_ADMIN and CAP_BPF"),
-        ("net_raw,net_admin,bpf", "portknock.c", "xdp:a1", "CAP_BPF and CAP_PERFMON"),
+        (
+            "net_raw,net_admin",
+            "nop.c",
+            "afxdp:a1",
+            "CAP_NET_ADMIN and CAP_BPF",
+        ),
+        (
+            "net_raw,net_admin,bpf",
+            "portknock.c",
+            "xdp:a1",
+            "CAP_BPF and CAP_PERFMON",
+        ),
     ];
     for (capabilities, nf, ports, needs) in cases {
         let text = refused(&mut apart.run(&net, capabilities, nf, ports), 2);
-        assert!(text.contains(needs) && text.contains("sudo setcap cap_net_raw,"), "{text}");
+        assert!(
+            text.contains(needs) && text.contains("sudo setcap cap_net_raw,"),
+            "{text}"
+        );
     }
     // Packet memory that may not be locked: the capability is named before the smaller ring.
     let mut plain = apart.run(&net, "net_raw,net_admin,bpf", "nop.c", "afxdp:a1,afxdp:b1");
     let mut limited = Command::new("prlimit");
-    limited.arg("--memlock=65536:65536").arg(plain.get_program());
+    limited
+        .arg("--memlock=65536:65536")
+        .arg(plain.get_program());
     limited.args(plain.get_args()).current_dir("/");
     for (name, value) in plain.get_envs() {
         limited.env(name, value.unwrap_or_default());
     }
     let text = refused(&mut limited, 2);
-    assert!(text.contains("CAP_IPC_LOCK") && text.contains("64 KiB"), "{text}");
+    assert!(
+        text.contains("CAP_IPC_LOCK") && text.contains("64 KiB"),
+        "{text}"
+    );
     // A plain name has a port all the same.
     plain = apart.run(&net, "net_raw", "nop.c", "a1,b1");
     let ended = plain.args(["--seconds", "0.2"]).output().unwrap();
