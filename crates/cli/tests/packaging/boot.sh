@@ -16,33 +16,33 @@ if [ "${1:-}" != --inside ]; then
     [ "$(id -u)" = 0 ] || lacks "booting systemd takes root"
     [ -x /lib/systemd/systemd ] || lacks "systemd is not installed"
     unshare -m -p -C -u -i -n --fork true 2>/dev/null || lacks "namespaces cannot be made"
-    # A control group of its own in every hierarchy, which systemd takes for the root.
+    # A control group of its own in every hierarchy, which is all that systemd sees of it.
     name=millrace-boot-$$
     groups=()
-    for root in /sys/fs/cgroup /sys/fs/cgroup/*; do
-        if [ -e "$root/cgroup.procs" ] && [ "$(stat -f -c %T "$root")" != tmpfs ] && [ ! -L "$root" ]; then
-            case $root in
-            /sys/fs/cgroup | /sys/fs/cgroup/systemd | /sys/fs/cgroup/unified)
-                # On the unified hierarchy the subdirectories are groups, not hierarchies.
-                mkdir "$root/$name" 2>/dev/null || lacks "control groups cannot be made"
-                groups+=("$root/$name")
-                ;;
-            esac
-        fi
-    done
-    [ ${#groups[@]} -gt 0 ] || lacks "there are no control groups"
     leave() {
         for group in "${groups[@]}"; do
             find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
         done
     }
     trap leave EXIT
+    while read -r _ hierarchy type _; do
+        [[ $type == cgroup || $type == cgroup2 ]] || continue
+        mkdir "$hierarchy/$name" 2>/dev/null || lacks "control groups cannot be made"
+        groups+=("$hierarchy/$name")
+        # A group of cpuset (version 1) takes nobody before it has processors and memory.
+        for file in cpuset.cpus cpuset.mems; do
+            if [ -e "$hierarchy/tasks" ] && [ -e "$hierarchy/$file" ]; then
+                cat "$hierarchy/$file" >"$hierarchy/$name/$file"
+            fi
+        done
+    done </proc/self/mounts
+    [ ${#groups[@]} -gt 0 ] || lacks "there are no control groups"
     (
         for group in "${groups[@]}"; do
             echo "$BASHPID" >"$group/cgroup.procs" || lacks "a control group cannot be entered"
         done
         exec timeout -k 5 240 unshare -m -p -C -u -i -n --fork --kill-child --propagation private \
-            "$0" --inside "$package" "$script" "$output" </dev/null
+            "$0" --inside "$package" "$script" "$output" "${groups[@]}" </dev/null
     ) >"$output/boot" 2>&1 || true
     [ -e "$output/status" ] || {
         tail -n 20 "$output/boot" >&2
@@ -52,6 +52,7 @@ if [ "${1:-}" != --inside ]; then
 fi
 
 package=$2 script=$3 output=$4
+shift 4
 work=$(mktemp -d)
 mount -t tmpfs tmpfs "$work"
 mkdir "$work"/{upper,work,root}
@@ -63,8 +64,12 @@ cp "$package" "$root/mnt/package.deb"
 install -m 755 "$script" "$root/mnt/script"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
-for group in /sys/fs/cgroup; do
-    mount --rbind "$group" "$root$group"
+# Version 1 has its hierarchies in folders of a file system in memory, version 2 is one at the place itself.
+[ "$1" = "/sys/fs/cgroup/$(basename "$1")" ] || mount -t tmpfs tmpfs "$root/sys/fs/cgroup"
+for group in "$@"; do
+    hierarchy=$(dirname "$group")
+    mkdir -p "$root$hierarchy"
+    mount --bind "$group" "$root$hierarchy"
 done
 for folder in run tmp dev; do
     mount -t tmpfs tmpfs "$root/$folder"
