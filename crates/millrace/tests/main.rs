@@ -1,5 +1,5 @@
 //! The examples, on a bundled function and a bundled capture.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[allow(dead_code)]
 #[path = "../examples/check.rs"]
@@ -12,6 +12,8 @@ mod plan;
 mod run;
 
 mod errors;
+mod mistakes;
+mod ordinary;
 mod stages;
 
 /// A path of the repository.
