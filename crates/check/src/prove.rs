@@ -75,7 +75,7 @@ fn prove_flow(
             statistics,
         );
         if let Some((step, fault)) = unwritten.take() {
-            // Another rule that is broken goes first: no zeros mend that.
+            // Another rule that is broken goes first: zeros do not help there.
             let explored = explored.map_err(|(step, f)| refusal(program, &flow, step, f))?;
             drop(plan);
             let shown = refusal(program, &flow, step, fault);
@@ -164,7 +164,7 @@ fn search(
         };
         statistics.visits += failure.visits;
         statistics.states += failure.states;
-        if mend(plan, &failure, round) {
+        if improve(plan, &failure, round) {
             continue;
         }
         let over = matches!(failure.why, Why::Budget(_) | Why::Spent(_));
@@ -181,7 +181,7 @@ fn search(
 }
 
 /// Whether the plan could be changed so that the same failure may not happen again.
-fn mend(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
+fn improve(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
     match failure.why {
         Why::Uncounted(l) => plan.unroll.insert(l),
         Why::Budget(_) | Why::Spent(_) => false,

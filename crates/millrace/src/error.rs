@@ -11,6 +11,8 @@ use millrace_object::LoadError;
 use millrace_plan::PlanError;
 use millrace_verify::VerifyError;
 
+use crate::hints;
+
 /// Why there is no result. What it says of options names them as the command does (`--cores`, `--set`).
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
@@ -85,7 +87,7 @@ impl Error {
                 refusals,
                 folder: folder.to_owned(),
             })),
-            ..Self::no(what).help("mend what is shown above; nothing was run")
+            ..Self::no(what).help("fix what is shown above; nothing was run")
         }
     }
 }
@@ -118,9 +120,11 @@ impl From<Emit> for Error {
                 Self::wrong(reason).help(format!("apt-get install {package}"))
             }
             Emit::Compile { file, diagnostics } => Self {
+                kind: Kind::Wrong,
+                what: format!("{}: clang does not compile it", file.display()),
+                help: Some(hints::of_clang(&diagnostics).to_owned()),
                 detail: Some(diagnostics),
-                ..Self::wrong(format!("{}: clang does not compile it", file.display()))
-                    .help("mend what clang shows above")
+                refused: None,
             },
             Emit::Spent {
                 stage,

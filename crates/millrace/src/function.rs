@@ -23,7 +23,7 @@ use millrace_steer::Owners;
 use crate::budget::Budgets;
 use crate::find::{Found, Source};
 use crate::written::{Proved, packet_entry, set};
-use crate::{Error, bundle, place, seed};
+use crate::{Error, bundle, place, seed, verdicts};
 
 /// How a function is made.
 #[derive(Clone, Debug, Default)]
@@ -143,6 +143,9 @@ impl Found {
                     self.loaded(built.program, &built.object, &built.module, make)?;
                 (function.timings, function.from_cache) = (built.timings, built.from_cache);
                 function.warnings = built.warnings;
+                if let (Source::C(_), Some(program)) = (&self.source, &function.program) {
+                    function.warnings.push_str(&verdicts::warnings(program));
+                }
                 if make.sanitize {
                     function.layout = Layout::Exact;
                 }

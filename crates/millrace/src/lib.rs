@@ -39,12 +39,14 @@ pub mod cost;
 mod error;
 mod find;
 mod function;
+mod hints;
 mod job;
 pub mod packet_test;
 pub mod place;
 mod ports;
 mod seed;
 mod served;
+mod verdicts;
 mod verify;
 mod written;
 

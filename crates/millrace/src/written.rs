@@ -11,7 +11,7 @@ use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
 
 use crate::find::{Found, Source};
-use crate::{Error, Make, bundle};
+use crate::{Error, Make, bundle, hints, verdicts};
 
 /// The types of entries, by the name of the object.
 pub type Types = BTreeMap<String, EntryTypes>;
@@ -101,8 +101,13 @@ impl Found {
         let program = millrace_object::load_with(&bytes, &name, &make.capacities);
         let program = program.map_err(|e| match &self.source {
             Source::Object(path) => e.in_file(&path.display().to_string()),
+            Source::C(path) => hints::in_source(e, path),
             _ => e,
         })?;
+        let mut warnings = warnings;
+        if matches!(self.source, Source::C(_)) {
+            warnings.push_str(&verdicts::warnings(&program));
+        }
         Ok(Written {
             program,
             types: entry_types(&bytes),

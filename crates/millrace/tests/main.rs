@@ -1,5 +1,5 @@
 //! The examples, on a bundled function and a bundled capture.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[allow(dead_code)]
 #[path = "../examples/check.rs"]
@@ -13,6 +13,8 @@ mod run;
 
 mod egress;
 mod errors;
+mod mistakes;
+mod ordinary;
 mod rows;
 mod stages;
 

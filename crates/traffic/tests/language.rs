@@ -64,6 +64,85 @@ fn known_vectors() {
     );
 }
 
+/// Tunnels and SCTP: the bytes that their RFCs say, and the same text again.
+#[test]
+fn tunnels() {
+    let inner = "eth / ip 10.1.0.1 > 10.1.0.2 / udp 5 > 6 / payload \"inside\"";
+    let cases = [
+        // RFC 9260; the sum and that of GRE were computed apart.
+        ("ip {A} / sctp 1 > 2 tag 9 / payload 00030004".to_owned(), 132, "00010002000000099264a32500030004".to_owned()),
+        (
+            "ip {A} / gre sum key 7 seq 9 / payload 0102".to_owned(),
+            47,
+            "b00088b5c637000000000007000000090102".to_owned(),
+        ),
+        (format!("ip {{A}} / gre / {inner}"), 47, format!("00006558{}", hex(&packet(inner).unwrap()))),
+        (
+            "ip {A} / gre key 0 / mpls 16 tc 5 / mpls 17 ttl 9 / ip 10.1.0.1 > 10.1.0.2 / tcp 1 > 2".to_owned(),
+            47,
+            "200088470000000000010a4000011109".to_owned(),
+        ),
+        (
+            "ip {A} / mpls 3 / ip6 2001:db8::1 > 2001:db8::2 / sctp 3 > 4".to_owned(),
+            137,
+            "0000314060000000".to_owned(),
+        ),
+        (
+            format!("ip {{A}} / udp 9 > 4789 / vxlan 4660 / {inner}"),
+            17,
+            format!("0800000000123400{}", hex(&packet(inner).unwrap())),
+        ),
+        (
+            format!("ip {{A}} / udp 9 > 6081 / geneve 5 critical options 0103000101020304 / {inner}"),
+            17,
+            format!("0240655800000500{}{}", "0103000101020304", hex(&packet(inner).unwrap())),
+        ),
+        (
+            "ip {A} / udp 9 > 6081 / geneve 5 / ip6 2001:db8::1 > 2001:db8::2 / tcp 1 > 2 syn".to_owned(),
+            17,
+            "000086dd0000050060000000".to_owned(),
+        ),
+        ("ip {A} / udp 9 > 6635 / mpls 1000 / ip 10.1.0.1 > 10.1.0.2 / icmp echo 1 2".to_owned(), 17, "003e8140450".to_owned()),
+    ];
+    for (text, protocol, holds) in cases {
+        let text = format!("eth / {}", text.replace("{A}", "192.0.2.1 > 192.0.2.2"));
+        let bytes = packet(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert!(
+            hex(&bytes).contains(&holds),
+            "{text}: {} has no {holds}",
+            hex(&bytes)
+        );
+        assert_eq!(describe(&bytes), text);
+        // What etherparse knows: the headers around.
+        let parsed = LaxPacketHeaders::from_ethernet(&bytes).unwrap();
+        let Some(NetHeaders::Ipv4(ip, _)) = &parsed.net else {
+            panic!("{text}: no IPv4")
+        };
+        assert_eq!(ip.protocol.0, protocol, "{text}");
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum(), "{text}");
+        assert_eq!(usize::from(ip.total_len), bytes.len() - 14, "{text}");
+        if let Some(TransportHeader::Udp(udp)) = &parsed.transport {
+            let payload = bytes.get(42..).unwrap();
+            assert_eq!(
+                udp.checksum,
+                udp.calc_checksum_ipv4(ip, payload).unwrap(),
+                "{text}"
+            );
+        }
+    }
+    // Ethernet right inside UDP has no port of its own.
+    let bytes = packet("eth / ip 192.0.2.1 > 192.0.2.2 / udp 1 > 2 / eth / payload 0102").unwrap();
+    assert_eq!(packet(&describe(&bytes)).unwrap(), bytes);
+    // A bit that no word says: a payload.
+    let odd =
+        packet("eth / ip 192.0.2.1 > 192.0.2.2 / udp 1 > 4789 / payload 0800000000000701 0102")
+            .unwrap();
+    assert!(describe(&odd).contains("payload"));
+    assert_eq!(packet(&describe(&odd)).unwrap(), odd);
+    let wrong = packet("eth / ip 192.0.2.1 > 192.0.2.2 / udp 1 > 4789 / vxlan / eth").unwrap_err();
+    assert!(wrong.message.contains("VNI"), "{wrong}");
+}
+
 /// Every layer that etherparse builds too: the same bytes.
 #[test]
 fn an_independent_builder_agrees() {

@@ -129,9 +129,7 @@ fn unknown(number: u32) -> Fault {
     ) {
         (Some((name, why)), _) => format!("`bpf_{name}`, which is not supported: {why}"),
         (None, Some(name)) => {
-            format!(
-                "`bpf_{name}` (helper {number}), which the kernel does not offer to XDP programs"
-            )
+            format!("`bpf_{name}` (helper {number}), which packet programs do not have")
         }
         (None, None) => format!("helper number {number}, which is none of the kernel's"),
     };

@@ -13,6 +13,13 @@ pub struct Names<'a> {
     pub reasons: &'a [String],
 }
 
+impl Names<'_> {
+    /// Whether a packet can be dropped for this reason; one that has no name is called by its number.
+    fn has(&self, reason: &str) -> bool {
+        reason.starts_with("reason_") || self.reasons.iter().any(|r| r == reason)
+    }
+}
+
 /// The number of a port that is named or numbered.
 pub fn port(names: &[String], port: &Port) -> Result<u32, String> {
     let number = match port {
@@ -45,7 +52,8 @@ pub fn compare(
     let unchanged = |what: &str| bytes(what, before, outcome.bytes);
     match expected {
         Fate::Forward(to, rewritten) => {
-            let number = port(names.ports, to)?;
+            let number = port(names.ports, to)
+                .map_err(|e| format!("{e}; other fates are drop, flood, pass, consume, abort"))?;
             let what = format!("forward to {to}");
             if got != Got::Forwarded(number) {
                 return wrong(&what);
@@ -58,6 +66,10 @@ pub fn compare(
         Fate::Drop(None) if matches!(got, Got::Dropped(_)) => Ok(()),
         Fate::Drop(None) => wrong("drop"),
         Fate::Drop(Some(reason)) if got == Got::Dropped(reason.clone()) => Ok(()),
+        Fate::Drop(Some(reason)) if !names.has(reason) => Err(format!(
+            "the function drops for no reason `{reason}`; its reasons are {}",
+            names.reasons.join(", ")
+        )),
         Fate::Drop(Some(reason)) => wrong(&format!("drop {reason}")),
         Fate::Flood if got == Got::Flooded => unchanged("flood unchanged"),
         Fate::Flood => wrong("flood"),

@@ -75,6 +75,15 @@ fn ports(function: &Function, case: &Case) -> Result<Vec<String>, Failed> {
     }
 }
 
+/// A key or value as in a file of entries: JSON where it begins with a bracket, else words.
+fn written(what: &str, text: &str) -> Result<serde_json::Value, String> {
+    if text.starts_with(['{', '[']) {
+        return serde_json::from_str(text)
+            .map_err(|e| format!("the {what} {text} is not JSON: {e}"));
+    }
+    Ok(text.into())
+}
+
 /// A packet on its way, and what must become of it.
 struct Pending {
     line: usize,
@@ -266,7 +275,8 @@ impl<'a> Bench<'a> {
             let help = t.help.unwrap_or_default();
             format!("`{name}`: {}; {help}", t.what)
         })?;
-        for entry in exposed.entries(object, Some(&key.into()), &value.into())? {
+        let (key, value) = (written("key", key)?, written("value", value)?);
+        for entry in exposed.entries(object, Some(&key), &value)? {
             self.instance
                 .set(entry.object, &entry.key, &entry.value, now)
                 .map_err(|e| e.to_string())?;

@@ -37,7 +37,7 @@ pub(crate) fn resolve(
                         "the address {} bytes from the start of a section of {bytes} (at `{name}`)",
                         target.offset
                     ),
-                    "mend the index of the array",
+                    "give an index that the array has",
                 )
             })?;
             Ok(Imm64::ObjectValue {

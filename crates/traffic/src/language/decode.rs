@@ -8,12 +8,22 @@ use millrace_wire::{
     Rule, announced, arp, ethernet, extension, icmpv4, icmpv6, ipv4, ipv6, link, tcp, udp, vlan,
 };
 
-use super::encode::{Around, DEFAULT_DESTINATION, DEFAULT_SOURCE, FLAGS, NUMBERS, encode};
+use super::encode::{
+    Around, DEFAULT_DESTINATION, DEFAULT_SOURCE, ETHERNET_INSIDE, FLAGS, GRE_CHECKSUM, MPLS,
+    NUMBERS, encode,
+};
 use super::layer::{Ends, Kind, Layer, Packet};
 
 /// Layers that are taken apart; what is deeper stays a payload. Each is encoded again with all that is
 /// inside it, so this bounds the work to a multiple of the packet's length.
 const MAX_DEPTH: usize = 12;
+
+/// What UDP carries to these ports (RFC 7348, RFC 8926, RFC 7510).
+const UDP_PORTS: [(u16, Kind); 3] = [
+    (4789, Kind::Vxlan),
+    (6081, Kind::Geneve),
+    (6635, Kind::Mpls),
+];
 
 impl Packet {
     /// Takes a frame apart. There are no bytes that this cannot do.
@@ -144,9 +154,55 @@ fn numbers(kind: Kind, b: &[u8]) -> Option<Vec<(&'static str, u64)>> {
                 ("checksum", message.checksum().into()),
             ]);
         }
+        Kind::Sctp => numbers.extend([
+            ("tag", u64::from(word32(b, 4)?)),
+            ("checksum", word32(b, 8)?.into()),
+        ]),
+        Kind::Gre => {
+            numbers.extend([
+                ("version", u64::from(word16(b, 0)? & 7)),
+                ("type", word16(b, 2)?.into()),
+            ]);
+            if word16(b, 0)? >> 15 == 1 {
+                numbers.push(("checksum", word16(b, GRE_CHECKSUM)?.into()));
+            }
+        }
+        Kind::Mpls => {
+            let entry = u64::from(word32(b, 0)?);
+            numbers.extend([
+                ("LABEL", entry >> 12),
+                ("tc", entry >> 9 & 7),
+                ("bottom", entry >> 8 & 1),
+                ("ttl", entry & 0xff),
+            ]);
+        }
+        Kind::Vxlan => numbers.extend([
+            ("VNI", u64::from(word32(b, 4)? >> 8)),
+            ("flags", u64::from(word32(b, 0)? >> 24)),
+        ]),
+        Kind::Geneve => {
+            let first = u64::from(word16(b, 0)?);
+            numbers.extend([
+                ("VNI", u64::from(word32(b, 4)? >> 8)),
+                ("version", first >> 14),
+                ("oam", first >> 7 & 1),
+                ("critical", first >> 6 & 1),
+                ("type", word16(b, 2)?.into()),
+            ]);
+        }
         Kind::Arp | Kind::Payload | Kind::Raw => {}
     }
     Some(numbers)
+}
+
+fn word16(b: &[u8], at: usize) -> Option<u16> {
+    let bytes = b.get(at..at + 2)?.try_into().ok()?;
+    Some(u16::from_be_bytes(bytes))
+}
+
+fn word32(b: &[u8], at: usize) -> Option<u32> {
+    let bytes = b.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_be_bytes(bytes))
 }
 
 /// A layer without its numbers, and the length of its header.
@@ -205,12 +261,41 @@ fn outline(kind: Kind, b: &[u8]) -> Option<(Layer, usize)> {
             };
             plain(ends, arp::MESSAGE)
         }
+        Kind::Sctp => plain(Ends::Ports(word16(b, 0)?, word16(b, 2)?), 12),
+        Kind::Gre => {
+            let bits = word16(b, 0)?;
+            let mut layer = Layer::new(kind, Ends::None, &[]);
+            let mut length = 4;
+            if bits >> 15 == 1 {
+                layer.numbers.push(("sum", 1));
+                length += 4;
+            }
+            for (word, bit) in [("key", 13), ("seq", 12)] {
+                if bits >> bit & 1 == 1 {
+                    layer.numbers.push((word, word32(b, length)?.into()));
+                    length += 4;
+                }
+            }
+            Some((layer, length))
+        }
+        Kind::Mpls => plain(Ends::None, 4),
+        Kind::Vxlan => plain(Ends::None, 8),
+        Kind::Geneve => {
+            let length = 8 + usize::from(b.first()? & 0x3f) * 4;
+            Some((Layer::new(kind, Ends::None, b.get(8..length)?), length))
+        }
         Kind::Payload | Kind::Raw => None,
     }
 }
 
-/// What a layer says that it carries.
-fn carried(kind: Kind, numbers: &[(&'static str, u64)]) -> Option<Kind> {
+/// What a layer says that it carries: by its numbers, its ports, or, where nothing says it, the first byte of its
+/// content.
+fn carried(
+    kind: Kind,
+    ends: Ends,
+    numbers: &[(&'static str, u64)],
+    content: &[u8],
+) -> Option<Kind> {
     let get = |word| {
         numbers
             .iter()
@@ -223,8 +308,29 @@ fn carried(kind: Kind, numbers: &[(&'static str, u64)]) -> Option<Kind> {
             ethernet::IPV4 => Some(Kind::Ip),
             ethernet::IPV6 => Some(Kind::Ip6),
             ethernet::ARP => Some(Kind::Arp),
+            MPLS => Some(Kind::Mpls),
             _ => None,
         },
+        Kind::Gre | Kind::Geneve => match u16::try_from(get("type")?).ok()? {
+            ETHERNET_INSIDE => Some(Kind::Eth),
+            ethernet::IPV4 => Some(Kind::Ip),
+            ethernet::IPV6 => Some(Kind::Ip6),
+            MPLS => Some(Kind::Mpls),
+            _ => None,
+        },
+        Kind::Mpls if get("bottom")? == 0 => Some(Kind::Mpls),
+        Kind::Mpls => match content.first()? >> 4 {
+            4 => Some(Kind::Ip),
+            6 => Some(Kind::Ip6),
+            _ => None,
+        },
+        Kind::Vxlan => Some(Kind::Eth),
+        Kind::Udp => {
+            let Ends::Ports(_, to) = ends else {
+                return None;
+            };
+            UDP_PORTS.iter().find(|(port, _)| *port == to).map(|p| p.1)
+        }
         // A later fragment begins in the middle of something.
         Kind::Ip if get("frag")? > 0 => None,
         Kind::Frag6 if get("offset")? > 0 => None,
@@ -234,7 +340,7 @@ fn carried(kind: Kind, numbers: &[(&'static str, u64)]) -> Option<Kind> {
         }
         Kind::Icmp => icmpv4::is_error(get("type")? as u8).then_some(Kind::Ip),
         Kind::Icmp6 => icmpv6::is_error(get("type")? as u8).then_some(Kind::Ip6),
-        Kind::Tcp | Kind::Udp | Kind::Arp | Kind::Payload | Kind::Raw => None,
+        Kind::Tcp | Kind::Sctp | Kind::Arp | Kind::Payload | Kind::Raw => None,
     }
 }
 
@@ -260,8 +366,9 @@ fn layer(kind: Kind, bytes: &[u8], around: Around, depth: usize) -> Option<Vec<L
     let found = numbers(kind, bytes)?;
     let inside = around.inside(&outline);
     let mut layers = vec![outline];
-    if let Some(mut inner) =
-        carried(kind, &found).and_then(|kind| layer(kind, content, inside, depth + 1))
+    let ends = layers.first()?.ends;
+    if let Some(mut inner) = carried(kind, ends, &found, content)
+        .and_then(|kind| layer(kind, content, inside, depth + 1))
     {
         if let Some(tag) = inner.first_mut().filter(|inner| inner.kind == Kind::Vlan) {
             let kind = found
@@ -273,12 +380,15 @@ fn layer(kind: Kind, bytes: &[u8], around: Around, depth: usize) -> Option<Vec<L
     } else if !content.is_empty() {
         layers.push(Layer::new(Kind::Payload, Ends::None, content));
     }
-    // A VLAN identifier and an ICMP type are always said; all else where it would not be computed.
+    // A VLAN's, a network's and a label's number and an ICMP type are always said; all else where it would not be computed.
     // The checksum comes last, for it depends on everything else.
     let always = |word| {
         matches!(
             (kind, word),
-            (Kind::Vlan, "ID") | (Kind::Icmp | Kind::Icmp6, "type")
+            (Kind::Vlan, "ID")
+                | (Kind::Mpls, "LABEL")
+                | (Kind::Vxlan | Kind::Geneve, "VNI")
+                | (Kind::Icmp | Kind::Icmp6, "type")
         )
     };
     for last in [false, true] {

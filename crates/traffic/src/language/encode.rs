@@ -59,6 +59,12 @@ pub(super) const DEFAULT_DESTINATION: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// The protocol of what has none: for experiments (RFC 3692).
 const EXPERIMENTAL_PROTOCOL: u64 = 253;
+/// Flag of VXLAN: the network's number is valid (RFC 7348).
+const VXLAN_HAS_NUMBER: u64 = 8;
+/// What a tunnel carries that carries Ethernet frames.
+pub(super) const ETHERNET_INSIDE: u16 = 0x6558;
+/// A stack of MPLS labels.
+pub(super) const MPLS: u16 = 0x8847;
 /// Nothing follows.
 const NO_NEXT_HEADER: u64 = number::NONE as u64;
 
@@ -195,9 +201,50 @@ fn header(layer: &Layer, next: Option<&Layer>, content: usize, around: Around) -
                 _ => {}
             }
         }
+        (Kind::Sctp, Ends::Ports(source, destination)) => {
+            b.extend(source.to_be_bytes());
+            b.extend(destination.to_be_bytes());
+            b.extend(be32(layer.or("tag", 0)));
+            b.extend([0; 4]);
+        }
+        // RFC 2784, and RFC 2890 for key and sequence number.
+        (Kind::Gre, _) => {
+            let (key, sequence) = (layer.get("key"), layer.get("seq"));
+            let bits = layer.or("sum", 0) << 15
+                | u64::from(key.is_some()) << 13
+                | u64::from(sequence.is_some()) << 12;
+            b.extend(be16(bits | layer.or("version", 0)));
+            b.extend(be16(layer.or("type", ethernet_type(next))));
+            if layer.get("sum").is_some() {
+                b.extend([0; 4]);
+            }
+            for number in [key, sequence].into_iter().flatten() {
+                b.extend(be32(number));
+            }
+        }
+        (Kind::Mpls, _) => {
+            let bottom = u64::from(next.is_none_or(|next| next.kind != Kind::Mpls));
+            let label = layer.or("LABEL", 0) << 12 | layer.or("tc", 0) << 9;
+            b.extend(be32(
+                label | layer.or("bottom", bottom) << 8 | layer.or("ttl", 64),
+            ));
+        }
+        (Kind::Vxlan, _) => {
+            b.extend(be32(layer.or("flags", VXLAN_HAS_NUMBER) << 24));
+            b.extend(be32(layer.or("VNI", 0) << 8));
+        }
+        (Kind::Geneve, _) => {
+            let options = layer.bytes.len().next_multiple_of(4);
+            b.push((layer.or("version", 0) << 6) as u8 | u8::try_from(options / 4).ok()?);
+            b.push((layer.or("oam", 0) << 7 | layer.or("critical", 0) << 6) as u8);
+            b.extend(be16(layer.or("type", ethernet_type(next))));
+            b.extend(be32(layer.or("VNI", 0) << 8));
+            b.extend(&layer.bytes);
+            b.resize(8 + options, 0);
+        }
         (Kind::Payload | Kind::Raw, _) => b.extend(&layer.bytes),
         // Reading and decoding give these kinds their ends.
-        (Kind::Ip | Kind::Ip6 | Kind::Tcp | Kind::Udp, _) => {}
+        (Kind::Ip | Kind::Ip6 | Kind::Tcp | Kind::Udp | Kind::Sctp, _) => {}
     }
     Some(bytes)
 }
@@ -212,7 +259,22 @@ fn fits(length: usize) -> Option<u64> {
 /// Puts a layer's checksum in its place, given or computed over header and content.
 fn seal(layer: &Layer, bytes: &mut [u8], header: usize, around: Around) {
     let length = bytes.len();
+    if layer.kind == Kind::Sctp {
+        // The sum's lowest byte stands first (RFC 9260, appendix A).
+        let sum = layer.get("checksum");
+        let sum = sum.map_or_else(|| crc32c(bytes).to_le_bytes(), be32);
+        if let Some(place) = bytes.get_mut(8..12) {
+            place.copy_from_slice(&sum);
+        }
+        return;
+    }
     let (at, sum) = match number_of(layer.kind) {
+        _ if layer.kind == Kind::Gre => {
+            if layer.get("sum").is_none() {
+                return;
+            }
+            (GRE_CHECKSUM, Sum::default().bytes(bytes))
+        }
         _ if layer.kind == Kind::Ip => {
             let header = bytes.get(..header).unwrap_or(&[]);
             (ipv4::CHECKSUM, Sum::default().bytes(header))
@@ -237,6 +299,19 @@ fn seal(layer: &Layer, bytes: &mut [u8], header: usize, around: Around) {
     millrace_wire::put(bytes, at, layer.or("checksum", u64::from(computed)) as u16);
 }
 
+/// Where the checksum of GRE stands, if there is one.
+pub(super) const GRE_CHECKSUM: usize = 4;
+
+/// CRC-32C (polynomial 0x1edc6f41, bits reflected).
+fn crc32c(bytes: &[u8]) -> u32 {
+    let byte = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
+    };
+    !bytes.iter().fold(!0, byte)
+}
+
 fn ethernet_type(next: Option<&Layer>) -> u64 {
     let kind = match next {
         Some(layer) => match layer.kind {
@@ -244,6 +319,8 @@ fn ethernet_type(next: Option<&Layer>) -> u64 {
             Kind::Ip => ethernet::IPV4,
             Kind::Ip6 => ethernet::IPV6,
             Kind::Arp => ethernet::ARP,
+            Kind::Eth => ETHERNET_INSIDE,
+            Kind::Mpls => MPLS,
             _ => ethernet::EXPERIMENTAL,
         },
         None => ethernet::EXPERIMENTAL,
@@ -260,13 +337,16 @@ pub(super) fn number_of(kind: Kind) -> Option<u8> {
 }
 
 /// Layers over IP and their numbers. The last four are of IPv6 only.
-pub(super) const NUMBERS: [(u8, Kind); 10] = [
+pub(super) const NUMBERS: [(u8, Kind); 13] = [
     (number::ICMP, Kind::Icmp),
     (number::IPV4, Kind::Ip),
     (number::TCP, Kind::Tcp),
     (number::UDP, Kind::Udp),
     (number::IPV6, Kind::Ip6),
     (number::ICMPV6, Kind::Icmp6),
+    (47, Kind::Gre),
+    (132, Kind::Sctp),
+    (137, Kind::Mpls),
     (number::HOP_BY_HOP, Kind::HopOpts),
     (number::ROUTING, Kind::Routing),
     (number::FRAGMENT, Kind::Frag6),

@@ -21,6 +21,11 @@ pub(super) enum Kind {
     Icmp,
     Icmp6,
     Arp,
+    Sctp,
+    Gre,
+    Mpls,
+    Vxlan,
+    Geneve,
     Payload,
     Raw,
 }
@@ -111,14 +116,20 @@ const fn takes(word: &'static str, takes: Takes) -> Field {
 }
 
 use Kind::{
-    Arp, DstOpts, Eth, Frag6, HopOpts, Icmp, Icmp6, Ip, Ip6, Payload, Raw, Routing, Tcp, Udp, Vlan,
+    Arp, DstOpts, Eth, Frag6, Geneve, Gre, HopOpts, Icmp, Icmp6, Ip, Ip6, Mpls, Payload, Raw,
+    Routing, Sctp, Tcp, Udp, Vlan, Vxlan,
 };
 
-const ON_LINK: &[Kind] = &[Vlan, Ip, Ip6, Arp, Payload, Raw];
-const IN_IP: &[Kind] = &[Tcp, Udp, Icmp, Icmp6, Ip, Ip6, Payload, Raw];
-const IN_IP6: &[Kind] = &[
-    Tcp, Udp, Icmp6, HopOpts, DstOpts, Routing, Frag6, Icmp, Ip, Ip6, Payload, Raw,
+const ON_LINK: &[Kind] = &[Vlan, Ip, Ip6, Arp, Mpls, Payload, Raw];
+const IN_IP: &[Kind] = &[
+    Tcp, Udp, Icmp, Icmp6, Ip, Ip6, Sctp, Gre, Mpls, Payload, Raw,
 ];
+const IN_IP6: &[Kind] = &[
+    Tcp, Udp, Icmp6, HopOpts, DstOpts, Routing, Frag6, Icmp, Ip, Ip6, Sctp, Gre, Mpls, Payload, Raw,
+];
+const IN_UDP: &[Kind] = &[Vxlan, Geneve, Mpls, Eth, Payload, Raw];
+const IN_TUNNEL: &[Kind] = &[Eth, Ip, Ip6, Mpls, Payload, Raw];
+const IN_LABEL: &[Kind] = &[Mpls, Ip, Ip6, Eth, Payload, Raw];
 const IN_ERROR: &[Kind] = &[Ip, Ip6, Payload, Raw];
 const BYTES: &[Kind] = &[Payload, Raw];
 
@@ -236,7 +247,55 @@ pub(super) const SPECS: &[Spec] = &[
         name: "udp",
         leads: Leads::Ports,
         fields: &[number("len", 16), number("checksum", 16)],
+        inside: IN_UDP,
+    },
+    Spec {
+        kind: Sctp,
+        name: "sctp",
+        leads: Leads::Ports,
+        fields: &[number("tag", 32), number("checksum", 32)],
         inside: BYTES,
+    },
+    Spec {
+        kind: Gre,
+        name: "gre",
+        leads: Leads::Nothing,
+        fields: &[
+            flag("sum"),
+            number("key", 32),
+            number("seq", 32),
+            number("version", 3),
+            number("type", 16),
+            number("checksum", 16),
+        ],
+        inside: IN_TUNNEL,
+    },
+    Spec {
+        kind: Mpls,
+        name: "mpls",
+        leads: Leads::Number("LABEL", 20),
+        fields: &[number("tc", 3), number("bottom", 1), number("ttl", 8)],
+        inside: IN_LABEL,
+    },
+    Spec {
+        kind: Vxlan,
+        name: "vxlan",
+        leads: Leads::Number("VNI", 24),
+        fields: &[number("flags", 8)],
+        inside: &[Eth, Payload, Raw],
+    },
+    Spec {
+        kind: Geneve,
+        name: "geneve",
+        leads: Leads::Number("VNI", 24),
+        fields: &[
+            flag("oam"),
+            flag("critical"),
+            takes("options", Takes::Hex(252)),
+            number("version", 2),
+            number("type", 16),
+        ],
+        inside: IN_TUNNEL,
     },
     Spec {
         kind: Icmp,

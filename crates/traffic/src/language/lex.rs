@@ -10,6 +10,28 @@ pub(super) struct Word {
     pub(super) quoted: bool,
 }
 
+impl Word {
+    /// The word as it is, or as it stands in JSON.
+    pub(super) fn written(&self, json: bool) -> String {
+        if !json || !self.quoted {
+            return self.text.clone();
+        }
+        let mut text = String::from('"');
+        for character in self.text.chars() {
+            match character {
+                '"' => text.push_str("\\\""),
+                '\\' => text.push_str("\\\\"),
+                '\n' => text.push_str("\\n"),
+                '\r' => text.push_str("\\r"),
+                '\t' => text.push_str("\\t"),
+                other => text.push(other),
+            }
+        }
+        text.push('"');
+        text
+    }
+}
+
 /// How deep parentheses may nest in a sum.
 const MAX_DEPTH: u32 = 32;
 

@@ -151,8 +151,12 @@ impl<'a> Line<'a> {
     /// `OBJECT KEY = VALUE`, the sign between spaces: keys and values may have several words.
     pub(super) fn entry(&self) -> Result<(String, String, String), Fault> {
         let words = self.words.get(2..).unwrap_or(&[]);
+        // What begins with a bracket is JSON, to which its strings' quotes belong.
         let text = |words: &[Word]| {
-            let words: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+            let json = words
+                .first()
+                .is_some_and(|word| !word.quoted && word.text.starts_with(['{', '[']));
+            let words: Vec<_> = words.iter().map(|word| word.written(json)).collect();
             words.join(" ")
         };
         let mut sides = words.split(|word| word.text == "=" && !word.quoted);

@@ -10,7 +10,7 @@ use self::checks::System;
 use crate::failure::{DONE, Failure, NO};
 use crate::screen;
 
-/// Say what this machine can do, what it lacks, and the command that mends it
+/// Say what this machine can do, what it lacks, and the command that fixes it
 #[derive(Args)]
 pub struct Doctor {
     /// Print the findings as one JSON document
@@ -90,7 +90,7 @@ fn text(findings: &[Finding], ready: bool) -> String {
         if ready {
             "functions can be built and run here"
         } else {
-            "functions cannot be built here; the lines marked MISSING say what mends it"
+            "functions cannot be built here; the lines marked MISSING say how to fix it"
         }
         .to_owned(),
     );
