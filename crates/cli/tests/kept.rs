@@ -348,7 +348,7 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
     assert_eq!(common::json(&mut run(&state, &["nat"], paths, &[])).1, 0);
     let file = state.join("state");
     let good = std::fs::read(&file).unwrap();
-    let cases: [(&[&str], &[&str], &[&str]); 5] = [
+    let cases: [(&[&str], &[&str], &[&str]); 4] = [
         (
             &["firewall"],
             &[],
@@ -361,7 +361,6 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
         ),
         (&["nat"], &["--cores", "2"], &["1 cores before, 2 now"]),
         (&["nat"], &["--seed", "3"], &["seed 0"]),
-        (&["nat", "nop"], &["--pin", "x"], &["--pin"]),
     ];
     for (elements, words, parts) in cases {
         let said = refused(&mut run(&state, elements, paths, words), 2);
@@ -370,6 +369,11 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
         }
         assert!(std::fs::read(&file).unwrap() == good, "{words:?}");
     }
+    let (both, said) = common::output(&mut run(&state, &["nat"], paths, &["--pin", "x"]));
+    assert!(
+        both.status.code() == Some(2) && said.contains("'--pin <FOLDER>'"),
+        "{said}"
+    );
     // Half written, changed, of another version, no state at all.
     let mut changed = good.clone();
     *changed.last_mut().unwrap() ^= 1;

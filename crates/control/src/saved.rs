@@ -388,3 +388,139 @@ fn unlike(saved: &Identity, now: &Identity) -> Option<String> {
         _ => "what its keys, values or functions are is declared differently".to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use millrace_dataplane::module::ObjectInfo;
+    use millrace_dataplane::share::Share;
+    use millrace_object::state;
+    use millrace_state::{Content, Piece, What};
+
+    use super::*;
+
+    fn exposed(objects: &[(&str, u64, Held)]) -> Exposed {
+        let info = |(name, capacity, _): &(&str, u64, Held)| {
+            let info = ObjectInfo {
+                name: (*name).to_owned(),
+                kind: state::by_name("hash").unwrap(),
+                key_bytes: 4,
+                value_bytes: 8,
+                capacity: *capacity,
+                bytes: 0,
+                records: false,
+            };
+            (info, true)
+        };
+        let share = |(_, capacity, held): &(&str, u64, Held)| Share::new(held.clone(), *capacity);
+        Exposed {
+            objects: objects.iter().map(info).collect(),
+            shares: objects.iter().map(share).collect(),
+            keeping: vec![Keeping::All; objects.len()],
+            ..Exposed::nothing("f")
+        }
+    }
+
+    fn content(stamp: u64) -> Option<Content> {
+        let mut content = Content::default();
+        content.push(&Piece {
+            stamp,
+            ..Piece::new(What::Head)
+        });
+        content.push(&Piece::new(What::End));
+        Some(content)
+    }
+
+    /// Two workers, each with its own part of `own` and its view of `common`; the first gave its part last.
+    fn two() -> Vec<Part> {
+        let part = |worker: u64| Part {
+            time: 100 + worker,
+            packets: 7 + worker,
+            order: 2 - worker,
+            stages: vec![StagePart {
+                name: "f".into(),
+                timers: (5, vec![worker]),
+                contents: vec![content(10 + worker), content(20 + worker)],
+                before: vec![vec![(vec![1], vec![2])], Vec::new()],
+                whole: true,
+            }],
+        };
+        vec![part(0), part(1)]
+    }
+
+    #[test]
+    fn each_worker_takes_up_its_own_part() {
+        let function = exposed(&[("own", 9, Held::Divided), ("common", 9, Held::Locked)]);
+        let named = [("f", &function)];
+        let saved = state(two(), &named, 3, vec![1]);
+        assert_eq!(
+            (saved.time, saved.seed, saved.numbers.as_slice()),
+            (101, 3, &[7, 8][..])
+        );
+        let common = &saved.elements[0].objects[1];
+        assert_eq!(
+            common.parts,
+            [content(20).unwrap()],
+            "as the last one has it"
+        );
+        let parts = parts(saved, &named, 2).unwrap();
+        let of = |worker: usize| &parts[worker].stages[0];
+        assert_eq!(of(0).contents, [content(10), content(20)]);
+        assert_eq!(
+            of(1).contents,
+            [content(11), None],
+            "what all share is loaded once"
+        );
+        assert_eq!(
+            (of(1).timers.clone(), of(1).before[0].len()),
+            ((5, vec![1]), 1)
+        );
+        assert_eq!((parts[1].packets, parts[1].time), (8, 101));
+    }
+
+    #[test]
+    fn all_that_does_not_fit_is_named() {
+        let before = exposed(&[("own", 9, Held::Divided), ("common", 9, Held::Locked)]);
+        let saved = || state(two(), &[("f", &before)], 0, Vec::new());
+        let refused = |function: &Exposed, name: &str, workers: usize| {
+            parts(saved(), &[(name, function)], workers)
+                .unwrap_err()
+                .what
+        };
+        assert!(refused(&before, "f", 3).contains("2 cores before, 3 now"));
+        let text = refused(&before, "g", 2);
+        assert!(
+            text.contains("no element `f`") && text.contains("`g` is new"),
+            "{text}"
+        );
+        let other = exposed(&[("own", 8, Held::Divided), ("new", 9, Held::Copied)]);
+        let text = refused(&other, "f", 2);
+        for part in [
+            "own: 8 entries fit, 9 did",
+            "common: there is no such",
+            "new: this object is new",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let locked = exposed(&[("own", 9, Held::Locked), ("common", 9, Held::Locked)]);
+        assert!(
+            refused(&locked, "f", 2).contains("own: divided on the workers before, locked now")
+        );
+        // A state that was made up: parts or timers are missing.
+        let mut short = saved();
+        short.elements[0].objects[0].parts.pop();
+        assert!(parts(short, &[("f", &before)], 2).is_err());
+        let mut short = saved();
+        short.elements[0].timers.pop();
+        assert!(parts(short, &[("f", &before)], 2).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_before_the_run() {
+        let mut function = exposed(&[("maps", 9, Held::Copied)]);
+        assert!(keepable(&[("f", &function)]).is_ok());
+        function.keeping = vec![Keeping::Never("its values are maps")];
+        let text = keepable(&[("f", &function)]).unwrap_err().what;
+        assert!(text.contains("f: maps: its values are maps"), "{text}");
+    }
+}

@@ -147,7 +147,8 @@ impl Instance {
             entries += u64::from(piece.what == What::Entry);
             let Some(load) = load else {
                 if piece.what == What::Entry {
-                    self.set(index, piece.key, piece.value, now)?;
+                    self.set(index, piece.key, piece.value, now)
+                        .map_err(|e| failed(e.to_string()))?;
                 }
                 continue;
             };
