@@ -203,9 +203,9 @@ unsafe extern "C" fn push(context: *mut c_void, piece: *const abi::Saved) -> c_i
         return -libc::EINVAL;
     };
     let entry = what == What::Entry;
-    // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
     let of = |at: *const u8, length: usize| match at.is_null() || length == 0 {
         true => &[][..],
+        // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
         false => unsafe { std::slice::from_raw_parts(at, length) },
     };
     let key = of(piece.key, if entry { saving.form.key_bytes } else { 0 });
@@ -289,11 +289,15 @@ mod tests {
             key: &[0; 4],
             ..Piece::new(What::Entry)
         };
+        let far = Piece {
+            key: &[9, 0, 0, 0],
+            ..entry(1)
+        };
         assert_eq!(load(&[head, entry(3), end]), Ok(1));
         for wrong in [
             &[][..],
             &[head],
-            &[head, entry(9), end],
+            &[head, far, end],
             &[head, entry(1), entry(1), end],
         ] {
             let text = load(wrong).unwrap_err();
