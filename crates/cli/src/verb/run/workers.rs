@@ -150,6 +150,7 @@ impl Run {
             _ => None,
         };
         let function = elements.iter().find_map(Element::function);
+        let mut lookout = Lookout::new(chain.iter().map(|link| link.name.clone()).collect());
         let job = Job {
             topology: connected.map(|c| c.topology),
             workers: self.cores,
@@ -185,7 +186,7 @@ impl Run {
         }
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
-        let (mut bar, mut lookout) = (Bar::new(), Lookout::default());
+        let mut bar = Bar::new();
         let account = job.run(signal::flag(), &mut |seen| {
             if let Some(counts) = seen.counts {
                 let seconds = rate.elapsed().as_secs_f64();
