@@ -1,7 +1,7 @@
 /* Frames that become longer or shorter, and sums over their bytes. Include it by name.
  *
- * After packet_push, packet_pull or packet_resize, whatever it returned, pointers that packet_at gave are
- * invalid: take new ones. A program that uses an old one is refused.
+ * After packet_push, packet_pull, packet_resize, packet_trim or packet_renew, whatever it returned, pointers
+ * that packet_at gave are invalid: take new ones. A program that uses an old one is refused.
  */
 #ifndef MILLRACE_ADJUST_H
 #define MILLRACE_ADJUST_H
@@ -42,13 +42,22 @@ MILLRACE_LIBRARY _Bool packet_resize(const struct packet *p, __u32 length)
 	return !millrace_adjust_tail((struct packet *)p, (int)(length - millrace_length(p)));
 }
 
+/* Cuts the frame to `length` bytes; one that is not longer stays as it is. False, and nothing moved, for less
+ * than 14. */
+MILLRACE_LIBRARY _Bool packet_trim(const struct packet *p, __u32 length)
+{
+	__u32 now = millrace_length(p);
+
+	return now <= length || !millrace_adjust_tail((struct packet *)p, -(int)(now - length));
+}
+
 /* Gives the frame `length` bytes, all of which are to be written: the answer to a packet, or a question
  * instead of it. It grows in front, where there is room for 256 bytes. */
 MILLRACE_LIBRARY _Bool packet_renew(const struct packet *p, __u32 length)
 {
 	__u32 now = millrace_length(p);
 
-	return now < length ? packet_push(p, length - now) : packet_resize(p, length);
+	return now < length ? packet_push(p, length - now) : packet_trim(p, length);
 }
 
 /* The sum of `bytes` bytes of the frame from offset `at` on, at most 65535, as 32-bit words for

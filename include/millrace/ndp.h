@@ -61,7 +61,7 @@ MILLRACE_LIBRARY struct ndp *ndp_at(const struct packet *p, __u32 at, const stru
 MILLRACE_LIBRARY struct ndp_option *ndp_option_of(const struct packet *p, __u32 at, const struct ipv6 *ip,
 						 __u8 type)
 {
-	__u32 end = at + ntohs(ip->length);
+	__u32 end = at + ntohs(ip->length), found = 0;
 
 	at += sizeof(struct ndp);
 	MILLRACE_ROLLED
@@ -70,11 +70,13 @@ MILLRACE_LIBRARY struct ndp_option *ndp_option_of(const struct packet *p, __u32 
 
 		if (!option || at + sizeof(struct ndp_option) > end || !option->length)
 			break;
-		if (option->type == type && option->length == 1)
-			return option;
+		if (option->type == type && option->length == 1) {
+			found = at;
+			break;
+		}
 		at += option->length * 8u;
 	}
-	return (void *)0;
+	return found ? packet_at(p, found, struct ndp_option) : (void *)0;
 }
 
 #endif

@@ -82,7 +82,7 @@ MILLRACE_INLINE int error4(const struct packet *p, const struct interface *inter
 	if (quoted > QUOTED4)
 		quoted = QUOTED4;
 	copy_mac(station, ethernet->src);
-	if (!packet_resize(p, NETWORK_AT + quoted) ||
+	if (!packet_trim(p, NETWORK_AT + quoted) ||
 	    !packet_push(p, sizeof(struct ipv4) + sizeof(struct icmp)))
 		return DROP_BECAUSE(no_room);
 	ethernet = packet_at(p, 0, struct ethernet);
@@ -149,7 +149,7 @@ MILLRACE_INLINE int error6(const struct packet *p, const struct interface *inter
 	if (quoted > QUOTED6)
 		quoted = QUOTED6;
 	copy_mac(station, ethernet->src);
-	if (!packet_resize(p, NETWORK_AT + quoted) ||
+	if (!packet_trim(p, NETWORK_AT + quoted) ||
 	    !packet_push(p, sizeof(struct ipv6) + sizeof(struct icmp)))
 		return DROP_BECAUSE(no_room);
 	ethernet = packet_at(p, 0, struct ethernet);

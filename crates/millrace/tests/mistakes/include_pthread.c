@@ -10,4 +10,4 @@ ON_PACKET(p)
 //>   help: a function sees one packet at a time and needs no locks, atomics or threads: the plan spreads it over cores
 //> In file included from include_pthread.c:1:
 //> include_pthread.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: leave the header out; the line below the first says what there is instead

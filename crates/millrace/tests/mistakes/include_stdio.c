@@ -11,4 +11,4 @@ ON_PACKET(p)
 //>   help: name drops with `DROP_BECAUSE(reason)` and count in a state object: both can be read while it runs
 //> In file included from include_stdio.c:1:
 //> include_stdio.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: leave the header out; the line below the first says what there is instead

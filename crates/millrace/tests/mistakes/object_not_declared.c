@@ -12,4 +12,4 @@ ON_PACKET(p)
 //> object_not_declared.c:10:18: error: use of undeclared identifier 'sessions'
 //>    10 |         return map_get(&sessions, &f) ? FORWARD(peer(p)) : DROP;
 //> object_not_declared.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: declare it above its use; state objects are declared outside of functions, with MAP, VECTOR, ALLOCATOR, SKETCH or LPM

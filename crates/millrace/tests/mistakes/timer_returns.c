@@ -12,4 +12,4 @@ ON_PACKET(p)
 }
 //> timer_returns.c:6:2: error: void function 'millrace_every_0' should not return a value [-Wreturn-mismatch]
 //> timer_returns.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: handlers other than ON_PACKET return nothing: `return;`

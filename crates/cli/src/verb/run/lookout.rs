@@ -57,6 +57,14 @@ pub struct Lookout {
 }
 
 impl Lookout {
+    /// Over a run that begins with these elements.
+    pub fn new(chain: Vec<String>) -> Self {
+        Self {
+            chain,
+            ..Self::default()
+        }
+    }
+
     /// Tells of an account of now: losses of ports, changes of the chain, and at the level of details how it goes.
     pub fn account(&mut self, account: &Account, now: Instant, say: &mut dyn FnMut(&Message)) {
         self.losses(&account.queues, now, say);
@@ -64,13 +72,9 @@ impl Lookout {
         let chain: Vec<String> = there.map(|s| s.name.clone()).collect();
         if chain != self.chain {
             let names = chain.join(" - ");
-            let begun = !std::mem::replace(&mut self.chain, chain).is_empty();
-            if begun {
-                say(&Message::new(
-                    Level::Info,
-                    format!("the chain is {names} now"),
-                ));
-            }
+            self.chain = chain;
+            let what = format!("the chain is {names} now");
+            say(&Message::new(Level::Info, what));
         }
         let (before, when) = *self.read.get_or_insert((account.read, now));
         if now.duration_since(when) >= SELDOM {
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn changes_of_the_chain_are_told_and_details_seldom() {
-        let mut lookout = Lookout::default();
+        let mut lookout = Lookout::new(vec!["a".into()]);
         let began = Instant::now();
         let mut look = |names: &[&str], read, seconds| {
             let stage = |name: &&str| StageAccount {

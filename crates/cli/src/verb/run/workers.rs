@@ -185,6 +185,7 @@ impl Run {
             _ => None,
         };
         let function = elements.iter().find_map(Element::function);
+        let mut lookout = Lookout::new(chain.iter().map(|link| link.name.clone()).collect());
         let job = Job {
             topology: connected.map(|c| c.topology),
             workers: self.cores,
@@ -239,7 +240,7 @@ impl Run {
         let rate = Rate::start();
         let _patience = Patience::begin(self.json);
         let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
-        let (mut bar, mut lookout) = (Bar::new(), Lookout::default());
+        let mut bar = Bar::new();
         let account = job.run(signal::flag(), &mut |seen| {
             if let Some(counts) = seen.counts {
                 let seconds = rate.elapsed().as_secs_f64();
