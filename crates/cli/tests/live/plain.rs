@@ -66,14 +66,14 @@ fn a_plain_name_that_is_wrong_is_told_with_what_to_write() {
     assert!(ended.status.success(), "{ended:?}");
 }
 
-/// The example of docs/guests.md has a firewall on two cores: what its packets write is under a lock, unasked.
+/// As in the example of docs/guests.md: what packets of a function write is under a lock, unasked.
 #[test]
 fn a_chain_on_several_cores_locks_what_packets_write() {
     let Some(net) = Net::new("afpacket") else {
         return;
     };
     let chain = [
-        "nfs/firewall",
+        "nfs/heavyhitter",
         "nfs/nop",
         "--ports",
         "a1,b1",
@@ -88,6 +88,10 @@ fn a_chain_on_several_cores_locks_what_packets_write() {
         "{said}"
     );
     assert!(said.contains("receive queues"), "{said}");
+    assert!(
+        said.contains("what packets write is under a lock"),
+        "{said}"
+    );
     let (account, status) = instance.stop();
     assert_eq!(status, 0, "{account:#}");
     for (strategy, words) in [

@@ -31,6 +31,7 @@ use millrace_dataplane::account::Account;
 use millrace_dataplane::port;
 use millrace_dataplane::privilege::Aside;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
+use millrace_place::Strategy;
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
@@ -480,6 +481,15 @@ impl Run {
                 ..error
             },
         })?;
+        let locked = found
+            .plan
+            .as_ref()
+            .is_some_and(|p| p.strategy == Strategy::Lock);
+        if strategies.len() > 1 && locked {
+            screen::err(&format!(
+                "{nf}: in a chain on several cores any worker gets any packet, so what packets write is under a lock"
+            ));
+        }
         for reason in &found.reasons {
             screen::err(reason);
         }
