@@ -140,7 +140,15 @@ fn what_the_plan_keeps_on_one_core_runs_on_no_other_way() {
         assert!(text.contains("cannot run as `lock`"), "{text}");
         let mut row = millrace();
         row.arg("run").arg(program(name)).arg("nop");
-        refused(row.args(["--ports", "null:,null:", "--cores", "2"]), 1);
+        refused(
+            row.args([
+                "--ports",
+                "afpacket:nothing0,afpacket:nothing1",
+                "--cores",
+                "2",
+            ]),
+            1,
+        );
         let mut verify = millrace();
         verify.arg("verify").arg(program(name)).arg("--in");
         verify.arg(dir.path().join("in.pcap"));

@@ -68,8 +68,11 @@ impl Session {
     pub(super) fn reload(&self, request: &Request) -> Result<Value> {
         let elements = &self.context.elements;
         let source = elements.source.get().ok_or_else(|| {
-            Trouble::new("refused", "the run was started without a chain file")
-                .help("describe it in a file (docs/chains.md): `millrace run FILE.toml`")
+            Trouble::new(
+                "refused",
+                "the run was started without a chain file, or the kernel runs it",
+            )
+            .help("describe it in a file (docs/chains.md): `millrace run FILE.toml`")
         })?;
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.seen()?;

@@ -156,7 +156,7 @@ impl Run {
     }
 
     /// The entries that the files of a function hold: those of its chain file and of the command line.
-    pub(super) fn entries(
+    fn entries(
         &self,
         chain: &Description,
         element: &millrace_chain::Element,

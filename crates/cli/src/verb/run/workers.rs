@@ -134,7 +134,9 @@ impl Run {
                     continue;
                 }
             };
-            let mut entries = chain::entries(described, of, &function.exposed)?;
+            // What its files hold is what a reload compares with.
+            let mut own = chain::entries(described, of, &function.exposed)?;
+            let mut entries = own.clone();
             entries.extend(match parts.as_slice() {
                 [_] => std::mem::take(&mut opened.entries),
                 _ => {
@@ -143,7 +145,8 @@ impl Run {
                 }
             });
             if let (Some(_), What::Function(asked)) = (&self.origin, &of.what) {
-                let mut own = self.entries(described, of, function)?;
+                let line = chain::of(described, of, self.outside.maps())?;
+                own.extend(Outside::entries(&line, &function.exposed)?);
                 own.extend(routes.iter().cloned());
                 let capacities = self.make(described, of, asked)?.capacities;
                 let recipe = Recipe::function(&asked.word, &capacities, function, own)?;
