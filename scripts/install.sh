@@ -69,7 +69,6 @@ done
 fill packaging/millrace@.service "$prefix/lib/systemd/system/millrace@.service"
 put packaging/millrace.sysusers "$prefix/lib/sysusers.d/millrace.conf"
 put packaging/edge.toml "$etc/millrace/edge.toml.example"
-put packaging/edge.conf "$etc/millrace/edge.conf.example"
 
 # Where systemd looks for units; in another place there is nothing for it to take.
 if [ -z "$destdir" ] && [[ $prefix == /usr || $prefix == /usr/local ]] && [ -d /run/systemd/system ]; then

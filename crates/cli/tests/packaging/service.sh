@@ -15,8 +15,8 @@ for end in a b; do
 done
 echo "user: $(getent passwd millrace | cut -d: -f1,6)"
 systemctl start millrace@edge 2>/dev/null && wrong "it starts without a chain file"
-cp /etc/millrace/edge.toml.example /etc/millrace/edge.toml
-echo 'OPTIONS=--ports a1,b1 --pin /var/lib/millrace/edge --pin-all' >/etc/millrace/edge.conf
+sed -e 's/"eth0", "eth1"/"a1", "b1"/; s/^state-every = .*/state-every = 0.1/' /etc/millrace/edge.toml.example \
+    >/etc/millrace/edge.toml
 mkdir -p /run/systemd/system/millrace@edge.service.d
 printf '[Service]\nWatchdogSec=2\n' >/run/systemd/system/millrace@edge.service.d/watchdog.conf
 systemctl daemon-reload
@@ -37,12 +37,38 @@ read=$(millrace ctl stats --run edge --json | tr ',{' '\n\n' | sed -n 's/^ *"rea
 echo "read: at least 2"
 # A restart keeps the flow that the LAN has opened.
 flows() {
-    millrace map export flows --run edge | grep -c 10.0.0.2
+    # With several functions an object is named behind its element.
+    { millrace map export flows --run edge 2>/dev/null || millrace map export fw:flows --run edge; } | grep -c 10.0.0.2
 }
 [ "$(flows)" -ge 1 ] || wrong "no flow: $(millrace map export flows --run edge 2>&1)"
 systemctl restart millrace@edge || wrong "it does not restart"
 [ "$(flows)" -ge 1 ] || wrong "the flow is gone: $(millrace map export flows --run edge 2>&1)"
 echo "kept: the flow"
+# The file gets one more function: what is there stays as it is.
+printf '\n[[element]]\nname = "more"\nnf = "nop"\n' >>/etc/millrace/edge.toml
+systemctl reload millrace@edge || wrong "it does not reload"
+millrace ctl chain show --run edge | grep -q more || wrong "the chain is not what the file says"
+[ "$(flows)" -ge 1 ] || wrong "the flow is gone after a reload"
+echo "reloaded: fw, more, and the flow is there"
+# A new package has the service started again.
+dpkg --force-depends -i /mnt/package.deb >/dev/null 2>&1 || wrong "the package cannot be upgraded"
+for _ in $(seq 50); do
+    systemctl is-active --quiet millrace@edge && [ "$(flows 2>/dev/null)" -ge 1 ] && break
+    sleep 0.2
+done
+[ "$(flows)" -ge 1 ] || wrong "the flow is gone after an upgrade: $(millrace map export flows --run edge 2>&1)"
+echo "upgraded: the flow is there"
+# The state is saved ten times a second; a kill ends the process without another word.
+sleep 0.5
+pid=$(systemctl show -P MainPID millrace@edge)
+kill -KILL "$pid"
+for _ in $(seq 100); do
+    again=$(systemctl show -P MainPID millrace@edge)
+    [ "$again" != 0 ] && [ "$again" != "$pid" ] && systemctl is-active --quiet millrace@edge && break
+    sleep 0.2
+done
+[ "$(flows)" -ge 1 ] || wrong "the flow is gone after a kill: $(millrace map export flows --run edge 2>&1)"
+echo "killed: the flow is there"
 pid=$(systemctl show -P MainPID millrace@edge)
 # A process that hangs is noticed and started again.
 kill -STOP "$pid"
