@@ -185,7 +185,7 @@ fn a_reload_changes_what_the_file_changed_and_loses_no_packet() {
     assert_eq!(elements(&done), ["gate", "count", "tap"]);
     // Somebody has changed the chain by hand: the file counts.
     live.ask(&["ctl", "chain", "attach", "nop", "--name", "extra"]);
-    live.ask(&["ctl", "chain", "replace", "gate", "nop"]);
+    live.ask(&["ctl", "chain", "replace", "gate", "nop", "--anew"]);
     let done = reload(&live, &[]);
     assert_eq!(told(&done), (vec!["gate"], vec![], vec!["extra"]), "{done}");
     // And the guest goes.

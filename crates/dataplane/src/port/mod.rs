@@ -605,7 +605,7 @@ mod tests {
             ("mem:", Way::In, "names no file"),
             ("mem:x.pcap", Way::Out, "cannot be written to"),
             ("null:", Way::In, "cannot be read from"),
-            ("x.pcap", Way::Both, "cannot be served by a worker"),
+            ("x.pcap", Way::Both, "a capture goes one way"),
             ("xdp:x?mode=fast", Way::Both, "mode"),
         ] {
             let error = spelled(word, way).unwrap_err().to_string();

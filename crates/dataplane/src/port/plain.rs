@@ -84,10 +84,16 @@ pub fn open(
 /// It cannot be the name of one, or an option belongs to one kind of port alone.
 pub fn spelled(word: &str) -> Result<(), PortError> {
     let (name, asked) = word.split_once('?').unwrap_or((word, ""));
-    match may_be(word) {
+    match may_be(word) && !is_capture(word) {
         true => plain_options(word, name, asked),
         false => Err(missing(word, name)),
     }
+}
+
+/// Whether a word reads as the name of a capture.
+fn is_capture(word: &str) -> bool {
+    let ending = std::path::Path::new(word).extension();
+    matches!(ending.and_then(|e| e.to_str()), Some("pcap" | "pcapng" | "cap"))
 }
 
 /// Options that each kind of port takes may stand behind a plain name.
@@ -118,9 +124,7 @@ fn plain_options(word: &str, name: &str, asked: &str) -> Result<(), PortError> {
 
 /// What is wrong with a word that is neither an interface nor anything else that is live.
 fn missing(word: &str, name: &str) -> PortError {
-    let file = std::path::Path::new(word);
-    let ending = file.extension().and_then(|e| e.to_str());
-    if word == "-" || file.exists() || matches!(ending, Some("pcap" | "pcapng" | "cap")) {
+    if word == "-" || std::path::Path::new(word).exists() || is_capture(word) {
         return PortError::Live {
             word: word.to_owned(),
             what: "a capture goes one way, and a port of --ports both".into(),

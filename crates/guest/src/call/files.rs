@@ -144,7 +144,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Standard input is what is given, or empty; output and errors are the host's.
+    /// Standard input is what is given, or empty; output and errors are the host's, or pipes of the specification's.
     ///
     /// # Errors
     /// [`GuestError::System`] when descriptors are short.
@@ -161,18 +161,20 @@ impl Files {
             Some(input) => input,
             None => std::fs::File::open("/dev/null").map_err(system)?.into(),
         };
-        let errors = std::io::stderr()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(system)?;
-        let output = match spec.output {
-            2 => errors.try_clone().map_err(system)?,
-            1 => std::io::stdout()
+        let errors = match &spec.pipes {
+            Some(pipes) => pipes.errors.as_fd().try_clone_to_owned(),
+            None => std::io::stderr().as_fd().try_clone_to_owned(),
+        };
+        let errors = errors.map_err(system)?;
+        let output = match (&spec.pipes, spec.output) {
+            (Some(pipes), _) => pipes.output.as_fd().try_clone_to_owned().map_err(system)?,
+            (None, 2) => errors.try_clone().map_err(system)?,
+            (None, 1) => std::io::stdout()
                 .as_fd()
                 .try_clone_to_owned()
                 .map_err(system)?,
             // SAFETY: a copy of a descriptor that the caller keeps open.
-            other => unsafe {
+            (None, other) => unsafe {
                 let copy = libc::fcntl(other, libc::F_DUPFD_CLOEXEC, 3);
                 if copy < 0 {
                     return Err(system(std::io::Error::last_os_error()));
