@@ -119,7 +119,14 @@ fn lb_shares_its_backends_and_not_its_flows() {
             events.splice(at + 1..at + 1, [timer, phase]);
         }
     }
-    let shared = ["backends", "slots", "progress", "table", "walks"];
+    let shared = [
+        "backends",
+        "unhealthy",
+        "slots",
+        "progress",
+        "table",
+        "walks",
+    ];
     for run in equal(&bench, &program, &shared, &[4], |_| events.clone()) {
         let wrote = writers(&run);
         assert!(wrote > 10 && wrote < events.len() / 10, "{wrote} writers");
