@@ -229,7 +229,8 @@ fn a_hang_up_drains_and_accounts() {
 #[test]
 fn what_guests_print_has_the_name_of_their_element() {
     let dir = tempfile::tempdir().unwrap();
-    let guest = format!("guest:{} ask", receiver(dir.path()).display());
+    let folder = dir.path().display();
+    let guest = format!("guest,dir={folder}:{} ask", receiver(dir.path()).display());
     let port = "vnic:captures/talk.pcap?rate=2k&measure=off";
     let words = ["--ports", port, "--packets", "300000000", "--seconds", "60"];
     let live = Live::of(dir.path(), &["nop", &guest], &words);

@@ -284,6 +284,11 @@ static u64 o0_flows_full(struct mr_instance *self, u64 now)
 	return hash_full(&self->o0_flows, &shape0_flows, now);
 }
 
+static u64 o0_flows_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_flows, &shape0_flows, now);
+}
+
 static int o0_flows_save(struct mr_instance *self, mr_saved_fn *fn, void *context)
 {
 	return hash_save(&self->o0_flows, &shape0_flows, fn, context);
@@ -292,11 +297,6 @@ static int o0_flows_save(struct mr_instance *self, mr_saved_fn *fn, void *contex
 static int o0_flows_load(struct mr_instance *self, const struct mr_saved *piece, u64 now)
 {
 	return hash_load(&self->o0_flows, &shape0_flows, piece, now);
-}
-
-static u64 o0_flows_used(struct mr_instance *self, u64 now)
-{
-	return hash_used(&self->o0_flows, &shape0_flows, now);
 }
 
 static const struct mr_object objects[] = {
@@ -309,9 +309,9 @@ static const struct mr_object objects[] = {
 		.remove = o0_flows_remove,
 		.next = o0_flows_next,
 		.full = o0_flows_full,
+		.used = o0_flows_used,
 		.save = o0_flows_save,
 		.load = o0_flows_load,
-		.used = o0_flows_used,
 	},
 };
 

@@ -427,6 +427,16 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return result;
 }
 
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = hash_used(&self->shared->o0_sources, &shape0_sources, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static int o0_sources_save(struct mr_instance *self, mr_saved_fn *fn, void *context)
 {
 	int result;
@@ -443,14 +453,6 @@ static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piec
 
 	lock_write(&self->shared->lock);
 	result = hash_load(&self->shared->o0_sources, &shape0_sources, piece, now);
-}
-
-static u64 o0_sources_used(struct mr_instance *self, u64 now)
-{
-	u64 result;
-
-	lock_write(&self->shared->lock);
-	result = hash_used(&self->shared->o0_sources, &shape0_sources, now);
 	lock_write_end(&self->shared->lock);
 	return result;
 }
@@ -465,9 +467,9 @@ static const struct mr_object objects[] = {
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.used = o0_sources_used,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
-		.used = o0_sources_used,
 		.shared = 1,
 	},
 };

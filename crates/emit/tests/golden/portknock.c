@@ -471,6 +471,11 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return hash_full(&self->o0_sources, &shape0_sources, now);
 }
 
+static u64 o0_sources_used(struct mr_instance *self, u64 now)
+{
+	return hash_used(&self->o0_sources, &shape0_sources, now);
+}
+
 static int o0_sources_save(struct mr_instance *self, mr_saved_fn *fn, void *context)
 {
 	return hash_save(&self->o0_sources, &shape0_sources, fn, context);
@@ -479,11 +484,6 @@ static int o0_sources_save(struct mr_instance *self, mr_saved_fn *fn, void *cont
 static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piece, u64 now)
 {
 	return hash_load(&self->o0_sources, &shape0_sources, piece, now);
-}
-
-static u64 o0_sources_used(struct mr_instance *self, u64 now)
-{
-	return hash_used(&self->o0_sources, &shape0_sources, now);
 }
 
 static const struct mr_object objects[] = {
@@ -496,9 +496,9 @@ static const struct mr_object objects[] = {
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.used = o0_sources_used,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
-		.used = o0_sources_used,
 	},
 };
 
