@@ -6,7 +6,7 @@ use millrace_check::claims::{At, Claim, Place};
 use millrace_check::facts::{Checked, Flow, FrameId, Op, StepId};
 use millrace_object::insn::STACK;
 
-use super::{APART, Call, INSET, Machine, Violation, violation};
+use super::{APART, Call, INSET, LOW, Machine, Violation, violation};
 
 /// Place of a call of the interpreter in the flow that was proved.
 #[derive(Clone, Default)]
@@ -231,7 +231,8 @@ impl<'a> Machine<'a> {
         let within = |base: u64| (least..=most).contains(&(value.wrapping_sub(base) as i64));
         match place {
             Place::Context => value / APART == self.context / APART,
-            Place::Packet => value / APART == self.packet / APART,
+            // Null and small numbers lie in its region, too. No pointer is farther from the packet than that.
+            Place::Packet => (LOW - 2 * (1 << 29)..=u64::from(u32::MAX)).contains(&value),
             // What a call stands for keeps its own in a frame, which is no frame of the interpreter's.
             Place::Stack(frame) if self.is_laid_out(calls, *frame) => true,
             Place::Stack(frame) => calls.iter().any(|c| {

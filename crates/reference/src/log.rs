@@ -191,7 +191,8 @@ impl Machine<'_> {
             }
         }
         let region = result / APART;
-        let is_value = self.memory.contains_key(&region);
+        // A small number is no address, but would lie in the packet's region.
+        let is_value = region != self.packet / APART && self.memory.contains_key(&region);
         if let Some(log) = &mut self.log {
             if is_value {
                 log.owners.insert(region, (touch.object, touch.key.clone()));
