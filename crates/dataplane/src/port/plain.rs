@@ -93,7 +93,10 @@ pub fn spelled(word: &str) -> Result<(), PortError> {
 /// Whether a word reads as the name of a capture.
 fn is_capture(word: &str) -> bool {
     let ending = std::path::Path::new(word).extension();
-    matches!(ending.and_then(|e| e.to_str()), Some("pcap" | "pcapng" | "cap"))
+    matches!(
+        ending.and_then(|e| e.to_str()),
+        Some("pcap" | "pcapng" | "cap")
+    )
 }
 
 /// Options that each kind of port takes may stand behind a plain name.
