@@ -11,7 +11,7 @@ use common::{built, root};
 use millrace_model::Limits;
 use millrace_validate::{Findings, Options, text, validate};
 
-/// Of functions whose paths cover what they do: paths that no execution takes, how many, and why not.
+/// Of functions whose paths cover what they do: paths that no execution takes, how many at most, and why not.
 const IMPOSSIBLE: &[(&str, usize)] = &[
     // One of 64 slots has been found without its backend, so at most 63 are kept, and the walks that begin then are
     // not 64. That what is kept is less than the slots that were looked at is no bound of one number by a constant.
@@ -104,7 +104,7 @@ fn every_function_does_what_its_model_says() {
         );
         let impossible = IMPOSSIBLE.iter().find(|(name, _)| *name == f.name);
         let impossible = impossible.map_or(0, |(_, n)| *n);
-        assert_eq!(f.not_driven.len(), impossible, "{}", text(f));
+        assert!(f.not_driven.len() <= impossible, "{}", text(f));
         let known = f.not_driven.iter().all(|r| {
             let why = r.why.as_deref();
             why.is_some_and(|w| w.starts_with("it may be impossible"))

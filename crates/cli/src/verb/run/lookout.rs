@@ -229,7 +229,7 @@ mod tests {
             let mut said = Vec::new();
             let now = began + Duration::from_secs(seconds);
             lookout.account(&account, now, &mut |message| {
-                said.push(format!("{message:?}"))
+                said.push(format!("{message:?}"));
             });
             said.join(";")
         };
