@@ -259,8 +259,8 @@ const FAULTS: &[Fault] = &[
         name: "a byte rewritten",
         base: Base::Nat,
         wrong: source(
-            "\tipv4_decrement_ttl(headers->ip);\n\trewrite_source",
-            "\tipv4_decrement_ttl(headers->ip);\n\tipv4_decrement_ttl(headers->ip);\n\trewrite_source",
+            "\tcount_hop(ip);\n\tif (source)",
+            "\tcount_hop(ip);\n\tipv4_decrement_ttl(ip);\n\tif (source)",
         ),
         found: &[Kind::Bytes],
     },
@@ -268,8 +268,8 @@ const FAULTS: &[Fault] = &[
         name: "a checksum that does not follow",
         base: Base::Nat,
         wrong: source(
-            "\tipv4_decrement_ttl(headers->ip);\n\trewrite_source",
-            "\theaders->ip->ttl -= 1;\n\trewrite_source",
+            "\tcount_hop(ip);\n\tif (source)",
+            "\tip->ttl -= 1;\n\tif (source)",
         ),
         found: &[Kind::Bytes],
     },
