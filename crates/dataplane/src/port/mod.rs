@@ -42,7 +42,7 @@ pub mod xdp;
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;
-pub use plain::Choice;
+pub use plain::{Choice, is_plain};
 pub use query::Query;
 pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
 pub use rss::RssOptions;

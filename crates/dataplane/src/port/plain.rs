@@ -84,10 +84,16 @@ pub fn open(
 /// It cannot be the name of one, or an option belongs to one kind of port alone.
 pub fn spelled(word: &str) -> Result<(), PortError> {
     let (name, asked) = word.split_once('?').unwrap_or((word, ""));
-    match may_be(word) && !is_capture(word) {
+    match is_plain(word) {
         true => plain_options(word, name, asked),
         false => Err(missing(word, name)),
     }
+}
+
+/// Whether a word reads as the name of an interface, and not of a capture.
+#[must_use]
+pub fn is_plain(word: &str) -> bool {
+    may_be(word) && !is_capture(word)
 }
 
 /// Whether a word reads as the name of a capture.

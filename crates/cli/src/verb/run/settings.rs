@@ -294,7 +294,12 @@ fn placed(chain: &Description, arg: &Arg, value: &str) -> OsString {
         _ if PORTS.contains(&name) => {
             let words: Vec<_> = value.split(',').map(str::to_owned).collect();
             let words = port::joined(&words).into_iter();
-            let words: Vec<_> = words.map(|w| port::beside(&w, folder)).collect();
+            // A plain name among ports of both directions is that of an interface.
+            let placed = |w: String| match name == "ports" && port::is_plain(&w) {
+                true => w,
+                false => port::beside(&w, folder),
+            };
+            let words: Vec<_> = words.map(placed).collect();
             words.join(",").into()
         }
         _ if arg.get_value_parser().type_id() == TypeId::of::<PathBuf>() && value != "-" => {
