@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use millrace_object::arithmetic::{arithmetic, compare};
 use millrace_object::helper::{self, Arg};
 use millrace_object::insn::{
     AluOp, AtomicOp, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width,
@@ -511,10 +512,8 @@ fn alu(op: AluOp, width: Width, left: &Value, right: &Value) -> Value {
         }
         (_, _, Value::Numbers(left), Value::Numbers(right)) => {
             let pairs = left.iter().flat_map(|l| right.iter().map(|r| (*l, *r)));
-            let all = pairs.map(|(l, r)| result(op, width, l, r));
-            return all
-                .collect::<Option<_>>()
-                .map_or(Value::Other, Value::numbers);
+            let all = pairs.map(|(l, r)| arithmetic(op, width, l, r));
+            return Value::numbers(all.collect());
         }
         _ => {}
     }
@@ -522,33 +521,6 @@ fn alu(op: AluOp, width: Width, left: &Value, right: &Value) -> Value {
         true => Value::Any,
         false => Value::Other,
     }
-}
-
-/// Result of an operation on numbers (RFC 9669, 4.1); none of those that verdicts and ports are not computed with.
-fn result(op: AluOp, width: Width, left: u64, right: u64) -> Option<u64> {
-    let (left, right) = (narrow(width, left), narrow(width, right));
-    let bits = match width {
-        Width::W32 => 32,
-        Width::W64 => 64,
-    };
-    let shift = (right % bits) as u32;
-    let n = match op {
-        AluOp::Add => left.wrapping_add(right),
-        AluOp::Sub => left.wrapping_sub(right),
-        AluOp::Mul => left.wrapping_mul(right),
-        AluOp::Div => left.checked_div(right).unwrap_or(0),
-        AluOp::Mod => left.checked_rem(right).unwrap_or(left),
-        AluOp::Or => left | right,
-        AluOp::And => left & right,
-        AluOp::Xor => left ^ right,
-        AluOp::Lsh => left << shift,
-        AluOp::Rsh => left >> shift,
-        AluOp::Arsh if width == Width::W32 => (left as i32 >> shift) as u64,
-        AluOp::Arsh => (left as i64 >> shift) as u64,
-        AluOp::Mov => right,
-        AluOp::SignedDiv | AluOp::SignedMod => return None,
-    };
-    Some(narrow(width, n))
 }
 
 /// Goes one way where the sets decide it, and both ways otherwise.
@@ -563,7 +535,7 @@ fn branch(
         return Next::Either(target);
     };
     let mut pairs = a.iter().flat_map(|a| b.iter().map(|b| (*a, *b)));
-    let holds = |(a, b)| holds(condition, width, a, b);
+    let holds = |(a, b)| compare(condition, width, a, b);
     let first = pairs.next().map(holds);
     match first {
         Some(first) if pairs.all(|pair| holds(pair) == first) => match first {
@@ -571,26 +543,5 @@ fn branch(
             false => Next::On,
         },
         _ => Next::Either(target),
-    }
-}
-
-fn holds(condition: Condition, width: Width, a: u64, b: u64) -> bool {
-    let (a, b) = (narrow(width, a), narrow(width, b));
-    let (x, y) = match width {
-        Width::W32 => (i64::from(a as i32), i64::from(b as i32)),
-        Width::W64 => (a as i64, b as i64),
-    };
-    match condition {
-        Condition::Eq => a == b,
-        Condition::Ne => a != b,
-        Condition::Gt => a > b,
-        Condition::Ge => a >= b,
-        Condition::Lt => a < b,
-        Condition::Le => a <= b,
-        Condition::SignedGt => x > y,
-        Condition::SignedGe => x >= y,
-        Condition::SignedLt => x < y,
-        Condition::SignedLe => x <= y,
-        Condition::Test => a & b != 0,
     }
 }

@@ -7,6 +7,7 @@
 //! Also here is the vocabulary that every later room shares: one file a family of helpers in [`helper`], one
 //! file a state kind in [`state`], and in [`contract`] what the ones do to the others.
 
+pub mod arithmetic;
 mod btf;
 mod bytes;
 mod capacity;

@@ -5,7 +5,6 @@
 //! give a [`Violation`]. It is meant to be obviously right, not fast, and shares no rule with the
 //! checker: memory is regions at addresses far apart, and a pointer is just a number.
 
-mod arithmetic;
 mod callback;
 mod claimed;
 mod exact;

@@ -1,10 +1,10 @@
 //! One instruction that does not call a function of the program.
 
 use millrace_check::facts::written;
+use millrace_object::arithmetic::{arithmetic, compare};
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
 
-use super::arithmetic::{arithmetic, compare};
 use super::{APART, Call, Machine, Violation, callback, log, violation};
 
 impl Machine<'_> {

@@ -1,8 +1,9 @@
 //! Arithmetic and comparison of two numbers (RFC 9669, sections 4.1 and 4.3).
 
-use millrace_object::insn::{AluOp, Condition, Width};
+use crate::insn::{AluOp, Condition, Width};
 
-/// `a op b`
+/// `a op b`; of 32 bits the result has no more.
+#[must_use]
 pub fn arithmetic(op: AluOp, width: Width, a: u64, b: u64) -> u64 {
     if width == Width::W32 {
         let (x, y) = (a as u32, b as u32);
@@ -47,6 +48,7 @@ pub fn arithmetic(op: AluOp, width: Width, a: u64, b: u64) -> u64 {
 }
 
 /// `a condition b`
+#[must_use]
 pub fn compare(c: Condition, width: Width, a: u64, b: u64) -> bool {
     // Sign extension keeps both orders of 32-bit numbers.
     let (a, b) = if width == Width::W32 {
