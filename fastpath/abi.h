@@ -105,7 +105,7 @@ struct mr_saved {
     u64 stamp;    /* head: insertions that found it full; entry: last refresh; free: since when */
     u64 bound;    /* head: as the kind says; entry: by when it is looked at again, no later than it expires */
     u64 due;      /* head: timers that have fired; entry: when its timer fires, UINT64_MAX: it is not running */
-    u64 order;    /* head: timers that were started; entry: which of these its timer is */
+    u64 order;    /* head: timers that were started; entry: which of these its timer is, or a prefix's bits */
     u64 length;   /* head: as the kind says; bytes at `value`, or places */
     const u8 *key;   /* `key_bytes` of an entry of a kind with keys */
     const u8 *value; /* `value_bytes` of an entry */

@@ -303,31 +303,83 @@ static inline int lpm_remove(struct lpm *l, const struct shape *s, const u8 *key
     return lpm_drop(l, s, word, lpm_control_bits(s, word));
 }
 
+/* The key of a stored prefix, as control has it; its bits. */
+MR_INLINE u32 lpm_key(const struct lpm *l, const struct shape *s, u32 owner, u8 *key)
+{
+    struct lpm_form f = lpm_form(s);
+    const struct lpm_node *n = lpm_node(&l->trie, f, owner);
+    u64 word[LPM_WORDS_MAX];
+
+    for (u32 w = 0; w < f.words; w++)
+        word[w] = __builtin_bswap64(n->word[w]);
+    if (lpm_is_bpf(s))
+        mr_store32(key, n->bits);
+    memcpy(key + (lpm_is_bpf(s) ? 4 : 0), word, f.address_bytes);
+    return n->bits;
+}
+
 static inline int lpm_next(struct lpm *l, const struct shape *s, u64 *cursor, u8 *key, u8 *value,
                            u64 now)
 {
-    struct lpm_form f = lpm_form(s);
-
     (void)now;
     for (u64 i = *cursor; i < s->capacity; i++) {
-        u32 owner = l->trie.owner[i];
-        const struct lpm_node *n;
-        u64 word[LPM_WORDS_MAX];
-
-        if (owner & LPM_FREE)
+        if (l->trie.owner[i] & LPM_FREE)
             continue;
-        n = lpm_node(&l->trie, f, owner);
-        for (u32 w = 0; w < f.words; w++)
-            word[w] = __builtin_bswap64(n->word[w]);
-        if (lpm_is_bpf(s))
-            mr_store32(key, n->bits);
-        memcpy(key + (lpm_is_bpf(s) ? 4 : 0), word, f.address_bytes);
+        lpm_key(l, s, l->trie.owner[i], key);
         memcpy(value, lpm_value(&l->trie, s, (u32)i), s->value_bytes);
         *cursor = i + 1;
         return 0;
     }
     *cursor = s->capacity;
     return -ENOENT;
+}
+
+/* Prefixes with their bits as `order`: a handler's key does not have them. Nothing shows which place one is in. */
+static inline int lpm_save(struct lpm *l, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    u8 key[8 * MR_KEY_WORDS_MAX];
+    u64 place = 0;
+    int error = fn(context, &(struct mr_saved){ .what = MR_SAVED_HEAD });
+
+    for (u64 i = 0; !error && i < s->capacity; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .due = UINT64_MAX, .length = s->value_bytes, .key = key };
+
+        if (l->trie.owner[i] & LPM_FREE)
+            continue;
+        piece.place = place++;
+        piece.order = lpm_key(l, s, l->trie.owner[i], key);
+        piece.value = lpm_value(&l->trie, s, (u32)i);
+        error = fn(context, &piece);
+    }
+    return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+static inline int lpm_load(struct lpm *l, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    u64 word[MR_KEY_WORDS_MAX];
+    u8 *memory = l->trie.nodes, *to;
+    int error;
+
+    (void)now;
+    switch (piece->what) {
+    case MR_SAVED_HEAD:
+        *l = (struct lpm){0};
+        lpm_trie_create(&l->trie, s, lpm_form(s), memory);
+        return 0;
+    case MR_SAVED_ENTRY:
+        mr_pad_key(word, piece->key, s->key_bytes);
+        if (lpm_is_bpf(s) && (u32)word[0] != piece->order)
+            return -EINVAL;
+        to = lpm_store(l, s, word, piece->order, LPM_NOEXIST, &error);
+        if (!to)
+            return error == -ENOSPC ? -E2BIG : error;
+        memcpy(to, piece->value, s->value_bytes);
+        return 0;
+    case MR_SAVED_END:
+        return 0;
+    default:
+        return -EINVAL;
+    }
 }
 
 #endif

@@ -83,6 +83,35 @@ static void check_structure(const struct lpm *l, const struct shape *s)
     CHECK(l->trie.used_nodes <= 2 * l->trie.used);
 }
 
+struct copy {
+    struct lpm l;
+    const struct shape *s;
+};
+
+static int receive(void *context, const struct mr_saved *piece)
+{
+    struct copy *copy = context;
+
+    return lpm_load(&copy->l, copy->s, piece, 0);
+}
+
+/* A copy that has taken up all pieces, over prefixes of its own, goes on in its place. */
+static void move(struct lpm *l, const struct shape *s)
+{
+    struct copy copy = { .s = s };
+    struct mr_saved piece = { .what = MR_SAVED_ENTRY, .order = lpm_bits(s) + 1, .length = s->value_bytes };
+    u8 key[260] = { 0xff, 0xff, 0xff, 0xff }, value[4] = { 0 };
+
+    CHECK(lpm_create(&copy.l, s, &check_config, NULL) == 0);
+    CHECK(lpm_is_bpf(s) || lpm_set(&copy.l, s, key, value, 0) == 0);
+    CHECK(lpm_save(l, s, receive, &copy) == 0);
+    piece.key = key;
+    piece.value = value;
+    CHECK(lpm_load(&copy.l, s, &piece, 0) == -EINVAL);
+    lpm_destroy(l, s);
+    *l = copy.l;
+}
+
 static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 steps)
 {
     struct shape shape = { .key_bytes = address_bytes + (bpf ? 4 : 0), .value_bytes = 4, .capacity = capacity,
@@ -174,6 +203,7 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
         if (step % 1024 == 0 || step + 1 == steps) {
             u64 cursor = 0, n = 0;
 
+            move(&l, s);
             check_structure(&l, s);
             while (lpm_next(&l, s, &cursor, key, got, 0) == 0) {
                 memset(address, 0, sizeof(address));

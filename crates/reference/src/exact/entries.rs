@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
-use millrace_object::state::{lpm_trie, map};
+use millrace_object::state::{lpm, lpm_trie, map};
 
 use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
 use crate::APART;
@@ -23,9 +23,11 @@ impl Machine<'_> {
         let Some(declaration) = self.declaration(object) else {
             return false;
         };
-        let key = match *declaration.kind == lpm_trie::KIND {
-            true => prefix::masked(key),
-            false => key.to_vec(),
+        let key = match declaration.kind {
+            kind if *kind == lpm_trie::KIND => prefix::masked(key),
+            // From outside a handler's prefix is a whole address.
+            kind if *kind == lpm::KIND => prefix::whole(key),
+            _ => key.to_vec(),
         };
         if declaration.kind.leases() {
             self.put_lease(object, declaration, &key, value);
@@ -69,7 +71,9 @@ impl Machine<'_> {
         let there = entries.into_iter().flatten();
         let there =
             there.filter(|(key, _)| declaration.is_none_or(|o| !self.expired(object, o, key)));
-        all.extend(there.map(|(key, at)| (key.clone(), value(at))));
+        let bits = declaration.map_or(0, |o| prefix::hidden(o.kind));
+        let shown = |key: &[u8]| key.get(bits..).unwrap_or_default().to_vec();
+        all.extend(there.map(|(key, at)| (shown(key), value(at))));
         all
     }
 

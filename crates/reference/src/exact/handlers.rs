@@ -38,12 +38,6 @@ pub(super) fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
     o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
 }
 
-/// A key of a prefix table in the kernel's form: the length in bits before the address.
-fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
-    let key = [&(bits as u32).to_le_bytes(), address].concat();
-    prefix::masked(&key)
-}
-
 /// CRC-32C of eight bytes, a bit at a time (RFC 3720, appendix B.4).
 pub(super) fn crc32c(seed: u64, word: u64) -> u64 {
     let mut crc = word ^ u64::from(seed as u32);
@@ -262,9 +256,9 @@ impl Machine<'_> {
         let key = self.bytes_at(a[1], o.key_bytes)?;
         let all = 8 * u64::from(o.key_bytes);
         match name {
-            "lpm_get" => Ok(self.longest(id, &prefixed(all, &key)).unwrap_or(0)),
+            "lpm_get" => Ok(self.longest(id, &prefix::whole(&key)).unwrap_or(0)),
             "lpm_put" if a[2] <= all => {
-                let key = prefixed(a[2], &key);
+                let key = prefix::prefixed(a[2], &key);
                 let value = self.bytes_at(a[3], o.value_bytes)?;
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
                 let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
@@ -283,7 +277,7 @@ impl Machine<'_> {
             }
             "lpm_delete" if a[2] <= all => {
                 let maps = self.exact.as_mut().and_then(|e| e.maps.get_mut(&id));
-                let gone = maps.and_then(|m| m.remove(&prefixed(a[2], &key)));
+                let gone = maps.and_then(|m| m.remove(&prefix::prefixed(a[2], &key)));
                 Ok(u64::from(gone.is_some()))
             }
             _ => Ok(0),

@@ -1,6 +1,7 @@
 //! Prefix tables: of all stored prefixes the longest that fits is looked for among all.
 
 use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::state::{StateKind, lpm};
 
 use super::super::{APART, Machine, Violation, violation};
 use super::{EEXIST, EINVAL, ENOENT, ENOSPC, error};
@@ -22,6 +23,21 @@ pub(super) fn masked(key: &[u8]) -> Vec<u8> {
         }
     };
     key.iter().enumerate().map(keep).collect()
+}
+
+/// An address and how many of its bits count, as prefixes are stored.
+pub(super) fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
+    masked(&[&(bits as u32).to_le_bytes(), address].concat())
+}
+
+/// A whole address as a prefix.
+pub(super) fn whole(address: &[u8]) -> Vec<u8> {
+    prefixed(8 * address.len() as u64, address)
+}
+
+/// First bytes of a stored prefix that are no part of the key of this kind.
+pub(super) fn hidden(kind: &StateKind) -> usize {
+    if *kind == lpm::KIND { 4 } else { 0 }
 }
 
 impl Machine<'_> {

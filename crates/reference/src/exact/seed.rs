@@ -2,9 +2,11 @@
 
 use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::state::lpm;
 
 use super::super::{APART, Machine};
 use super::handlers::over;
+use super::prefix;
 
 /// The number that a key of an element or a lease is.
 fn number(key: &[u8]) -> u64 {
@@ -114,6 +116,12 @@ impl Machine<'_> {
                 let stamp = leases.leased.get(&at)?;
                 let live = !over(o, *stamp, self.now());
                 return leases.values.get(at).filter(|_| live).and_then(bytes);
+            }
+            Holds::Values if *o.kind == lpm::KIND => {
+                return self
+                    .longest(object, &prefix::whole(key))
+                    .as_ref()
+                    .and_then(bytes);
             }
             _ => {}
         }
