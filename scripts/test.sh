@@ -71,7 +71,6 @@ if [ "${#dpdk[@]}" -gt 0 ]; then
     # Only this crate names the feature outside of tests, so no other is built again.
     suite "a build without DPDK" cargo test -p millrace-dataplane --lib port::dpdk::
 fi
-suite "fuzz targets, a few seconds each" scripts/fuzz.sh 5 --short
 
 passed=$(awk '/^test result:/ { p += $4 } /^[0-9]+ passed, [0-9]+ failed/ { p += $1 } END { print p + 0 }' "$log")
 failed=$(awk '/^test result:/ { f += $6 } /^[0-9]+ passed, [0-9]+ failed/ { f += $3 } END { print f + 0 }' "$log")

@@ -1,4 +1,4 @@
 //! The checker, on object files and on generated programs.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::check::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::check::run(data));

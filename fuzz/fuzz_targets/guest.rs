@@ -1,4 +1,4 @@
 //! The headers of a program that is to be hosted.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::guest::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::guest::run(data));

@@ -1,4 +1,4 @@
 //! Files of entries, and keys and values by their types.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::map_file::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::map_file::run(data));

@@ -1,4 +1,4 @@
 //! A whole capture of either format.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::pcap::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::pcap::run(data));

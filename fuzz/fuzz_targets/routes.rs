@@ -1,4 +1,4 @@
 //! Routing tables.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::routes::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::routes::run(data));

@@ -1,4 +1,4 @@
 //! Snapshots of guests.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_fuzz::snapshot::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| millrace_readers::snapshot::run(data));

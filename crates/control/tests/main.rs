@@ -6,5 +6,3 @@
     clippy::panic,
     clippy::indexing_slicing
 )]
-
-mod mutation;

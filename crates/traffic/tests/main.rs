@@ -15,5 +15,4 @@ mod corpora;
 mod generate;
 mod info;
 mod language;
-mod mutation;
 mod split;

@@ -2,10 +2,10 @@
 //! sound objects.
 
 /// An object whose other sections are as a compiler made them.
-const OBJECT: &[u8] = include_bytes!("../../crates/object/tests/programs/counter.elf");
+const OBJECT: &[u8] = include_bytes!("../../../crates/object/tests/programs/counter.elf");
 
 /// One with CO-RE relocations of every kind.
-const CORE: &[u8] = include_bytes!("../../crates/object/tests/programs/core.elf");
+const CORE: &[u8] = include_bytes!("../../../crates/object/tests/programs/core.elf");
 
 const SECTION_HEADER: usize = 64;
 

@@ -1,8 +1,8 @@
 //! The checker: it must answer, and what it admits must never step outside.
 
 use millrace_assemble::generate;
-use millrace_reference::{End, Machine};
 use millrace_check::{Options, check};
+use millrace_reference::{End, Machine};
 
 /// Checks `data` as an object file, and the program that `data` decides. If that is admitted, it is
 /// executed on packets of the same bytes.

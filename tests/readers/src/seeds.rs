@@ -1,0 +1,192 @@
+//! Seeds: real input of each reader, since a fuzzer that starts from nothing spends its time on magic numbers.
+
+use std::ffi::OsStr;
+use std::fs::{read, read_dir};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millrace_traffic::capture::{Format, Writer};
+use millrace_traffic::generate::{Generator, Spec};
+
+const ENTRIES: [(&str, &str); 3] = [
+    (
+        "entries.json",
+        r#"[{"key": {"source": "10.0.0.1", "port": 80}, "value": -1}, {"key": [1, "0x02"], "value": "be16:80 zeros:6"}]"#,
+    ),
+    (
+        "nested.json",
+        r#"[{"key": 1, "value": [{"key": 2, "value": 7}]}, {"key": 3, "value": "inner"}]"#,
+    ),
+    (
+        "entries.csv",
+        "key,value\n192.0.2.0/24,10.0.0.1 be16:80 02:00:00:00:00:0a u32:1 zeros:8\n1,second\n",
+    ),
+];
+
+/// Records of a map, key and value behind each other.
+const RAW: &[u8] =
+    b"\x0a\0\0\x01\0\x50\x02\0\0\0\0\x0a\xff\xff\xff\xff\x01\0\x02\0\x03\0\0\0\x07\0\0\0\0\0\0\0";
+
+/// A packet test with every statement of the language.
+const CASE: &str = r#"# Title
+set timeout=60
+repeat 3
+LAN: eth / vlan 7 / ip 10.0.0.$i > 192.0.2.1 ttl 3 frag 8 more options 0101 / tcp $(i+1) > 80 syn ack options 020405b4 / payload "hi"
+-> WAN: eth / ip6 ::1 > ::2 / hopopts 0102 / icmp6 toobig 1280 / ip6 ::1 > ::2
+after 1.5ms
+end
+state flows = 3
+records events = 0x2
+at 9
+1: raw 00 / cut 0
+-> drop over_rate
+"#;
+
+const PACKETS: [&str; 3] = [
+    "eth / vlan 3 / ip 10.0.0.1 > 10.0.0.2 / icmp unreachable 1 / ip 1.1.1.1 > 2.2.2.2 / udp 5 > 6",
+    "eth / ip6 ::1 > ::2 / hopopts 0104 / frag6 more id 7 / tcp 1 > 2 syn / payload 0102 / trailer 00",
+    "eth / arp who-has 10.0.0.1 tell 10.0.0.2",
+];
+
+const REQUESTS: &str = r#"{"v":1,"id":7,"do":"hello"}
+{"v":1,"do":"get","object":"routes","key":"192.0.2.0/24"}
+{"v":1,"do":"edit","more":true,"edits":[{"object":"next","op":"set","key":1,"value":"second"}]}
+{"v":1,"do":"edit","edits":[{"object":"flows","op":"clear"},{"object":"next","op":"delete","key":0}]}
+{"v":1,"do":"entries","object":"flows","cursor":3,"limit":9}
+{"v":1,"do":"set","setting":"a=1"}
+{"v":1,"do":"stop"}
+"#;
+
+const CHAIN: &str = r#"name = "edge"
+connect = [["fw.1", "tap.0"], ["tap.1", "nat.0"]]
+entry = ["fw.0", "nat.1"]
+[[element]]
+nf = "fw"
+capacity = { flows = 100_000 }
+set = { timeout = 60 }
+[[element]]
+nf = "nat"
+map = { pool = "pool.csv" }
+[[element]]
+name = "tap"
+guest = ["tcpdump", "-i", "@"]
+memory = 64
+jit = true
+environment = { TZ = "UTC0" }
+"#;
+
+/// What a large file is cut to, in bytes.
+const LARGEST: usize = 20_000;
+
+/// The seeds of a reader, each with a name for its file; `root` is the repository's.
+///
+/// # Errors
+/// A file of the repository cannot be read.
+pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    match reader {
+        "elf" | "check" => files(&root.join("crates/object/tests/programs"), "elf"),
+        // A program that is not large, as this machine has it.
+        "guest" => Ok(vec![cut(Path::new("/bin/true"))?]),
+        "pcap" => Ok(vec![
+            cut(&root.join("captures/talk.pcap"))?,
+            ("small.pcap".to_owned(), capture(Format::Pcap)?),
+            ("small.pcapng".to_owned(), capture(Format::Pcapng)?),
+        ]),
+        "map_file" => {
+            let mut all = ENTRIES.map(|(name, text)| seed(name, text)).to_vec();
+            all.push(("raw".to_owned(), RAW.to_vec()));
+            Ok(all)
+        }
+        "control" => Ok(vec![seed("requests", REQUESTS)]),
+        "chain" => Ok(vec![seed("edge.toml", CHAIN)]),
+        "snapshot" | "btf" => Ok(Vec::new()), // these take a description of a change, not a file
+        "routes" => files(&root.join("crates/routes/tests/seeds"), "json"),
+        "packet_language" => {
+            let mut all = vec![seed("case.pkt", CASE)];
+            for (number, text) in PACKETS.iter().enumerate() {
+                all.push(seed(&format!("{number}.txt"), text));
+                let packet = millrace_traffic::language::packet(text);
+                let packet = packet.map_err(other)?;
+                all.push((format!("{number}.packet"), packet));
+            }
+            for function in listed(&root.join("nfs"))? {
+                let cases = function.join("tests");
+                if cases.is_dir() {
+                    let name = function.file_name().unwrap_or_default().to_string_lossy();
+                    let named = files(&cases, "pkt")?.into_iter();
+                    all.extend(named.map(|(case, bytes)| (format!("{name}-{case}"), bytes)));
+                }
+            }
+            Ok(all)
+        }
+        _ => Err(io::Error::other(format!("no reader `{reader}`"))),
+    }
+}
+
+fn seed(name: &str, text: &str) -> (String, Vec<u8>) {
+    (name.to_owned(), text.as_bytes().to_vec())
+}
+
+fn cut(path: &Path) -> io::Result<(String, Vec<u8>)> {
+    let mut bytes = read(path)?;
+    bytes.truncate(LARGEST);
+    let name = path.file_name().unwrap_or_default();
+    Ok((name.to_string_lossy().into_owned(), bytes))
+}
+
+fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn files(folder: &Path, extension: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let paths = listed(folder)?.into_iter();
+    paths
+        .filter(|path| path.extension() == Some(OsStr::new(extension)))
+        .map(|path| cut(&path))
+        .collect()
+}
+
+/// A capture of some packets of both families, as it is written.
+fn capture(format: Format) -> io::Result<Vec<u8>> {
+    let spec = Spec {
+        packets: 12,
+        flows: 3,
+        ipv6: 0.5,
+        ..Spec::default()
+    };
+    let sink = Sink::default();
+    let mut writer = Writer::new("seed", sink.clone(), format, &["lan", "wan"]);
+    let mut generator = Generator::new(spec).map_err(other)?;
+    while let Some(record) = generator.next() {
+        writer
+            .write(record.time_ns, record.interface, 0, record.data)
+            .map_err(other)?;
+    }
+    writer.finish().map_err(other)?;
+    let mut bytes = sink.0.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *bytes))
+}
+
+fn other(error: impl std::fmt::Debug) -> io::Error {
+    io::Error::other(format!("{error:?}"))
+}
+
+/// A file in memory that outlives its writer.
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Sink {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend_from_slice(from);
+        Ok(from.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
