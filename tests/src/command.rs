@@ -15,10 +15,14 @@ pub fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// A `millrace` command line, run from the root of the repository, with the binary of this build.
+/// A `millrace` command line, run from the root of the repository, with the binary of this build and the tests' cache.
 #[must_use]
 pub fn millrace() -> Command {
     let mut command = Command::new(binary());
+    // target/tmp, where cargo puts what tests of packages keep: one cache for all of them.
+    if let Some(target) = binary().ancestors().nth(2) {
+        command.env("MILLRACE_CACHE", target.join("tmp/cache"));
+    }
     command.current_dir(root());
     command
 }

@@ -6,7 +6,7 @@ use crate::common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{json, millrace, output, refused};
+use common::{json, optimised as millrace, output, refused};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";

@@ -173,7 +173,7 @@ impl Found {
         let options = millrace_emit::Options {
             module: ModuleOptions {
                 sanitize: make.sanitize,
-                ..ModuleOptions::default()
+                ..ModuleOptions::of_command()
             },
             check: Options::within(make.begin()),
             capacities: make.capacities.clone(),

@@ -1,5 +1,6 @@
 //! One running copy of the function: the whole of the sequential side, one worker of the parallel one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use millrace_dataplane::Share;
@@ -7,18 +8,42 @@ use millrace_dataplane::module::{Config, Homes, Instance, KeyValue, Module, Modu
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
 use millrace_dataplane::share;
+use millrace_object::Program;
 
 use crate::outcome::{Outcome, Written};
 use crate::sums::checksums;
 use crate::trace::Packet;
+
+/// Ingredients of a lane.
+pub struct Start<'a> {
+    /// the code
+    pub module: &'a Arc<Module>,
+    /// its state at start
+    pub config: &'a Config,
+    /// which packet entry of the module
+    pub entry: usize,
+    /// how many ports there are
+    pub ports: u32,
+    /// whether it may write into packets
+    pub rewrites: bool,
+    /// the program, for the numbers that its allocators lease
+    pub program: &'a Program,
+}
+
+/// What an allocator leases.
+struct Numbers {
+    object: usize,
+    /// of a number
+    bytes: usize,
+    leased: Range<u64>,
+}
 
 /// A copy of the function with its state.
 pub struct Copy {
     instance: Instance,
     entry: usize,
     ports: u32,
-    /// allocators: index, bytes of a number
-    allocators: Vec<(usize, usize)>,
+    allocators: Vec<Numbers>,
     records: bool,
     /// some of its state is other copies', too
     shares: bool,
@@ -36,22 +61,28 @@ impl Copy {
     /// # Errors
     /// There is no memory for the state, or the entries do not fit.
     pub fn new(
-        module: &Arc<Module>,
+        start: &Start<'_>,
         config: &Config,
-        entry: usize,
-        ports: u32,
         shared: Option<(&Arc<Shared>, u32)>,
     ) -> Result<Self, ModuleError> {
+        let module = start.module;
         let objects = || module.objects().iter().enumerate();
-        let allocators = objects().filter(|(_, o)| o.kind.leases());
+        let allocators = objects().zip(&start.program.objects);
+        let allocators = allocators.filter(|((_, o), _)| o.kind.leases());
         Ok(Self {
             instance: match shared {
                 Some((shared, worker)) => Instance::join(config, shared, worker)?,
                 None => Instance::create(module.clone(), config)?,
             },
-            entry,
-            ports,
-            allocators: allocators.map(|(i, o)| (i, o.key_bytes)).collect(),
+            entry: start.entry,
+            ports: start.ports,
+            allocators: allocators
+                .map(|((object, info), declared)| Numbers {
+                    object,
+                    bytes: info.key_bytes,
+                    leased: declared.first..declared.first.saturating_add(declared.capacity),
+                })
+                .collect(),
             records: objects().any(|(i, o)| o.records && !module.is_shared(i)),
             shares: shared.is_some() && module.shares(),
             given: 0,
@@ -216,10 +247,16 @@ impl Copy {
                 }
                 let number = new.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
                 for i in 0..self.allocators.len() {
-                    let Some((object, size)) = self.allocators.get(i).copied() else {
+                    // Each word of a packet is a number, and hardly any is one that is leased.
+                    let Some(of) = self
+                        .allocators
+                        .get(i)
+                        .filter(|a| a.leased.contains(&number))
+                    else {
                         continue;
                     };
-                    if let Some(value) = self.lease(object, size, number, time) {
+                    let (object, bytes_of_number) = (of.object, of.bytes);
+                    if let Some(value) = self.lease(object, bytes_of_number, number, time) {
                         found.push(Written {
                             at,
                             bytes,
@@ -247,12 +284,12 @@ impl Copy {
 
     /// The allocators, by their index in the program.
     pub fn allocators(&self) -> Vec<usize> {
-        self.allocators.iter().map(|a| a.0).collect()
+        self.allocators.iter().map(|a| a.object).collect()
     }
 
     /// The value that is kept with a leased number now.
     pub fn leased(&mut self, object: usize, number: u64, now: u64) -> Option<Vec<u8>> {
-        let size = self.allocators.iter().find(|a| a.0 == object)?.1;
+        let size = self.allocators.iter().find(|a| a.object == object)?.bytes;
         self.lease(object, size, number, now)
     }
 

@@ -3,15 +3,14 @@
 //! The sequential side is a lane of one copy without dispatch.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
 use millrace_dataplane::Share;
-use millrace_dataplane::module::{Config, Module, ModuleError, Shared};
+use millrace_dataplane::module::{Config, ModuleError, Shared};
 use millrace_dataplane::packet::Burst;
 use millrace_steer::Parsed;
 
 use crate::answers::{Addressed, Answers};
-use crate::copy::Copy;
+use crate::copy::{Copy, Start};
 use crate::deal::Dispatch;
 use crate::outcome::Outcome;
 use crate::schedule::{Chooser, Schedule};
@@ -33,21 +32,6 @@ pub(super) struct Waiting {
     pub packet: Packet,
     pub anew: bool,
 }
-
-/// Ingredients of a lane.
-pub struct Start<'a> {
-    /// the code
-    pub module: &'a Arc<Module>,
-    /// its state at start
-    pub config: &'a Config,
-    /// which packet entry of the module
-    pub entry: usize,
-    /// how many ports there are
-    pub ports: u32,
-    /// whether it may write into packets
-    pub rewrites: bool,
-}
-
 /// One side.
 pub struct Lane<'a> {
     /// its copies, by worker
@@ -103,7 +87,7 @@ impl<'a> Lane<'a> {
                 ..start.config.clone()
             };
             let mine = Some((&shared, worker));
-            Copy::new(start.module, &config, start.entry, start.ports, mine)
+            Copy::new(start, &config, mine)
         });
         let copies = copies.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {

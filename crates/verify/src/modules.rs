@@ -10,7 +10,8 @@ use millrace_object::insn::Insn;
 use millrace_object::program::Program;
 use millrace_place::Placement;
 
-use crate::lane::{Lane, Start};
+use crate::copy::Start;
+use crate::lane::Lane;
 use crate::probes::Named;
 use crate::run::Case;
 use crate::schedule::Schedule;
@@ -100,6 +101,7 @@ pub fn alone(
         entry: case.entry,
         ports: case.ports.len() as u32,
         rewrites,
+        program: case.program,
     })?;
     lane.start(time, &[]);
     lane.take_records();
@@ -127,6 +129,7 @@ impl Modules {
             entry: case.entry,
             ports: case.ports.len() as u32,
             rewrites: self.rewrites,
+            program: case.program,
         };
         let (one, other) = (start(&self.sequential), start(&self.parallel));
         let mut sides = Sides::new(&one, &other, (case.program, case.deal), schedule)?;

@@ -11,8 +11,9 @@ use millrace_object::program::Program;
 use millrace_place::Held;
 
 use crate::compare::{Found, Kind, Pair, compare};
+use crate::copy::Start;
 use crate::deal::{Deal, private};
-use crate::lane::{Done, Lane, Start};
+use crate::lane::{Done, Lane};
 use crate::lease::Bijection;
 use crate::order::Order;
 use crate::probes::{Named, Probe};

@@ -252,6 +252,7 @@ impl Bench {
         let options = ModuleOptions {
             sanitize,
             strict: false,
+            unoptimised: false,
         };
         // A module of many programs, on a machine that may have other work, is no object of somebody's.
         let budget = Budget::begin(MODULE, budget::MEMORY);

@@ -38,6 +38,7 @@ fn shell(words: &str, folder: &Path) -> (bool, String) {
             "MILLRACE_CACHE",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"),
         )
+        .env("MILLRACE_UNOPTIMISED", "1")
         .env("XDG_RUNTIME_DIR", folder.join("runtime"))
         .current_dir(folder)
         .output()

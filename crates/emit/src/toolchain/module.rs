@@ -16,6 +16,8 @@ pub struct ModuleOptions {
     pub sanitize: bool,
     /// warnings are errors: for the tests of what is emitted
     pub strict: bool,
+    /// compiled in a third of the time and several times slower: for tests of what is not the code's speed
+    pub unoptimised: bool,
 }
 
 /// The flags of every module.
@@ -58,9 +60,26 @@ const STRICT: &[&str] = &[
 const LAX: &[&str] = &["-w"];
 
 impl ModuleOptions {
+    /// As users have them; in builds with debug assertions alone, unoptimised where `MILLRACE_UNOPTIMISED` is set. Two thirds
+    /// of the time of tests that run the command went into clang's optimiser.
+    #[must_use]
+    pub fn of_command() -> Self {
+        Self {
+            unoptimised: cfg!(debug_assertions)
+                && std::env::var_os("MILLRACE_UNOPTIMISED").is_some(),
+            ..Self::default()
+        }
+    }
+
     /// The flags; they go into the cache key.
     pub fn flags(self) -> impl Iterator<Item = &'static str> {
-        let optimise = if self.sanitize { SANITIZED } else { PLAIN };
+        let optimise = match self {
+            Self { sanitize: true, .. } => SANITIZED,
+            Self {
+                unoptimised: true, ..
+            } => UNOPTIMISED,
+            _ => PLAIN,
+        };
         let warn = if self.strict { STRICT } else { LAX };
         FLAGS.iter().chain(optimise).chain(warn).copied()
     }
@@ -113,7 +132,7 @@ pub fn compile_module_within(
             .arg(source);
         command
     };
-    if options.sanitize || options.strict {
+    if options.sanitize || options.strict || options.unoptimised {
         return run(&command(&[]), source, budget).map(|_| None);
     }
     match bounded::run(&command(&[]), budget, OPTIMISED)? {

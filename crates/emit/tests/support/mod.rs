@@ -123,6 +123,7 @@ impl Bench {
         let options = ModuleOptions {
             sanitize,
             strict: true,
+            unoptimised: false,
         };
         if let Err(error) = compile_module(&self.toolchain, &source, &fastpath, &module, options) {
             panic!("{error}\n{text}");

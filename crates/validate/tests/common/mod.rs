@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::Module;
 use millrace_emit::cache::Cache;
+use millrace_emit::toolchain::ModuleOptions;
 use millrace_model::{Limits, Model};
 use millrace_object::Program;
 
@@ -21,9 +22,15 @@ pub fn built(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
 
 /// The same of a source anywhere.
 pub fn built_from(source: &Path, limits: &Limits) -> (Program, Model, Arc<Module>) {
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(&folder.path().join("cache")).unwrap();
-    let options = millrace_emit::Options::default();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let cache = Cache::at(&cache).unwrap();
+    let options = millrace_emit::Options {
+        module: ModuleOptions {
+            unoptimised: true,
+            ..ModuleOptions::default()
+        },
+        ..millrace_emit::Options::default()
+    };
     let built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {}).unwrap();
     let module = Arc::new(Module::load(&built.module).unwrap());
     let checked =

@@ -9,6 +9,7 @@ use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Homes};
 use millrace_emit::Test;
 use millrace_emit::cache::Cache;
+use millrace_emit::toolchain::ModuleOptions;
 use millrace_object::Program;
 use millrace_object::program::StateObject;
 use millrace_place::{Held, Word};
@@ -30,7 +31,6 @@ pub fn root() -> PathBuf {
 
 /// What a function is built from.
 struct Sources {
-    _folder: tempfile::TempDir,
     cache: Cache,
     source: PathBuf,
     settings: Vec<(String, String)>,
@@ -67,6 +67,13 @@ impl Plant {
     }
 }
 
+/// What is compared here is not the optimiser's work, which would be most of the time.
+const QUICK: ModuleOptions = ModuleOptions {
+    sanitize: false,
+    strict: false,
+    unoptimised: true,
+};
+
 impl Sources {
     fn built(&self, wanted: &Wanted<'_>, dropped: bool) -> (Arc<Module>, Program) {
         let capacities = wanted.capacities;
@@ -77,6 +84,7 @@ impl Sources {
             capacities: all,
             placement: wanted.placement.cloned().map(Arc::new),
             test: wanted.yields.map(|seed| Test { seed, dropped }),
+            module: QUICK,
             ..Default::default()
         };
         let (cache, source) = (&self.cache, &self.source);
@@ -101,6 +109,7 @@ impl Sources {
                 seed,
                 dropped: false,
             }),
+            module: QUICK,
             ..Default::default()
         };
         let mut source = self.source.clone();
@@ -140,8 +149,7 @@ impl Sources {
         );
         std::fs::write(&c, text).unwrap();
         let toolchain = millrace_emit::toolchain::find(cache).unwrap();
-        let how = Default::default();
-        millrace_emit::toolchain::compile_module(&toolchain, &c, &fastpath, &so, how).unwrap();
+        millrace_emit::toolchain::compile_module(&toolchain, &c, &fastpath, &so, QUICK).unwrap();
         Arc::new(Module::load(&so).unwrap())
     }
 }
@@ -184,11 +192,11 @@ impl Function {
 
     /// From a source.
     pub fn of(source: &Path, settings: &[(&str, &str)], capacities: &[(&str, u64)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::at(&folder.path().join("cache")).unwrap();
+        // One for all tests, which verify the same functions under other plans.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+        let cache = Cache::at(&cache).unwrap();
         let own = |(n, v): &(&str, &str)| ((*n).to_owned(), (*v).to_owned());
         let sources = Sources {
-            _folder: folder,
             cache,
             source: source.to_owned(),
             settings: settings.iter().map(own).collect(),
