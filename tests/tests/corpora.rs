@@ -2,9 +2,11 @@
 //! bytes twice.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fs::File;
 use std::path::Path;
 
 use millrace_tests::command::{captures, json, millrace, nfs};
+use millrace_traffic::capture::{Format, Reader, Writer};
 use serde_json::Value;
 
 /// Runs an NF over a capture; a two-port function sees private sources at its LAN.
@@ -107,13 +109,39 @@ fn every_packet_of_every_capture_has_one_fate_and_two_runs_write_the_same_bytes(
     }
 }
 
+/// Packets of each capture that go through code for the sanitizers, which is not optimised.
+const SANITIZED: usize = 1_500;
+
+/// The first packets of a capture, as a file of its own.
+fn beginning(capture: &Path, to: &Path) {
+    let mut reader = Reader::open(capture.to_str().unwrap()).unwrap();
+    let file = File::create(to).unwrap();
+    let mut writer = Writer::new("beginning", file, Format::Pcapng, &["0"]);
+    for _ in 0..SANITIZED {
+        let Some(record) = reader.next().unwrap() else {
+            break;
+        };
+        writer.write(record.time_ns, 0, 0, record.data).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 #[test]
 fn no_nf_leaves_its_memory_on_any_capture() {
     let folder = tempfile::tempdir().unwrap();
+    let beginnings: Vec<_> = captures()
+        .iter()
+        .enumerate()
+        .map(|(number, capture)| {
+            let to = folder.path().join(format!("{number}.pcapng"));
+            beginning(capture, &to);
+            to
+        })
+        .collect();
     for nf in nfs() {
-        for capture in captures() {
+        for capture in &beginnings {
             let out = folder.path().join("out.pcap");
-            assert_accounted(&nf, &capture, &run(&nf, &capture, &out, &["--sanitize"]));
+            assert_accounted(&nf, capture, &run(&nf, capture, &out, &["--sanitize"]));
         }
     }
 }

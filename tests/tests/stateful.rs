@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `MILLRACE_STATEFUL_PROGRAMS` | programs to try (24) |
+//! | `MILLRACE_STATEFUL_PROGRAMS` | programs to try (12) |
 //! | `MILLRACE_STATEFUL_SEED` | the first one's seed (0) |
 //! | `MILLRACE_STATEFUL_THREADS` | programs at a time (2) |
 //! | `MILLRACE_STATEFUL_FINDINGS` | a file that findings are appended to; the test then goes on behind them |
@@ -229,7 +229,7 @@ fn report(text: &str) {
 #[test]
 fn several_cores_do_what_one_does() {
     let first = number("MILLRACE_STATEFUL_SEED", 0);
-    let programs = number("MILLRACE_STATEFUL_PROGRAMS", 24);
+    let programs = number("MILLRACE_STATEFUL_PROGRAMS", 12);
     let threads = number("MILLRACE_STATEFUL_THREADS", 2);
     let begin = Instant::now();
     let counts = trials(first, programs, threads, &Trial::default(), true);
