@@ -60,8 +60,8 @@ enum carrier_refusal {
     CARRIER_SHAPED,   /* another number of slots, or another size of rows */
     CARRIER_FORGED,   /* another tag than the key gives */
     CARRIER_FLAGS,    /* flags that are not defined, or that contradict each other, the sequence or the packet */
-    CARRIER_INDEX,    /* the oldest row is not where the sequence says */
     CARRIER_NUMBER,   /* a sequence behind the last one */
+    CARRIER_INDEX,    /* the oldest row is not where the sequence says */
     CARRIER_SLOT,     /* a slot without a row is not zero, or is marked as a heartbeat's */
     CARRIER_TIMES,    /* the times of rows are further apart than a sequencer lets them be, or before 0 */
     CARRIER_REFUSALS
