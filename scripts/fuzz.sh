@@ -64,6 +64,7 @@ seed() {
             '[[element]]' 'name = "tap"' 'guest = ["tcpdump", "-i", "@"]' 'memory = 64' 'jit = true' \
             'environment = { TZ = "UTC0" }' >"fuzz/corpus/$target/edge.toml"
         ;;
+    sequenced) cp tests/sequencer/*.pcap "fuzz/corpus/$target/" ;;
     routes) cp crates/routes/tests/seeds/*.json "fuzz/corpus/$target/" ;;
     packet_language)
         # Functions name their cases alike, and cp refuses to put two files in one place.

@@ -1,4 +1,5 @@
 /* carrier and recover against input that no sequencer sends: truncated, forged, with other times, at the end of numbers. */
+#define HISTORY_ROW_BYTES 64u
 #include "recover_model.h"
 
 static const struct carrier_shape shape = { .slots = 5, .row_bytes = 7, .time = 2 };
@@ -270,8 +271,76 @@ static void last_numbers(void)
     CHECK(rows == 6 && r.applied == CARRIER_LAST);
 }
 
+/* ---- the golden captures of tests/sequencer, which crates/steer writes ---- */
+
+/* All cores receive what a capture holds for them: nothing is refused, late, lost, or another than at the other cores. */
+static void golden(const char *path, const u8 *key, u32 packets, u64 rows)
+{
+    static u8 file[16384];
+    struct carrier_shape s = { 0 };
+    struct recover r[8] = { { .self = 0 } };
+    u64 state[8] = { 0 }, bytes, cores;
+    u32 processed = 0;
+    FILE *from = fopen(path, "rb");
+
+    CHECK(from != NULL);
+    if (!from)
+        return;
+    bytes = fread(file, 1, sizeof file, from);
+    fclose(from);
+    CHECK(bytes > 24 + 16 + 30 && bytes < sizeof file);
+    s.slots = file[40 + 15];
+    s.row_bytes = file[40 + 16];
+    s.time = file[40 + 17];
+    s.keyed = file[40 + 18];
+    CHECK(s.keyed == (key != NULL));
+    if (key)
+        memcpy(s.key, key, 16);
+    cores = (u64)file[40 + 20] << 8 | file[40 + 21];
+    CHECK(cores <= 8);
+    struct recover_group *g = (struct recover_group *)aligned_alloc(64, mr_round_up(recover_bytes((u32)cores, 16), 64));
+    memset(g, 0, recover_bytes((u32)cores, 16));
+    recover_create(g, (u32)cores, 16);
+    for (u64 at = 24, length; at < bytes; at += 16 + length) {
+        struct carrier c;
+        struct history_row e;
+        enum recover_next next;
+        u32 core;
+
+        length = mr_load32(file + at + 8);
+        if (at == 24)
+            continue;
+        core = (u32)file[at + 16 + 4] << 8 | file[at + 16 + 5];
+        r[core].self = core;
+        CHECK(recover_read(&r[core], &c, &s, file + at + 16, length) == CARRIER_TAKEN);
+        CHECK(c.core == core && c.stamp == mr_load32(file + at) * 1000000000ull + mr_load32(file + at + 4));
+        CHECK(recover_put(g, &r[core], &s, &c) == RECOVER_TAKEN);
+        recover_publish(g, &r[core]);
+        while ((next = recover_next(g, &r[core], &e)) != RECOVER_DONE) {
+            CHECK(next == RECOVER_APPLY || next == RECOVER_TIME);
+            for (u32 i = 0; i < HISTORY_WORDS; i++)
+                state[core] = mr_fold(state[core] ^ e.word[i], e.time | 1) + e.seq;
+        }
+        CHECK(r[core].applied == c.seq);
+        processed += c.flags != CARRIER_BEAT;
+        if (at + 16 + length < bytes)
+            continue;
+        CHECK(c.seq == rows);
+    }
+    CHECK(processed == packets);
+    for (u32 core = 0; core < cores; core++) {
+        CHECK(!r[core].lost && !r[core].late);
+        for (u32 other = 0; other < core; other++)
+            CHECK(r[core].applied != r[other].applied || state[core] == state[other]);
+    }
+    free(g);
+}
+
 int main(void)
 {
+    golden("../../tests/sequencer/sources.pcap", NULL, 12, 10);
+    golden("../../tests/sequencer/flows.pcap", NULL, 8, 7);
+    golden("../../tests/sequencer/tagged.pcap", (const u8 *)"sequencer-golden", 12, 10);
     fields();
     tags();
     distances();

@@ -14,7 +14,9 @@
 static int model_fault;
 #define HISTORY_FAULT(n) (model_fault == (n))
 #define RECOVER_CORES 8u
+#ifndef HISTORY_ROW_BYTES
 #define HISTORY_ROW_BYTES 8u
+#endif
 #include "../sync/recover.h"
 #include "check.h"
 

@@ -12,4 +12,5 @@ pub mod map_file;
 pub mod packet_language;
 pub mod pcap;
 pub mod routes;
+pub mod sequenced;
 pub mod snapshot;

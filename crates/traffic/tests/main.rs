@@ -16,4 +16,5 @@ mod generate;
 mod info;
 mod language;
 mod mutation;
+mod sequenced;
 mod split;

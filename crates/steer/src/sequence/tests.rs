@@ -128,7 +128,7 @@ fn gaps() {
     let mut packet = |time| {
         kinds.clear();
         let done = sequencer.packet(&[1], 0, time, |header, _| {
-            kinds.push((header.kind, header.stamp))
+            kinds.push((header.kind, header.stamp));
         });
         done.map(|()| kinds.clone())
     };
