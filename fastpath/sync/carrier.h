@@ -78,7 +78,8 @@ struct carrier {
     u32 flags;
     u32 core;
     u32 port;
-    u64 time[CARRIER_SLOTS_MAX]; /* of the row in each slot, ns; 0 where rows have none */
+    u32 newest;                  /* the slot of row seq */
+    u64 time[CARRIER_SLOTS_MAX]; /* of the row in each slot that has one, ns; not set where rows have no time */
 };
 
 MR_INLINE u64 carrier_bytes(const struct carrier_shape *s)
@@ -88,6 +89,27 @@ MR_INLINE u64 carrier_bytes(const struct carrier_shape *s)
 
 /* The slot of row `n`, n >= 1. */
 MR_INLINE u32 carrier_slot(const struct carrier_shape *s, u64 n) { return (u32)((n - 1) % s->slots); }
+
+/* The same of a row that the carrier holds, without a division. */
+MR_INLINE u32 carrier_at(const struct carrier *c, const struct carrier_shape *s, u64 n)
+{
+    u32 back = (u32)(c->seq - n);
+
+    return back > c->newest ? c->newest + s->slots - back : c->newest - back;
+}
+
+/* The row's bytes, its time (0 where rows have none), and whether it is a heartbeat's. */
+MR_INLINE const u8 *carrier_row(const struct carrier *c, const struct carrier_shape *s, u32 slot)
+{
+    return c->slot + slot * s->row_bytes;
+}
+
+MR_INLINE u64 carrier_time(const struct carrier *c, const struct carrier_shape *s, u32 slot)
+{
+    return s->time == CARRIER_NO_TIME ? 0 : c->time[slot];
+}
+
+MR_INLINE int carrier_beat(const struct carrier *c, u32 slot) { return c->beats >> slot & 1; }
 
 MR_INLINE u64 carrier_rotate(u64 x, u32 by) { return x << by | x >> (64 - by); }
 
@@ -141,7 +163,7 @@ MR_INLINE int carrier_times(struct carrier *c, const struct carrier_shape *s)
     u64 behind = c->stamp;
 
     for (u64 n = c->seq; n + 1 > c->oldest; n--) {
-        u32 slot = carrier_slot(s, n);
+        u32 slot = carrier_at(c, s, n);
         u64 gap = (behind - carrier_time40(c->slot + slot * s->row_bytes + s->time)) & CARRIER_TIME_MASK;
 
         if (gap > CARRIER_GAP || gap > behind)
@@ -156,7 +178,7 @@ MR_INLINE int carrier_times(struct carrier *c, const struct carrier_shape *s)
 }
 
 /* Reads `bytes` bytes at `p` as a carrier of the shape `s`. The addresses in `c` lie inside of them. */
-MR_OUTLINE enum carrier_refusal carrier_read(struct carrier *c, const struct carrier_shape *s, const u8 *p, u64 bytes)
+MR_INLINE enum carrier_refusal carrier_read(struct carrier *c, const struct carrier_shape *s, const u8 *p, u64 bytes)
 {
     u64 whole = carrier_bytes(s), tag = s->keyed ? 8 : 0;
 
@@ -168,22 +190,22 @@ MR_OUTLINE enum carrier_refusal carrier_read(struct carrier *c, const struct car
         return CARRIER_SHAPED;
     if (tag && carrier_tag(s->key, p, whole - 8) != mr_load64(p + whole - 8))
         return CARRIER_FORGED;
-    *c = (struct carrier){
-        .seq = __builtin_bswap64(mr_load64(p + 18)),
-        .stamp = __builtin_bswap64(mr_load64(p + 26)),
-        .slot = p + whole - tag - (u64)s->slots * s->row_bytes,
-        .packet = p + whole,
-        .packet_bytes = bytes - whole,
-        .flags = p[14] & 15,
-        .core = (u32)p[4] << 8 | p[5],
-        .port = (u32)p[10] << 8 | p[11],
-    };
+    c->seq = __builtin_bswap64(mr_load64(p + 18));
+    c->stamp = __builtin_bswap64(mr_load64(p + 26));
+    c->slot = p + whole - tag - (u64)s->slots * s->row_bytes;
+    c->packet = p + whole;
+    c->packet_bytes = bytes - whole;
+    c->flags = p[14] & 15;
+    c->core = (u32)p[4] << 8 | p[5];
+    c->port = (u32)p[10] << 8 | p[11];
+    c->beats = 0;
     if (c->flags > CARRIER_BEAT || (c->flags && !c->seq) || (c->flags == CARRIER_BEAT && c->packet_bytes))
         return CARRIER_FLAGS;
     if (c->seq > CARRIER_LAST)
         return CARRIER_NUMBER;
     if (p[17] != c->seq % s->slots)
         return CARRIER_INDEX;
+    c->newest = p[17] ? p[17] - 1u : s->slots - 1u;
     c->oldest = c->seq < s->slots ? 1 : c->seq - s->slots + 1;
     for (u32 i = 0; i < (s->slots + 7u) / 8; i++)
         c->beats |= (u64)p[CARRIER_FIXED + i] << (8 * i);
@@ -198,7 +220,7 @@ MR_OUTLINE enum carrier_refusal carrier_read(struct carrier *c, const struct car
             if (*at)
                 return CARRIER_SLOT;
     }
-    if (c->flags && ((c->beats >> carrier_slot(s, c->seq)) & 1) != (c->flags == CARRIER_BEAT))
+    if (c->flags && carrier_beat(c, c->newest) != (c->flags == CARRIER_BEAT))
         return CARRIER_FLAGS;
     if (s->time != CARRIER_NO_TIME && !carrier_times(c, s))
         return CARRIER_TIMES;

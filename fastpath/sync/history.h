@@ -44,12 +44,36 @@ struct history_row {
     u64 word[HISTORY_WORDS];
 };
 
+/* A row's bytes as words, padded with zeros. By loads of whole words inside of the row: bytes that were just stored one way and
+ * are loaded another wait for the store. */
+MR_INLINE void history_words(u64 *word, const u8 *row, u32 bytes)
+{
+    u32 i = 0;
+
+    for (; i < bytes / 8; i++)
+        word[i] = mr_load64(row + 8 * i);
+    if (bytes % 8) {
+        u32 left = bytes % 8;
+        const u8 *p = row + 8 * i;
+
+        if (bytes >= 8)
+            word[i] = mr_load64(p + left - 8) >> (64 - 8 * left);
+        else if (left >= 4)
+            word[i] = mr_load32(p) | (u64)mr_load32(p + left - 4) << (8 * (left - 4));
+        else
+            word[i] = p[0] | (u64)p[left / 2] << (8 * (left / 2)) | (u64)p[left - 1] << (8 * (left - 1));
+        i++;
+    }
+    for (; i < HISTORY_WORDS; i++)
+        word[i] = 0;
+}
+
 MR_INLINE void history_write(struct history_row *e, u64 n, u64 kind, u64 time, const u8 *row, u32 bytes)
 {
     u64 word[HISTORY_WORDS] = { 0 };
 
     if (row)
-        memcpy(word, row, bytes);
+        history_words(word, row, bytes);
     __atomic_store_n(&e->seq, 0, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     MR_POINT();

@@ -7,7 +7,8 @@
  *
  *     recover_put       a carrier's rows into the core's log, unpublished
  *     recover_publish   the burst, by one store of `head`
- *     recover_next      the next row in the order of numbers
+ *     recover_run       rows that the core's own log has, in place
+ *     recover_next      the next row in the order of numbers, wherever it is
  *
  * A core publishes all that it received before it waits for others. Then nobody waits for ever while each core goes on
  * receiving: of all numbers waited for take the least, i. The core whose head is below i waits for nothing, since its own
@@ -135,7 +136,7 @@ MR_INLINE int recover_agrees(struct recover_group *g, const struct recover *r, c
                              const struct carrier *c)
 {
     u64 n = r->put;
-    u64 word[HISTORY_WORDS] = { 0 };
+    u64 word[HISTORY_WORDS];
     u32 slot;
     const struct history_row *e;
 
@@ -145,33 +146,35 @@ MR_INLINE int recover_agrees(struct recover_group *g, const struct recover *r, c
     if (e->kind == HISTORY_LOST)
         return 1;
     if (n < c->oldest) {
-        u64 time = c->time[carrier_slot(s, c->oldest)];
+        u64 time = carrier_time(c, s, carrier_at(c, s, c->oldest));
 
-        return s->time == CARRIER_NO_TIME || (time >= e->time && time - e->time <= (c->oldest - n) * CARRIER_GAP);
+        return time >= e->time && time - e->time <= (c->oldest - n) * CARRIER_GAP;
     }
-    slot = carrier_slot(s, n);
-    memcpy(word, c->slot + slot * s->row_bytes, s->row_bytes);
-    return !memcmp(word, e->word, sizeof word) && c->time[slot] == e->time &&
-           (e->kind == HISTORY_BEAT) == (c->beats >> slot & 1);
+    slot = carrier_at(c, s, n);
+    history_words(word, carrier_row(c, s, slot), s->row_bytes);
+    return !memcmp(word, e->word, sizeof word) && carrier_time(c, s, slot) == e->time &&
+           (e->kind == HISTORY_BEAT) == carrier_beat(c, slot);
 }
 
-/* The next row of a carrier that recover_put takes. */
-MR_INLINE void recover_put_row(struct recover_group *g, struct recover *r, const struct carrier_shape *s,
-                               const struct carrier *c)
+/* The rows of a carrier behind those in the log, and what is lost between them. */
+MR_INLINE void recover_put_rows(struct recover_group *g, struct recover *r, const struct carrier_shape *s,
+                                const struct carrier *c)
 {
-    u64 n = r->put + 1;
-    struct history_row *e = recover_entry(g, r->self, n);
+    struct history_row *log = recover_entry(g, r->self, 0);
+    u64 n = r->put + 1, last = c->seq, mask = g->rows - 1;
+    u32 slot;
 
-    if (n < c->oldest) {
-        history_write(e, n, HISTORY_LOST, 0, NULL, 0);
-        r->lost++;
-    } else {
-        u32 slot = carrier_slot(s, n);
-
-        history_write(e, n, c->beats >> slot & 1 ? HISTORY_BEAT : HISTORY_ROW, c->time[slot],
-                      c->slot + slot * s->row_bytes, s->row_bytes);
+    for (; n < c->oldest; n++, r->lost++)
+        history_write(&log[n & mask], n, HISTORY_LOST, 0, NULL, 0);
+    if (n > last)
+        return;
+    slot = carrier_at(c, s, n);
+    for (; n <= last; n++) {
+        history_write(&log[n & mask], n, carrier_beat(c, slot) ? HISTORY_BEAT : HISTORY_ROW, carrier_time(c, s, slot),
+                      carrier_row(c, s, slot), s->row_bytes);
+        slot = slot + 1 == s->slots ? 0 : slot + 1;
     }
-    r->put = n;
+    r->put = last;
 }
 
 /* Puts a carrier's rows into the core's log. TAKEN: its packet is processed after row c->seq. LATE: the packet is dropped.
@@ -187,8 +190,8 @@ MR_INLINE enum recover_put recover_put(struct recover_group *g, struct recover *
         if (HISTORY_FAULT(RECOVER_FAULT_LATE))
             for (u64 n = c->oldest; n <= c->seq; n++)
                 if (n > r->applied)
-                    history_write(recover_entry(g, r->self, n), n, HISTORY_ROW, c->time[carrier_slot(s, n)],
-                                  c->slot + carrier_slot(s, n) * s->row_bytes, s->row_bytes);
+                    history_write(recover_entry(g, r->self, n), n, HISTORY_ROW, carrier_time(c, s, carrier_at(c, s, n)),
+                                  carrier_row(c, s, carrier_at(c, s, n)), s->row_bytes);
         return RECOVER_LATE;
     }
     if (mr_unlikely(c->seq - r->applied > g->rows) && !HISTORY_FAULT(RECOVER_FAULT_FULL)) {
@@ -203,8 +206,7 @@ MR_INLINE enum recover_put recover_put(struct recover_group *g, struct recover *
     }
     if (HISTORY_FAULT(RECOVER_FAULT_EARLY))
         __atomic_store_n(&g->log[r->self].head, c->seq, __ATOMIC_RELEASE);
-    while (r->put < c->seq)
-        recover_put_row(g, r, s, c);
+    recover_put_rows(g, r, s, c);
     return RECOVER_TAKEN;
 }
 
@@ -271,6 +273,26 @@ MR_INLINE enum recover_next recover_own(struct recover_group *g, struct recover 
     if (to->kind == HISTORY_LOST)
         return RECOVER_WAIT;
     return recover_given(r, recover_kind_next(to->kind));
+}
+
+/* How many rows from applied + 1 on the core's own log has, up to a lost one or the end; at most `most`. They lie in
+ * recover_entry(g, r->self, n) and stay there until the next recover_put, so that a burst of them can be applied in passes
+ * without a copy; recover_applied says so afterwards. 0: recover_next decides. */
+MR_INLINE u32 recover_run(struct recover_group *g, const struct recover *r, u32 most)
+{
+    u32 run = 0;
+
+    while (run < most && r->applied + run < r->put &&
+           recover_entry(g, r->self, r->applied + run + 1)->kind != HISTORY_LOST)
+        run++;
+    return run;
+}
+
+MR_INLINE void recover_applied(struct recover *r, u32 run)
+{
+    r->applied += run;
+    r->others = 0;
+    r->turns = 0;
 }
 
 /* The next row of what was published: APPLY a row, TIME a heartbeat's, of which only the time counts, GONE: no core of

@@ -60,6 +60,8 @@ static void fields(void)
     make(9, CARRIER_TOUCH, times[9]);
     good[3] = 0; good[4] = 1; good[5] = 2; good[10] = 3; good[11] = 4;
     CHECK(read_exactly(&shape, good, good_bytes, &c) == CARRIER_TAKEN);
+    for (u64 n = c.oldest; n <= c.seq; n++)
+        CHECK(carrier_at(&c, &shape, n) == carrier_slot(&shape, n));
     CHECK(c.seq == 9 && c.oldest == 5 && c.flags == CARRIER_TOUCH && c.core == 0x102 && c.port == 0x304);
     for (u64 n = 5; n <= 9; n++)
         CHECK(c.time[carrier_slot(&shape, n)] == times[n] && (c.beats >> carrier_slot(&shape, n) & 1) == beat[n]);

@@ -127,8 +127,24 @@ static void stalled(void)
     CHECK(history_next(ring, &applied, PLACES + 3, &e) == HISTORY_OVERRUN && applied == 2);
 }
 
+/* Rows of every size, which end where memory ends. */
+static void words(void)
+{
+    for (u32 bytes = 1; bytes <= HISTORY_ROW_BYTES; bytes++) {
+        u8 *row = (u8 *)malloc(bytes), padded[HISTORY_ROW_BYTES] = { 0 };
+        u64 word[HISTORY_WORDS];
+
+        for (u32 i = 0; i < bytes; i++)
+            padded[i] = row[i] = (u8)(draw(255) + 1);
+        history_words(word, row, bytes);
+        CHECK(!memcmp(word, padded, sizeof padded));
+        free(row);
+    }
+}
+
 int main(void)
 {
+    words();
     stalled();
     freely(1);
     freely(0);

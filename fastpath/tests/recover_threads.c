@@ -159,7 +159,19 @@ static void *core(void *which)
             if (recover_put(&pair->group, r, &model.shape, of(c, s->next)) != RECOVER_TAKEN)
                 __atomic_fetch_add(&stopped, 1, __ATOMIC_RELAXED);
         recover_publish(&pair->group, r);
-        while ((next = recover_next(&pair->group, r, &e)) != RECOVER_DONE) {
+        for (;;) {
+            /* What the core has itself is applied where it lies. */
+            u32 run = recover_run(&pair->group, r, 1 + (u32)(c + s->next) % 32);
+            for (u32 i = 1; i <= run; i++) {
+                const struct history_row *own = recover_entry(&pair->group, c, r->applied + i);
+
+                next = own->kind == HISTORY_BEAT ? RECOVER_TIME : RECOVER_APPLY;
+                s->state = model_after(s->state, r->applied + i, next, own->time, own->word[0]);
+            }
+            recover_applied(r, run);
+            next = recover_next(&pair->group, r, &e);
+            if (next == RECOVER_DONE)
+                break;
             if (next == RECOVER_STOPPED) {
                 __atomic_fetch_add(&stopped, 1, __ATOMIC_RELAXED);
                 return NULL;
