@@ -8,15 +8,20 @@
 //!
 //! Which keys keep together the packets that must meet, and spread the others, is linear algebra over
 //! GF(2) ([`keys`]); which queue each entry of the table leads to is a matter of the load ([`table`]).
+//!
+//! Where packets are sprayed instead and every core keeps all state, a sequencer numbers them ([`sequence`]); [`hybrid`] does so for
+//! a few heavy keys and shards the others.
 
 pub mod carried;
 pub mod fields;
 mod gf2;
+pub mod hybrid;
 pub mod keys;
 pub mod nic;
 pub mod odd;
 pub mod owner;
 pub mod rss;
+pub mod sequence;
 pub mod steering;
 pub mod table;
 pub mod toeplitz;

@@ -9,4 +9,5 @@ pub mod generate;
 pub mod info;
 pub mod language;
 pub mod prefix;
+pub mod sequenced;
 pub mod split;

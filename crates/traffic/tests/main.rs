@@ -15,4 +15,5 @@ mod corpora;
 mod generate;
 mod info;
 mod language;
+mod sequenced;
 mod split;

@@ -14,6 +14,7 @@ pub mod packet_language;
 pub mod pcap;
 pub mod routes;
 pub mod seeds;
+pub mod sequenced;
 pub mod snapshot;
 
 /// A reader and its fuzz target's name.
@@ -65,6 +66,10 @@ pub const READERS: &[Reader] = &[
     Reader {
         name: "routes",
         run: routes::run,
+    },
+    Reader {
+        name: "sequenced",
+        run: sequenced::run,
     },
     Reader {
         name: "snapshot",

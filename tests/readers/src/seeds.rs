@@ -100,6 +100,7 @@ pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         }
         "control" => Ok(vec![seed("requests", REQUESTS)]),
         "chain" => Ok(vec![seed("edge.toml", CHAIN)]),
+        "sequenced" => files(&root.join("tests/sequencer"), "pcap"),
         "snapshot" | "btf" => Ok(Vec::new()), // these take a description of a change, not a file
         "routes" => files(&root.join("crates/routes/tests/seeds"), "json"),
         "packet_language" => {
