@@ -189,8 +189,8 @@ fn clone(call: &mut Call<'_>) -> Result<i64, Errno> {
             .note("a program of its own (vfork) was denied".into());
         return Err(libc::EPERM);
     }
-    let space = call.guest.slot.range();
-    if !space.contains(&stack) || !space.contains(&stack.wrapping_sub(128)) {
+    let slot = &call.guest.slot;
+    if !slot.contains(stack) || !slot.contains(stack.wrapping_sub(128)) {
         return Err(libc::EINVAL);
     }
     let number = {
