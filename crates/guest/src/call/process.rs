@@ -72,6 +72,7 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_setregid, "setregid", How::Here(set_ids)),
     entry(libc::SYS_setresuid, "setresuid", How::Here(set_ids)),
     entry(libc::SYS_setresgid, "setresgid", How::Here(set_ids)),
+    entry(libc::SYS_ioprio_set, "ioprio_set", How::Accept),
     entry(libc::SYS_setfsuid, "setfsuid", How::Accept),
     entry(libc::SYS_setfsgid, "setfsgid", How::Accept),
     entry(libc::SYS_setgroups, "setgroups", How::Accept),
