@@ -48,6 +48,9 @@ needed() {
         command -v p0f >/dev/null || [ -x /usr/sbin/p0f ] || echo p0f
         command -v urlsnarf >/dev/null || [ -x /usr/sbin/urlsnarf ] || echo dsniff
         command -v softflowd >/dev/null || [ -x /usr/sbin/softflowd ] || echo softflowd
+        command -v netsniff-ng >/dev/null || [ -x /usr/sbin/netsniff-ng ] || echo netsniff-ng
+        command -v nfpcapd >/dev/null || echo nfdump
+        [ -d /usr/lib/python3/dist-packages/scapy ] || echo python3-scapy
         perl -MNet::Pcap -e 1 2>/dev/null || echo libnet-pcap-perl
         # a processor with protection keys, and a kernel for it
         command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86

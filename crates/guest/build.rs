@@ -5,17 +5,30 @@ use std::process::Command;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 12] = [
     "ids.c",
+    "ipc.c",
     "receive.c",
     "send.c",
     "pcap_handle.c",
     "pcap_receive.c",
     "pcap_device.c",
+    "packet_socket.c",
+    "packet_receive.c",
+    "packet_ring.c",
+    "packet_wait.c",
+    "packet_filter.c",
 ];
 /// Those of programs of DPDK, which need its headers.
 const DPDK: [&str; 4] = ["dpdk_eal.c", "dpdk_pool.c", "dpdk_port.c", "dpdk_device.c"];
-const HEADERS: [&str; 5] = ["port.h", "yield.h", "receive.h", "pcap.h", "dpdk.h"];
+const HEADERS: [&str; 6] = [
+    "port.h",
+    "yield.h",
+    "receive.h",
+    "pcap.h",
+    "packet.h",
+    "dpdk.h",
+];
 /// What the DPDK preload calls; whatever else a program is linked with is its own affair.
 const LIBRARIES: [&str; 5] = [
     "-lrte_ethdev",

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         unsafe { guest.burst(&mut packets) };
     }
     guest.finish();
+    eprintln!("{} sent {} packets", guest.name(), guest.sent.len());
     if let Some(over) = guest.over() {
         eprintln!("{}: {}", guest.name(), describe(over));
     }

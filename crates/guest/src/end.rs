@@ -16,6 +16,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 pub const END: Duration = Duration::from_secs(10);
 /// How often a guest may ask for packets after their end before it is asked to end by a signal.
 const PATIENCE: u32 = 4;
+/// The same where a thread of its own waits for the signal, each time after 5 ms.
+const WAITING: u32 = 400;
 
 impl Hosted {
     /// Waits until the guest is over or has no threads of its own left.
@@ -55,13 +57,20 @@ impl Hosted {
             (0, 2),
             (0, 3),
         ] {
-            if self.context.is_none() || signal != 0 && !self.signal_due(signal) {
+            let awaited = signal != 0 && self.send(signal);
+            if self.context.is_none() || signal != 0 && !awaited && !self.signal_due(signal) {
                 continue;
             }
             // SAFETY: as in `burst`.
             unsafe { (&raw mut (*port).ended).write(ended) };
             let mut asked = 0;
-            while asked < PATIENCE && self.context.is_some() && Instant::now() < deadline {
+            let patience = if awaited { WAITING } else { PATIENCE };
+            while asked < patience && self.context.is_some() && Instant::now() < deadline {
+                if awaited {
+                    // The thread that waits for it runs beside this one.
+                    std::thread::sleep(Duration::from_millis(5));
+                    self.raised();
+                }
                 self.idle();
                 asked += 1;
             }
@@ -71,6 +80,28 @@ impl Hosted {
             self.settle();
         }
         self.clear();
+    }
+
+    /// Sends a signal to threads that wait for it; false when there are none.
+    fn send(&self, signal: i32) -> bool {
+        let bit = 1 << (signal - 1);
+        let awaited = self.shared.awaited.load(Ordering::Acquire) & bit != 0;
+        if awaited {
+            self.shared.pending.fetch_or(bit, Ordering::AcqRel);
+        }
+        awaited
+    }
+
+    /// Has the handler called of a signal that the guest has sent itself.
+    fn raised(&mut self) {
+        let awaited = self.shared.awaited.load(Ordering::Acquire);
+        let sent = self.shared.pending.load(Ordering::Acquire) & !awaited;
+        if sent != 0 {
+            self.shared
+                .pending
+                .fetch_and(!(sent & sent.wrapping_neg()), Ordering::AcqRel);
+            self.signal_due(sent.trailing_zeros() as i32 + 1);
+        }
     }
 
     /// Waits until no thread is in the guest any more.

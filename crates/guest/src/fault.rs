@@ -112,7 +112,7 @@ fn segmentation(code: i32, address: usize, rsp: usize, guest: Option<&Arc<Shared
     if code == SI_KERNEL {
         return "segmentation fault at an address that cannot be: no pointer".to_owned();
     }
-    let own = guest.is_some_and(|g| g.slot.range().contains(&address));
+    let own = guest.is_some_and(|g| g.slot.contains(address));
     let why = if address < PAGE {
         "a null pointer".to_owned()
     } else if own && address.abs_diff(rsp) < 2 * PAGE {

@@ -4,7 +4,7 @@
 //! is of the thread and of the threads that it makes, and cannot be taken off.
 
 use crate::error::GuestError;
-use crate::slot::{BASE, END};
+use crate::slot::{BASE, END, FIXED, fixed_is_free};
 
 const fn jump(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
     libc::sock_filter {
@@ -30,11 +30,15 @@ const POINTER_HIGH: u32 = 12;
 const LOW: u32 = (BASE >> 32) as u32;
 const HIGH: u32 = (END >> 32) as u32;
 const _: () = assert!(BASE.trailing_zeros() >= 32 && END.trailing_zeros() >= 32);
+const _: () = assert!(FIXED.end >> 32 == 0);
 
 /// Puts the filter on this thread.
 pub fn install() -> Result<(), GuestError> {
+    // Code below 4 GiB is a guest's that is linked to fixed addresses, unless the host's own is there.
+    let low = if fixed_is_free() { 0 } else { LOW };
     let mut program = [
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, POINTER_HIGH),
+        jump(libc::BPF_JEQ, low, 2, 0),
         jump(libc::BPF_JGE, LOW, 0, 2),
         jump(libc::BPF_JGE, HIGH, 1, 0),
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_TRAP),

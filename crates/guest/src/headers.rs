@@ -7,7 +7,7 @@ use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::memory;
-use crate::slot::PAGE;
+use crate::slot::{FIXED, PAGE};
 
 /// The most address space that one file may want.
 const LARGEST: usize = 1 << 30;
@@ -19,6 +19,8 @@ pub struct Headers {
     pub(crate) headers_at: u64,
     pub(crate) count: usize,
     pub(crate) segments: Vec<Segment>,
+    /// it lies where it was linked to (no PIE)
+    pub fixed: bool,
     /// its interpreter
     pub interpreter: Option<PathBuf>,
     /// it is a program of Go's
@@ -89,10 +91,15 @@ impl Headers {
             .transpose()
             .map_err(|e| broken(&format!("interpreter: {e}")))?
             .map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned()));
+        let fixed = kind == elf::ET_EXEC;
+        let outside = |s: &Segment| s.address < FIXED.start || s.address + s.memory > FIXED.end;
         // One without an interpreter is told so by `load`.
-        if kind == elf::ET_EXEC && interpreter.is_some() {
+        if fixed && interpreter.is_some() && segments.iter().any(outside) {
             return Err((
-                "it is linked to fixed addresses (no PIE), which are no slot's".into(),
+                format!(
+                    "it is linked to fixed addresses (no PIE) beyond {:#x} to {:#x}, which guests can have",
+                    FIXED.start, FIXED.end
+                ),
                 "build it as a position-independent program (-pie), dynamically linked",
             ));
         }
@@ -101,6 +108,7 @@ impl Headers {
             headers_at: header.e_phoff(endian),
             count: headers.len(),
             segments,
+            fixed,
             interpreter,
             go: headers.iter().any(|h| is_go(h, endian, data)),
         })

@@ -1,8 +1,9 @@
 //! Userland exec: a program and its interpreter, mapped into a slot as the kernel would map them.
 //!
 //! Every guest has its own dynamic loader and so its own C library, TLS, heap and symbol scope; its preload
-//! concerns nobody else. What can be mapped is what can be preloaded: position-independent programs of x86-64
-//! with an interpreter (System V ABI, gABI chapter 5; x86-64 psABI chapter 5).
+//! concerns nobody else. What can be mapped is what can be preloaded: programs of x86-64 with an interpreter
+//! (System V ABI, gABI chapter 5; x86-64 psABI chapter 5). One that is not position independent lies where it was
+//! linked to, and all else that belongs to it in the slot.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use crate::error::GuestError;
 use crate::headers::{Headers, Refusal, Segment, broken};
 use crate::memory::{self, Mapping};
-use crate::slot::PAGE;
+use crate::slot::{PAGE, Slot};
 use crate::space::{Space, pages};
 
 /// How much of a file is read for its headers.
@@ -108,8 +109,12 @@ impl Program {
             .max()
             .unwrap_or(0);
         let length = pages(to - from).ok_or_else(|| wrong("too large".into()))?;
-        let place = space.place(length).ok_or_else(|| refused(libc::ENOMEM))?;
-        let bias = place.wrapping_sub(from);
+        let bias = if self.headers.fixed {
+            0
+        } else {
+            let place = space.place(length).ok_or_else(|| refused(libc::ENOMEM))?;
+            place.wrapping_sub(from)
+        };
         let name: Arc<str> = self.path.display().to_string().into();
         let mut headers = 0;
         for segment in &self.headers.segments {
@@ -184,7 +189,7 @@ impl Program {
 ///
 /// # Errors
 /// [`GuestError::Program`] when one of them cannot be hosted.
-pub fn load(path: &Path, space: &mut Space) -> Result<(Image, Image), GuestError> {
+pub fn load(path: &Path, slot: &Slot, space: &mut Space) -> Result<(Image, Image), GuestError> {
     let program = Program::open(path)?;
     let interpreter = program
         .headers
@@ -195,5 +200,13 @@ pub fn load(path: &Path, space: &mut Space) -> Result<(Image, Image), GuestError
             help,
         })?;
     let loader = Program::open(interpreter)?;
+    if program.headers.fixed {
+        let taken = slot.take_fixed().map_err(|why| GuestError::Program {
+            path: path.to_owned(),
+            what: format!("it is linked to fixed addresses (no PIE), and {why}"),
+            help: "one such program at a time can be hosted: end the other, or build it as a position-independent one (-pie)",
+        })?;
+        space.fixed = Some(taken);
+    }
     Ok((program.map(space)?, loader.map(space)?))
 }

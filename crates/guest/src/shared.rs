@@ -103,6 +103,9 @@ pub struct Shared {
     /// packets that it sent by sockets, and whether there are any: read once a burst, without the lock
     pub(crate) sends: Mutex<Vec<Sent>>,
     pub(crate) has_sent: AtomicBool,
+    /// signals that its threads wait for and that it is sent, or that it has sent itself: a bit each, 1 is signal 1
+    pub(crate) awaited: AtomicU64,
+    pub(crate) pending: AtomicU64,
     /// threads that ask for packets while the worker runs others
     pub(crate) arrivals: Arrivals,
 }
@@ -198,6 +201,8 @@ impl Shared {
             rest: Rest::default(),
             sends: Mutex::default(),
             has_sent: AtomicBool::new(false),
+            awaited: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
             arrivals: Arrivals::default(),
             slot,
             rights: domain.rights(),

@@ -35,6 +35,8 @@ pub struct Area {
 #[derive(Debug)]
 pub struct Space {
     range: Range<usize>,
+    /// where a program lies that is linked to fixed addresses
+    pub fixed: Option<Range<usize>>,
     areas: BTreeMap<usize, Area>,
     heap_end: usize,
     /// writable bytes that it may have
@@ -63,6 +65,7 @@ impl Space {
         let heap_end = range.start + HEAP.start;
         Self {
             range,
+            fixed: None,
             areas: BTreeMap::new(),
             heap_end,
             budget,
@@ -78,7 +81,9 @@ impl Space {
     #[must_use]
     pub fn holds(&self, start: usize, length: usize) -> bool {
         let end = start.checked_add(length);
-        start >= self.range.start && end.is_some_and(|end| end <= self.range.end)
+        let within =
+            |range: &Range<usize>| start >= range.start && end.is_some_and(|end| end <= range.end);
+        within(&self.range) || self.fixed.as_ref().is_some_and(within)
     }
 
     /// A free place for `length` bytes, a multiple of pages: the lowest.

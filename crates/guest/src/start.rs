@@ -98,7 +98,7 @@ impl Hosted {
         if spec.heap > 0 {
             heap::prepare(&mut space, spec.heap).map_err(refused("a guest's heap"))?;
         }
-        let (program, interpreter) = load::load(&spec.program, &mut space)?;
+        let (program, interpreter) = load::load(&spec.program, &slot, &mut space)?;
         let mut environment = spec.environment.clone();
         let preloads = Preloads::of(&spec.program)?;
         environment.push(preloads.variable());

@@ -127,7 +127,9 @@ fn what_a_guest_may_not_do_is_refused() {
         ("query-set", libc::EPERM),
         ("query-host", libc::EFAULT),
         ("generic", libc::EPROTONOSUPPORT),
-        ("ring", libc::ENOPROTOOPT),
+        ("ring", libc::EINVAL),
+        ("send-ring", libc::ENOPROTOOPT),
+        ("receive-raw", libc::EOPNOTSUPP),
         ("pair-ip", libc::EAFNOSUPPORT),
         ("pass-descriptor", libc::EINVAL),
         ("no-socket", libc::ENOTSOCK),
@@ -205,7 +207,11 @@ fn a_guest_that_does_not_end_is_removed() {
 fn what_cannot_be_hosted_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
-    compile(dir.path(), "fixed", &["-no-pie"]);
+    compile(
+        dir.path(),
+        "fixed",
+        &["-no-pie", "-Wl,-Ttext-segment=0x20000000"],
+    );
     compile(dir.path(), "static", &["-static"]);
     compile(dir.path(), "static-pie", &["-static-pie"]);
     // What the Go linker leaves in its programs: a note that is named so.
@@ -287,6 +293,7 @@ fn headers_that_lie_do_no_harm() {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
+    let slot = millrace_guest::slot::Slot::reserve(Some(4010)).unwrap();
     let mut refused = 0;
     for round in 0..400 {
         let mut bad = bytes.clone();
@@ -298,9 +305,50 @@ fn headers_that_lie_do_no_harm() {
         std::fs::write(&path, bad).unwrap();
         let range = 0x2000_0000_0000..0x2002_0000_0000;
         let mut space = millrace_guest::space::Space::new(range, 1 << 30, false);
-        refused += usize::from(millrace_guest::load::load(&path, &mut space).is_err());
+        refused += usize::from(millrace_guest::load::load(&path, &slot, &mut space).is_err());
     }
     assert!(refused > 50, "{refused} of 400");
+}
+
+/// One at a time: it lies where it was linked to, below 4 GiB, and all else of it in its slot.
+#[test]
+fn a_program_at_fixed_addresses_is_hosted_beside_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixed = compile(dir.path(), "fixed", &["-no-pie"]);
+    let free = compile(dir.path(), "free", &[]);
+    let mut packets = Packets::read();
+    let expected = format!("{} packets, sum {}\n", packets.len(), packets.sum());
+    for how in ["count", "thread"] {
+        let word = format!("guest:{} {how}", fixed.display());
+        let mut first = Caught::start(dir.path(), &word).unwrap();
+        let Err(error) = Caught::start(dir.path(), &word) else {
+            panic!("two programs at the same addresses");
+        };
+        let told = format!(
+            "(no PIE), and the guest in slot {} has them",
+            first.guest.slot()
+        );
+        assert!(error.to_string().contains(&told), "{error}");
+        let mut other =
+            Caught::start(dir.path(), &format!("guest:{} count", free.display())).unwrap();
+        packets.play(&mut [&mut first.guest, &mut other.guest]);
+        let error = first.guest.snapshot(&mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("no PIE"), "{error}");
+        for caught in [first, other] {
+            let (over, printed) = caught.finish();
+            assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+            assert_eq!(printed, expected);
+        }
+    }
+    // A fault in it is its own, and is named by file and offset.
+    let word = format!("guest:{} null", fixed.display());
+    let mut faulty = Caught::start(dir.path(), &word).unwrap();
+    packets.play(&mut [&mut faulty.guest]);
+    let said = describe(&faulty.finish().0);
+    assert!(
+        said.contains("a null pointer") && said.contains("/fixed+0x"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -217,6 +217,112 @@ Net::Pcap::loop($p, -1, sub { $n += $_[1]{caplen} }, 0); print "$n bytes\n";"#;
     );
 }
 
+/// It receives into a ring of its own (TPACKET_V2).
+#[test]
+fn netsniff_ng_writes_the_same_packets() {
+    if !installed("netsniff-ng") || !installed("tcpdump") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    hosted(dir.path(), "guest:netsniff-ng -i @ -o hosted.pcap -s");
+    let printed = |file: &Path| {
+        native(
+            dir.path(),
+            &format!("tcpdump -tttt -n -e -XX -r {}", file.display()),
+        )
+    };
+    let expected = printed(&capture());
+    assert!(expected.lines().count() > 1000);
+    assert!(printed(&dir.path().join("hosted.pcap")) == expected);
+}
+
+/// A ring of its own (TPACKET_V3), read by a thread, and memory that it shares with other processes; its first thread
+/// waits for the signal that ends it.
+#[test]
+fn nfpcapd_finds_the_same_flows() {
+    if !installed("nfpcapd") || !installed("nfdump") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["native", "hosted"] {
+        std::fs::create_dir(dir.path().join(folder)).unwrap();
+    }
+    native(
+        dir.path(),
+        &format!("nfpcapd -r {} -w native", capture().display()),
+    );
+    hosted(dir.path(), "guest:nfpcapd -i @ -w hosted");
+    let flows = |folder: &str| {
+        let command =
+            format!("nfdump -R {folder} -q -o 'fmt:%ts %td %sap %dap %pr %flg %pkt %byt'");
+        let mut lines: Vec<String> = native(dir.path(), &command)
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert!(flows("native").len() > 200);
+    assert_eq!(flows("native"), flows("hosted"));
+}
+
+/// Debian's python3 is linked to fixed addresses. Nearly all of the time is scapy's, which loads for most of a second
+/// each time.
+#[test]
+fn scapy_sniffs_the_same_packets_and_sends() {
+    let python = Path::new("/usr/bin/python3");
+    if !Path::new("/usr/lib/python3/dist-packages/scapy").exists() {
+        println!("skipped: python3-scapy is not installed (scripts/setup.sh test)");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("sniff.py");
+    let text = "import sys
+from scapy.all import *
+where = {'iface': '@'} if sys.argv[1] == '@' else {'offline': sys.argv[1]}
+sniff(prn=lambda p: print('%.5f' % p.time, p.summary()), store=0, count=300, **where)
+if sys.argv[1] == '@':
+    sendp(Ether(src='02:00:00:00:00:01', dst='02:00:00:00:00:02') / ARP(), iface='@0', verbose=0)
+";
+    std::fs::write(&script, text).unwrap();
+    let command = |from: &str| format!("{} {} {from}", python.display(), script.display());
+    let expected = native(dir.path(), &command(&capture().display().to_string()));
+    assert_eq!(expected.lines().count(), 300);
+    let mut caught = Caught::start(dir.path(), &format!("guest:{}", command("@"))).unwrap();
+    let mut packets = Packets::read();
+    // What it sends is taken with the burst in which it has all that it wants.
+    packets.part(0..320, &mut [&mut caught.guest]);
+    let sent = std::mem::take(&mut caught.guest.sent);
+    let (over, printed) = caught.finish();
+    assert!(matches!(over, Over::Exit(0)), "{}", describe(&over));
+    assert_eq!(printed, expected);
+    assert_eq!(sent.len(), 1);
+    assert_eq!((sent[0].port, &sent[0].bytes[12..14]), (0, &[8, 6][..]));
+}
+
+/// Refused before the first packet, with the reason.
+#[test]
+fn programs_of_several_processes_are_refused_at_once() {
+    for (program, word) in [
+        ("tshark", "guest:tshark -n -i @"),
+        ("pmacctd", "guest:pmacctd -i @ -P print -c src_host"),
+    ] {
+        if !installed(program) {
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let Err(error) = Caught::start(dir.path(), word) else {
+            panic!("{program} was started");
+        };
+        assert!(
+            error
+                .to_string()
+                .contains("a process of its own (fork) was denied"),
+            "{error}"
+        );
+    }
+}
+
 /// It asks for the interface's address, opens a raw socket that it does not use, and changes nothing.
 #[test]
 fn urlsnarf_finds_the_same_requests() {

@@ -7,7 +7,7 @@ use crate::common;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{Caught, Packets, compile};
+use common::{Caught, Packets, compile, compile_of};
 use millrace_guest::{Over, describe};
 
 fn ended(caught: Caught) -> String {
@@ -74,6 +74,72 @@ fn datagrams_reach_the_address_that_was_named_and_no_other() {
         error.contains(&format!("sending to {to} was denied")),
         "{error}"
     );
+}
+
+/// The kernel's ways to receive by a socket of packets, each with every byte; rings that hold all, and those of one block,
+/// which are filled anew many times.
+#[test]
+fn packets_come_by_a_socket_of_the_guests_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile_of("packets", dir.path(), "packets", &[]);
+    let mut packets = Packets::read();
+    let seen = |wanted: &dyn Fn(&[u8]) -> usize| {
+        let parts = packets
+            .bytes()
+            .map(|data| &data[..wanted(data).min(data.len())]);
+        let parts: Vec<&[u8]> = parts.filter(|part| !part.is_empty()).collect();
+        let sum: u64 = parts.iter().copied().flatten().map(|b| u64::from(*b)).sum();
+        (parts.len(), sum)
+    };
+    let all = seen(&|_| usize::MAX);
+    let tcp = seen(&|data| {
+        if data[12..14] == [8, 0] && data[23] == 6 {
+            60
+        } else {
+            0
+        }
+    });
+    let arp = seen(&|data| {
+        if data[12..14] == [8, 6] {
+            usize::MAX
+        } else {
+            0
+        }
+    });
+    assert!(tcp.0 > 1000 && arp.0 > 0);
+    for (how, (count, sum)) in [
+        ("recv", all),
+        ("select", all),
+        ("poll", all),
+        ("message", all),
+        ("filter", tcp),
+        ("arp", arp),
+        ("ring1", all),
+        ("ring2", all),
+        ("ring3", all),
+        ("ring1-small", all),
+        ("ring2-small", all),
+        ("ring3-small", all),
+    ] {
+        let word = format!("guest:{} {how}", program.display());
+        let mut caught = Caught::start(dir.path(), &word).unwrap();
+        let (took, on) = packets.play(&mut [&mut caught.guest]);
+        assert_eq!(
+            (took[0], on),
+            (packets.len().div_ceil(common::BURST), packets.len()),
+            "{how}"
+        );
+        let printed = ended(caught);
+        assert!(
+            printed.starts_with(&format!("{count} packets, sum {sum}, stamps ")),
+            "{how}: {printed}"
+        );
+        assert!(
+            printed.ends_with(&format!("told {count}\n")),
+            "{how}: {printed}"
+        );
+        assert_eq!(printed.contains("stamps 0,"), how != "message", "{printed}");
+    }
 }
 
 /// A flow exporter of Debian's: NetFlow version 5, a header of 24 bytes and records of 48, packets at 16.

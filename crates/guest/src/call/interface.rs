@@ -36,6 +36,19 @@ impl Interface {
         Self { address, bits, mac }
     }
 
+    /// `struct sockaddr_ll` of the interface of this index.
+    #[must_use]
+    pub fn link_name(&self, index: i32) -> Vec<u8> {
+        let mut name = (libc::AF_PACKET as u16).to_ne_bytes().to_vec();
+        name.extend((libc::ETH_P_ALL as u16).to_be_bytes());
+        name.extend(index.to_ne_bytes());
+        name.extend(libc::ARPHRD_ETHER.to_ne_bytes());
+        name.extend([0, self.mac.len() as u8]);
+        name.extend(self.mac);
+        name.resize(20, 0);
+        name
+    }
+
     fn mask(&self) -> u32 {
         u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0)
     }

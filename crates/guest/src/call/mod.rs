@@ -150,7 +150,7 @@ impl Call<'_> {
     /// # Errors
     /// EFAULT.
     pub fn own(&self, address: usize) -> Result<usize, Errno> {
-        if address == 0 || self.guest.slot.range().contains(&address) {
+        if address == 0 || self.guest.slot.contains(address) {
             Ok(address)
         } else {
             Err(libc::EFAULT)
@@ -164,7 +164,7 @@ impl Call<'_> {
     /// EFAULT.
     pub fn data(&self, address: usize, length: usize) -> Result<usize, Errno> {
         // What begins in a slot ends there, at the gap behind it (`slot.rs`).
-        if self.guest.slot.range().contains(&address) {
+        if self.guest.slot.contains(address) {
             return Ok(address);
         }
         let own = self.guest.slot.number();

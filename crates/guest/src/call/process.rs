@@ -72,6 +72,7 @@ pub const CALLS: &[Entry] = &[
     entry(libc::SYS_setregid, "setregid", How::Here(set_ids)),
     entry(libc::SYS_setresuid, "setresuid", How::Here(set_ids)),
     entry(libc::SYS_setresgid, "setresgid", How::Here(set_ids)),
+    entry(libc::SYS_ioprio_set, "ioprio_set", How::Accept),
     entry(libc::SYS_setfsuid, "setfsuid", How::Accept),
     entry(libc::SYS_setfsgid, "setfsgid", How::Accept),
     entry(libc::SYS_setgroups, "setgroups", How::Accept),
@@ -189,8 +190,8 @@ fn clone(call: &mut Call<'_>) -> Result<i64, Errno> {
             .note("a program of its own (vfork) was denied".into());
         return Err(libc::EPERM);
     }
-    let space = call.guest.slot.range();
-    if !space.contains(&stack) || !space.contains(&stack.wrapping_sub(128)) {
+    let slot = &call.guest.slot;
+    if !slot.contains(stack) || !slot.contains(stack.wrapping_sub(128)) {
         return Err(libc::EINVAL);
     }
     let number = {

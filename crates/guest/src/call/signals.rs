@@ -41,7 +41,7 @@ pub const CALLS: &[Entry] = &[
     entry(
         libc::SYS_rt_sigtimedwait,
         "rt_sigtimedwait",
-        How::Here(wait_forever),
+        How::Here(wait_for_signal),
     ),
 ];
 
@@ -190,7 +190,20 @@ fn kill(call: &mut Call<'_>) -> Answer {
             state.signals.handler(signal).is_some(),
         )
     };
-    // Of a signal with a handler nothing is done but for those that end a program whatever it does about them.
+    // Of a signal with a handler nothing is done but for those that end a program whatever it does about them; at its
+    // end the handler is called (`end.rs`): by such a signal a thread tells another to stop waiting.
+    let bit = if (1..=64).contains(&signal) {
+        1 << (signal - 1)
+    } else {
+        0
+    };
+    let awaited = call.guest.awaited.load(Ordering::Acquire) & bit != 0;
+    if handled || awaited {
+        call.guest.pending.fetch_or(bit, Ordering::AcqRel);
+    }
+    if awaited {
+        return Answer::Value(0);
+    }
     if signal == 0 || signal != libc::SIGABRT && signal != libc::SIGKILL && (ignored || handled) {
         return Answer::Value(0);
     }
@@ -259,13 +272,50 @@ fn getitimer(call: &mut Call<'_>) -> Result<i64, Errno> {
 }
 
 /// A thread that waits for a signal: it sleeps until its guest is removed.
-fn wait_forever(call: &mut Call<'_>) -> Result<i64, Errno> {
-    while !(call.guest.is_dead()
+/// Waits until one of these signals is sent to the guest, which the host does to end it.
+fn wait_for_signal(call: &mut Call<'_>) -> Result<i64, Errno> {
+    let [set, info, time, ..] = call.args;
+    let wanted = u64::from_ne_bytes(call.get(set)?);
+    if time != 0 {
+        return wait_forever(call);
+    }
+    call.guest.awaited.fetch_or(wanted, Ordering::AcqRel);
+    loop {
+        let sent = call.guest.pending.load(Ordering::Acquire) & wanted;
+        if sent != 0 {
+            call.guest.pending.fetch_and(!sent, Ordering::AcqRel);
+            let signal = sent.trailing_zeros() as i32 + 1;
+            if info != 0 {
+                let mut told = [0; 128];
+                told.iter_mut()
+                    .zip(signal.to_ne_bytes())
+                    .for_each(|(place, byte)| *place = byte);
+                call.put(info, &told)?;
+            }
+            return Ok(i64::from(signal));
+        }
+        if ends(call) {
+            return Err(libc::EINTR);
+        }
+        moment();
+    }
+}
+
+/// Whether a thread that waits is to leave its wait.
+fn ends(call: &Call<'_>) -> bool {
+    call.guest.is_dead()
         || call.guest.rest.wanted() && !call.running.worker
-        || call.running.worker && call.guest.watch.overdue())
-    {
-        let tenth = [0_u64, SECOND / 10];
-        let _ = kernel(libc::SYS_nanosleep, [tenth.as_ptr().addr(), 0, 0, 0, 0, 0]);
+        || call.running.worker && call.guest.watch.overdue()
+}
+
+fn moment() {
+    let tenth = [0_u64, SECOND / 10];
+    let _ = kernel(libc::SYS_nanosleep, [tenth.as_ptr().addr(), 0, 0, 0, 0, 0]);
+}
+
+fn wait_forever(call: &mut Call<'_>) -> Result<i64, Errno> {
+    while !ends(call) {
+        moment();
     }
     Err(libc::EINTR)
 }

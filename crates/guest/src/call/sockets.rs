@@ -52,8 +52,9 @@ enum Role {
     Query,
     /// rtnetlink, whose answers are written to this end
     Netlink(OwnedFd),
-    /// packets, which are sent at the port that it is bound to
-    Packet,
+    /// packets, which are sent at the port that it is bound to; its preload receives (preload/packet.h), and to who
+    /// polls it is always readable, by what was written to the other end
+    Packet(#[expect(dead_code, reason = "held open")] OwnedFd),
     /// the kernel's UDP, connected only to what `send=` names
     Datagrams,
 }
@@ -143,7 +144,13 @@ fn socket(call: &mut Call<'_>) -> Result<i64, Errno> {
             let [own, other] = ends(datagram | silent)?;
             (own, Role::Netlink(other))
         }
-        (libc::AF_PACKET, libc::SOCK_RAW) => (unconnected()?, Role::Packet),
+        (libc::AF_PACKET, libc::SOCK_RAW) => {
+            let [own, other] = ends(datagram | wait)?;
+            let byte = [0_u8];
+            let fd = other.as_raw_fd() as usize;
+            kernel(libc::SYS_sendto, [fd, byte.as_ptr().addr(), 1, 0, 0, 0])?;
+            (own, Role::Packet(other))
+        }
         // Of other interfaces, and of what the kernel offers besides, there is nothing.
         (libc::AF_NETLINK, _) => return Err(libc::EPROTONOSUPPORT),
         _ => {
@@ -278,7 +285,7 @@ fn connect(call: &mut Call<'_>) -> Result<i64, Errno> {
 /// Succeeds without effect; a socket of packets sends at the interface that it is bound to.
 fn bind(call: &mut Call<'_>) -> Result<i64, Errno> {
     let (socket, _) = call.socket()?;
-    if let (Role::Packet, Name::Interface(index)) =
+    if let (Role::Packet(_), Name::Interface(index)) =
         (&socket.role, name(call, call.arg(1), call.arg(2))?)
     {
         *lock(&socket.port) = match index {
@@ -330,6 +337,10 @@ fn own_name(call: &mut Call<'_>) -> Result<i64, Errno> {
         libc::AF_NETLINK => netlink_name(call.guest.state().process),
         libc::AF_INET => sockaddr(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0)),
         libc::AF_INET6 => sockaddr(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0)),
+        libc::AF_PACKET => {
+            let index = if *lock(&socket.port) == 0 { 2 } else { 1 };
+            interface::Interface::of(&call.guest.spec).link_name(index)
+        }
         family => (family as u16).to_ne_bytes().to_vec(),
     };
     tell(call, call.arg(1), call.arg(2), &name)
@@ -357,8 +368,8 @@ fn set_option(call: &mut Call<'_>) -> Result<i64, Errno> {
         libc::SO_SNDTIMEO,
         libc::SO_RCVTIMEO,
     ];
-    if matches!(socket.role, Role::Packet) && level as i32 == libc::SOL_PACKET {
-        // A ring, or a group of sockets that share packets: received is by libpcap only.
+    if matches!(socket.role, Role::Packet(_)) && level as i32 == libc::SOL_PACKET {
+        // What concerns receiving is the preload's; a ring to send from, or a group that shares packets, is not there.
         return match option as i32 {
             libc::PACKET_ADD_MEMBERSHIP | libc::PACKET_QDISC_BYPASS => Ok(0),
             _ => Err(libc::ENOPROTOOPT),
@@ -493,7 +504,7 @@ fn send(
             kernel(libc::SYS_sendto, [fd, data, length, 0, 0, 0])?;
             return Ok(request.len() as i64);
         }
-        Role::Packet => {
+        Role::Packet(_) => {
             let port = match to {
                 Some(Name::Interface(2)) => 0,
                 Some(Name::Interface(_)) => 1,
@@ -553,6 +564,11 @@ fn receive(
             // One that is not connected could hear anybody.
             None => return Err(libc::EAGAIN),
         },
+        Role::Packet(_) => {
+            let what = "receiving packets by a system call of its own was denied: by libpcap or the C library it would";
+            call.guest.state().note(what.into());
+            return Err(libc::EOPNOTSUPP);
+        }
         _ => Vec::new(),
     };
     let mut header = header(parts);

@@ -53,6 +53,11 @@ impl<'a> Taker<'a> {
     /// # Errors
     /// The output's, and the system's.
     pub fn begin(guest: &Arc<Shared>, out: &'a mut dyn Write) -> Result<Self, SnapshotError> {
+        if guest.slot.has_fixed() {
+            return Err(SnapshotError::Guest(
+                "it is linked to fixed addresses (no PIE), which another process may have something else at: such ones are neither moved nor saved".into(),
+            ));
+        }
         if guest.arrivals.polling.load(Ordering::Relaxed) {
             return Err(SnapshotError::Guest(
                 "it is a program of DPDK, whose threads take turns on the worker: such ones are neither moved nor saved".into(),

@@ -25,7 +25,12 @@ pub fn capture() -> PathBuf {
 
 /// Compiles the test's program into a folder.
 pub fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/receiver.c");
+    compile_of("receiver", folder, name, flags)
+}
+
+/// The same with another of tests/programs.
+pub fn compile_of(source: &str, folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{source}.c"));
     let out = folder.join(name);
     let preload = concat!(env!("CARGO_MANIFEST_DIR"), "/preload");
     let status = Command::new("cc")
@@ -95,6 +100,11 @@ impl Packets {
             .flat_map(|(data, ..)| data)
             .map(|b| u64::from(*b))
             .sum()
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|(data, ..)| data.as_slice())
     }
 
     /// Plays them to guests in a row, a burst at a time; gives how many of the bursts each took, and how many

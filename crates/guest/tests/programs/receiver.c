@@ -319,6 +319,8 @@ static void ask_sockets(void)
     printf("query-host %d\n", ioctl(datagram, SIOCGIFADDR, host()) < 0 ? errno : 0);
     printf("generic %d\n", socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC) < 0 ? errno : 0);
     printf("ring %d\n", setsockopt(packet, SOL_PACKET, PACKET_RX_RING, &to, sizeof to) < 0 ? errno : 0);
+    printf("send-ring %d\n", setsockopt(packet, SOL_PACKET, PACKET_TX_RING, &to, sizeof to) < 0 ? errno : 0);
+    printf("receive-raw %d\n", syscall(SYS_recvfrom, packet, &byte, 1, 0, NULL, NULL) < 0 ? errno : 0);
     printf("pair-ip %d\n", socketpair(AF_INET, SOCK_STREAM, 0, ends) < 0 ? errno : 0);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         exit(8);

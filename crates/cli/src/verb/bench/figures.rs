@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// From this part of a processor's time on, other work makes figures doubtful.
+const BUSY: f64 = 0.1;
+
 /// A value over repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
@@ -101,6 +104,8 @@ pub struct Conditions {
     pub processor: String,
     /// processors that could be used
     pub processors: Vec<usize>,
+    /// the part of their time that other work took just before anything was measured; none where the system does not say
+    pub busy: Option<f64>,
     /// without a NIC: each worker had its packets in its own memory
     pub memory: bool,
     /// the system
@@ -140,6 +145,30 @@ impl Document {
     /// The runs with those of the limit in front.
     pub fn all(&self) -> impl Iterator<Item = &Run> {
         self.limit.iter().chain(&self.runs)
+    }
+
+    /// What speaks against the figures, a sentence each.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if let Some(busy) = self.conditions.busy.filter(|b| *b >= BUSY) {
+            doubts.push(format!(
+                "The machine was busy: other work took {:.0} % of the time of processors {:?} just before. Measure again \
+                 on one that is idle.",
+                busy * 100.0,
+                self.conditions.processors
+            ));
+        }
+        let faster = |run: &&Run| run.of_limit.is_some_and(|share| share > 1.0);
+        for run in self.runs.iter().filter(faster) {
+            doubts.push(format!(
+                "{} on {} core{} was measured faster than the limit, the same port with a function that only forwards, \
+                 which cannot be: do not compare the two by these figures.",
+                run.nf,
+                run.cores,
+                if run.cores == 1 { "" } else { "s" }
+            ));
+        }
+        doubts
     }
 
     /// A line each run, for tables of other programs.
@@ -193,6 +222,7 @@ fn quoted(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -201,6 +231,23 @@ mod tests {
         assert!((middle - 2.0).abs() < 1e-9 && spread.low < 1.1 && spread.high > 2.9);
         assert!((median(&[1.0, 2.0]).0 - 1.5).abs() < 1e-9);
         assert!(median(&[]).0.abs() < 1e-9);
+    }
+
+    #[test]
+    fn doubts_are_about_other_work_and_what_cannot_be() {
+        let mut document = super::super::page::tests::document(&[1], &[1.0, 2.0]);
+        assert!(document.doubts().is_empty());
+        document.conditions.busy = Some(0.05);
+        document.runs[0].of_limit = Some(0.99);
+        assert!(document.doubts().is_empty());
+        document.conditions.busy = Some(0.8);
+        document.runs[0].of_limit = Some(1.02);
+        let doubts = document.doubts();
+        assert!(
+            doubts[0].contains("80 %") && doubts[1].contains("faster than the limit"),
+            "{doubts:?}"
+        );
+        assert_eq!(doubts.len(), 2);
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Bench {
                 "each worker takes a processor, and each thread of the NIC: use fewer --cores";
             return Err(Failure::wrong(format!("nothing can be measured: {why}")).help(help));
         }
+        let busy = plan::busy(&machine.cpus);
         let dispatch_ns = if self.memory {
             0.0
         } else {
@@ -224,6 +225,7 @@ impl Bench {
             conditions: figures::Conditions {
                 processor: plan::processor(),
                 processors: machine.cpus,
+                busy,
                 memory: self.memory,
                 system: plan::system(),
                 version: env!("CARGO_PKG_VERSION"),

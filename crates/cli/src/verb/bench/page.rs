@@ -10,14 +10,15 @@ use super::plot::{Point, Series, bars, lines};
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--faint:#d6dae0;--soft:#5b6570}\
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--paper:#15181c;--faint:#333a42;--soft:#9aa4af}}\
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:60rem;margin:2rem auto;padding:0 1rem}\
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:72rem;margin:2rem auto;padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}\
-.wide{overflow-x:auto}\
-th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
+.wide{overflow-x:auto}.doubt{color:#b3402f;font-weight:600}\
+th,td{padding:.3rem .5rem;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
+thead th{white-space:normal;vertical-align:bottom}\
 th:first-child,td:first-child{text-align:left}th{font-weight:600;color:var(--soft)}\
 dt{color:var(--soft)}dd{margin:0 0 .4rem 0}.note{color:var(--soft)}.simulated{font-weight:600}\
-svg{width:100%;height:auto;max-width:52rem}.grid{stroke:var(--faint);fill:none}\
+svg{display:block;width:100%;height:auto;min-width:32rem;max-width:52rem}.grid{stroke:var(--faint);fill:none}\
 .tick,.axis{font:12px system-ui,sans-serif;fill:var(--soft)}\
 .line{fill:none;stroke-width:2}.ideal{fill:none;stroke-width:1;stroke-dasharray:3 4;opacity:.7}\
 .s0{fill:#3867b5}.l0{stroke:#3867b5}.s1{fill:#d1731f}.l1{stroke:#d1731f}.s2{fill:#2f8f5b}.l2{stroke:#2f8f5b}\
@@ -49,6 +50,9 @@ fn write(page: &mut String, document: &Document) -> std::fmt::Result {
              waits that long for every packet.</p>"
         )?;
     }
+    for doubt in document.doubts() {
+        writeln!(page, "<p class=\"doubt\">{}</p>", escaped(&doubt))?;
+    }
     scaling(page, document)?;
     charges(page, document)?;
     latency(page, document)?;
@@ -77,7 +81,12 @@ fn point(x: f64, run: &Run) -> Point {
     }
 }
 
-/// One line a function and charge, those with the most lines first.
+/// A plot that is moved within its box where the window is narrower.
+fn plot(svg: &str) -> String {
+    format!("<div class=\"wide\">{svg}</div>")
+}
+
+/// One line a function and charge; where all ran on as many cores, one bar.
 fn scaling(page: &mut String, document: &Document) -> std::fmt::Result {
     let mut series: Vec<(String, u64, Series)> = Vec::new();
     for run in document.all() {
@@ -102,12 +111,32 @@ fn scaling(page: &mut String, document: &Document) -> std::fmt::Result {
     for series in &mut series {
         series.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
+    const UPRIGHT: &str = "million packets a second";
+    let loss = document.conditions.loss * 100.0;
+    let note = "Median over the repetitions, with the range of all.";
+    let mut cores: Vec<usize> = document.all().map(|run| run.cores).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let (svg, dashed) = if let [cores] = cores[..] {
+        let groups: Vec<String> = series.iter().map(|s| s.name.clone()).collect();
+        let one = Series {
+            name: format!("{cores} core{}", if cores == 1 { "" } else { "s" }),
+            points: series
+                .iter()
+                .flat_map(|s| s.points.iter().copied().take(1))
+                .collect(),
+        };
+        (bars(&groups, &[one], UPRIGHT, ""), "")
+    } else {
+        (
+            lines(&series, UPRIGHT, "cores", true),
+            " Dashed: as many times the first point as there are cores.",
+        )
+    };
     writeln!(
         page,
-        "<h2>Highest rate without loss</h2>\n{}<p class=\"note\">Median over the repetitions, with the range \
-         of all. Dashed: as many times the first point as there are cores. Loss below {} % passes.</p>",
-        lines(&series, "million packets a second", "cores", true),
-        document.conditions.loss * 100.0
+        "<h2>Highest rate without loss</h2>\n{}<p class=\"note\">{note}{dashed} Loss below {loss} % passes.</p>",
+        plot(&svg)
     )
 }
 
@@ -146,12 +175,12 @@ fn charges(page: &mut String, document: &Document) -> std::fmt::Result {
         page,
         "<h2>Rate over dispatch cost</h2>\n{}<p class=\"note\">On {cores} core{}. The first point is this \
          machine's software NIC; the others charge more on top, which simulates other ports.</p>",
-        lines(
+        plot(&lines(
             &series,
             "million packets a second",
             "dispatch, ns a packet",
             false
-        ),
+        )),
         if cores == 1 { "" } else { "s" }
     )
 }
@@ -192,7 +221,7 @@ fn latency(page: &mut String, document: &Document) -> std::fmt::Result {
             "<h2>Latency at {:.0} % of that rate</h2>\n{}<p class=\"note\">From the NIC's write into a buffer \
              to its reading of the packet sent, on {cores} core{}: of so many per cent of the packets at most.</p>",
             fraction * 100.0,
-            bars(&groups, &series, "microseconds", ""),
+            plot(&bars(&groups, &series, "microseconds", "")),
             if cores == 1 { "" } else { "s" }
         )?;
     }
@@ -227,7 +256,7 @@ fn load(page: &mut String, document: &Document) -> std::fmt::Result {
     writeln!(
         page,
         "{}<p class=\"note\">On {most} cores; even would be {:.1} % each.</p>",
-        bars(&groups, &series, "per cent of the packets", "worker"),
+        plot(&bars(&groups, &series, "per cent of the packets", "worker")),
         100.0 / most as f64
     )
 }
@@ -297,4 +326,83 @@ fn conditions(page: &mut String, document: &Document) -> std::fmt::Result {
         )?;
     }
     writeln!(page, "</dl>")
+}
+
+#[cfg(test)]
+pub mod tests {
+    #![allow(clippy::indexing_slicing, clippy::panic)]
+    use super::super::figures::{Conditions, Run, Spread};
+    use super::*;
+
+    /// Functions of these rates on so many cores each; the first is the limit.
+    pub fn document(cores: &[usize], rates: &[f64]) -> Document {
+        let run = |place: usize, cores: usize| Run {
+            nf: ["nop", "firewall", "nat"][place].to_owned(),
+            strategy: "alone",
+            port: "vnic",
+            cores,
+            charged_ns: 0.0,
+            mpps: rates[place] * cores as f64,
+            spread: Spread::default(),
+            of_limit: None,
+            limited_by_nic: false,
+            taken_mpps: 0.0,
+            function_ns: 0.0,
+            p50_ns: None,
+            p99_ns: None,
+            latency: Vec::new(),
+            load: Vec::new(),
+            imbalance: 1.0,
+            writes: None,
+        };
+        let of = |place| cores.iter().map(move |cores| run(place, *cores));
+        Document {
+            runs: (1..rates.len()).flat_map(of).collect(),
+            limit: of(0).collect(),
+            skipped: Vec::new(),
+            conditions: Conditions::default(),
+        }
+    }
+
+    #[test]
+    fn rates_on_as_many_cores_are_bars_and_others_lines() {
+        let one = page(&document(&[1], &[9.0, 8.9, 5.0]));
+        assert!(
+            !one.contains("<circle") && one.matches("<rect class=\"s0\"").count() == 4,
+            "{one}"
+        );
+        for name in ["nop", "firewall", "nat"] {
+            assert!(
+                one.contains(&format!("text-anchor=\"middle\">{name}</text>")),
+                "{name}"
+            );
+        }
+        let more = page(&document(&[1, 2], &[9.0, 9.0]));
+        assert_eq!(more.matches("<circle").count(), 4);
+        // Where two functions are as fast, neither hides the other.
+        let places: Vec<&str> = more
+            .split("cx=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        let distinct: std::collections::BTreeSet<&&str> = places.iter().collect();
+        assert_eq!(distinct.len(), 4, "{places:?}");
+    }
+
+    #[test]
+    fn doubts_stand_before_the_first_figure_and_nothing_is_cut_off() {
+        let mut document = document(&[1], &[9.0, 9.1]);
+        document.conditions.busy = Some(0.5);
+        document.runs[0].of_limit = Some(1.01);
+        let page = page(&document);
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            at("The machine was busy") < at("<svg") && at("faster than the limit") < at("<svg")
+        );
+        assert_eq!(
+            page.matches("<div class=\"wide\"><svg").count(),
+            page.matches("<svg").count()
+        );
+        assert!(page.contains("<div class=\"wide\"><table>"));
+    }
 }

@@ -135,6 +135,36 @@ pub fn processor() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
+/// The part of the time of some processors that is not idle now, over a tenth of a second; none where the system does not
+/// say (proc(5), `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal).
+pub fn busy(processors: &[usize]) -> Option<f64> {
+    let before = ticks(&std::fs::read_to_string("/proc/stat").ok()?, processors)?;
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let after = ticks(&std::fs::read_to_string("/proc/stat").ok()?, processors)?;
+    let all = after.1.saturating_sub(before.1);
+    (all > 0).then(|| after.0.saturating_sub(before.0) as f64 / all as f64)
+}
+
+/// Ticks of work, and all ticks.
+fn ticks(stat: &str, processors: &[usize]) -> Option<(u64, u64)> {
+    let mut sum = (0, 0);
+    for processor in processors {
+        let name = format!("cpu{processor}");
+        let mut words = stat
+            .lines()
+            .map(str::split_whitespace)
+            .find_map(|mut words| (words.next() == Some(name.as_str())).then_some(words))?;
+        for place in 0..8 {
+            let ticks: u64 = words.next()?.parse().ok()?;
+            sum.1 += ticks;
+            if place != 3 && place != 4 {
+                sum.0 += ticks;
+            }
+        }
+    }
+    Some(sum)
+}
+
 /// The kernel and its version.
 pub fn system() -> String {
     let read = |file: &str| {

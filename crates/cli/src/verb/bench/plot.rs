@@ -12,6 +12,8 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 150.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 44.0;
+/// From a series' points to those of the next at the same place.
+const ASIDE: f64 = 5.0;
 
 /// A line of a plot, or the bars of one colour.
 pub struct Series {
@@ -166,8 +168,11 @@ pub fn lines(series: &[Series], upright: &str, along: &str, ideal: bool) -> Stri
     for tick in &ticks {
         frame.tick(x(*tick), &number(*tick));
     }
+    let half = series.len().saturating_sub(1) as f64 / 2.0;
     for (index, series) in series.iter().enumerate() {
         let colour = index % COLOURS;
+        // Beside each other, so that none hides another that is as fast.
+        let x = |value: f64| x(value) + (index as f64 - half) * ASIDE;
         if let (true, Some(first), Some(last)) =
             (ideal, series.points.first(), series.points.last())
             && last.x > first.x

@@ -39,6 +39,9 @@ fn write(text: &mut String, document: &Document) -> std::fmt::Result {
             "\nSIMULATION where nanoseconds are charged: the worker waits that long for every packet"
         )?;
     }
+    for doubt in document.doubts() {
+        writeln!(text, "\nwarning: {doubt}")?;
+    }
     for skipped in &document.skipped {
         writeln!(
             text,
