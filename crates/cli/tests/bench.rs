@@ -93,8 +93,9 @@ fn a_benchmark_gives_rates_latencies_a_table_and_a_page() {
         }
         assert_eq!(run["latency"].as_array().unwrap().len(), 2);
     }
-    // Five microseconds a packet leave at most 200,000 packets a second, and what a ring holds besides.
-    assert!(runs[1]["mpps"].as_f64().unwrap() < 0.23, "{}", runs[1]);
+    // Five microseconds a packet leave a small part of the rate without them; the bar is far off, the machine may be busy.
+    let [without, with] = [0, 1].map(|i: usize| runs[i]["mpps"].as_f64().unwrap());
+    assert!(with < without / 2.0, "{with} of {without}");
     assert!(document["conditions"]["dispatch_ns"].as_f64().unwrap() > 0.0);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && page.contains("simulate"), "{page}");
