@@ -56,6 +56,8 @@ pub struct Row<'a> {
     /// whether the time is used
     pub time: bool,
     demand: BTreeMap<Value, u64>,
+    /// something that is needed lies before the cut
+    lost: bool,
 }
 
 /// Why a row cannot be made: the step, and what stands against it.
@@ -107,6 +109,7 @@ impl<'a> Row<'a> {
             behind,
             time: false,
             demand: BTreeMap::new(),
+            lost: false,
         }
     }
 
@@ -212,56 +215,22 @@ impl<'a> Row<'a> {
             late.insert(StepId(at), Expr::Field(index));
         }
         let mut sets = Vec::new();
-        let mut at = 0;
-        while let Some(&(place, v)) = sinks.get(at) {
+        for &(place, v) in &sinks {
+            let expr = self.decoded(v, &number);
             match self.places().which(place) {
-                Which::Register(frame, reg) => {
-                    let expr = self.decoded(v, &number);
-                    sets.push((Set::Register(frame, reg), expr));
-                    at += 1;
-                }
-                Which::Stack(frame, from) => {
-                    let (whole, bytes) = self.run(&sinks[at..]);
-                    let expr = self.decoded(whole, &number);
-                    sets.push((Set::Stack(frame, from, bytes), expr));
-                    at += bytes as usize;
-                }
-                _ => at += 1,
+                Which::Register(frame, reg) => sets.push((Set::Register(frame, reg), expr)),
+                Which::Stack(frame, from) => sets.push((Set::Stack(frame, from, 1), expr)),
+                _ => {}
             }
+        }
+        if self.lost {
+            return Err((site, ADDRESS));
         }
         Ok(Made {
             fields,
             sets: joined(&sets),
             late,
         })
-    }
-
-    /// Bytes of the stack from the first sink on that are one value's, and the value.
-    fn run(&self, sinks: &[(Place, Value)]) -> (Value, u32) {
-        let (place, first) = sinks[0];
-        let own = self.places().which(place);
-        if let Origin::Byte(of, 0) = *self.values.origin(first) {
-            for bytes in [8usize, 4, 2] {
-                let all = sinks.get(..bytes).is_some_and(|run| {
-                    run.iter().enumerate().all(|(i, (p, v))| {
-                        let side = *p == place + i
-                            && match (own, self.places().which(*p)) {
-                                (Which::Stack(a, _), Which::Stack(b, _)) => a == b,
-                                _ => false,
-                            };
-                        side && match *self.values.origin(*v) {
-                            Origin::Byte(o, at) => o == of && usize::from(at) == i,
-                            Origin::Constant(0) => self.values.bits(of) >> (8 * i) & 0xff == 0,
-                            _ => false,
-                        }
-                    })
-                });
-                if all {
-                    return (of, bytes as u32);
-                }
-            }
-        }
-        (first, 1)
     }
 
     /// Kind of pointer that a value is; none for numbers.
@@ -818,11 +787,18 @@ impl<'a> Row<'a> {
                     let condition = condition.unwrap_or(Expr::Number(0));
                     Expr::Select(Box::new(condition), Box::new(holds), Box::new(fails))
                 }
-                None => Expr::Number(0),
+                None => self.nothing(v),
             },
-            // Nothing reads what nothing wrote; bits that nobody asks for.
-            Origin::Start(_) | Origin::Left { .. } | Origin::Step(_) => Expr::Number(0),
+            // Nothing reads what nothing wrote.
+            Origin::Start(_) => Expr::Number(0),
+            Origin::Left { .. } | Origin::Step(_) => self.nothing(v),
         }
+    }
+
+    /// A value of which no bit is needed; of another one the cut is no cut.
+    fn nothing(&mut self, v: Value) -> Expr {
+        self.lost |= self.weight(v) > 0;
+        Expr::Number(0)
     }
 
     /// The result of a step as an expression over its operands.
