@@ -123,6 +123,12 @@ pub fn stateful(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
     for _ in 0..random.below(6) {
         piece(random, &mut body, 1);
     }
+    if random.below(3) == 0 {
+        // What is written is read back before state is touched.
+        let at = packet(random);
+        body.push(store(random.of(SIZES), R6, at, random.of(NUMBERS)));
+        body.push(load(Size::B8, R8, R6, at));
+    }
     for _ in 0..1 + random.below(3) {
         table(random, &mut body, 0);
         for _ in 0..random.below(3) {
@@ -167,9 +173,25 @@ fn table(random: &mut Random, out: &mut Vec<Insn>, depth: u32) {
     let size = random.of(SIZES);
     let at = random.below(17 - u64::from(size.bytes())) as i16;
     there.push(load(size, R1, R0, at));
+    if random.below(2) == 0 {
+        // Bytes that state depends on are read behind it, at a place that is known or computed.
+        if random.below(3) == 0 {
+            there.extend([
+                mov(R7, R9),
+                alui(AluOp::And, Width::W64, R7, 31),
+                add(R7, R6),
+            ]);
+            there.push(load(random.of(SIZES), R2, R7, 8));
+        } else {
+            there.push(load(random.of(SIZES), R2, R6, packet(random)));
+        }
+        let op = random.of(&[AluOp::Add, AluOp::Xor, AluOp::Mul]);
+        there.push(alu(op, Width::W64, random.of(&[R8, R9]), R2));
+    }
     match random.below(4) {
         0 => {
-            there.push(condition_of(random, R1, 3));
+            let target = there.len() + 3;
+            there.push(condition_of(random, R1, target));
             there.push(store(size, R0, at, R8));
             there.push(alu(AluOp::Add, Width::W64, R8, R1));
         }

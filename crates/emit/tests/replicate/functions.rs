@@ -1,6 +1,6 @@
 //! The functions of this repository, on packets made for all of them.
 
-use super::{Fault, run, text};
+use super::{Fault, compiled, run, text};
 use crate::support::random::Random;
 use crate::support::{Bench, Packet, Way, facts, nf};
 use millrace_history::History;
@@ -66,7 +66,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
             bytes.extend(&segment);
         }
         kind => {
-            bytes.extend([8, 0, 0x40 | header / 4, 0]);
+            bytes.extend([8, 0, 0x40 | (header / 4), 0]);
             bytes.extend((u16::from(header) + segment.len() as u16).to_be_bytes());
             let fragment = if kind == 3 { random.below(3) as u8 } else { 0 };
             let protocol = match (kind, tcp) {
@@ -120,27 +120,24 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// One function: the program's fates with rows are those without, and both replicas have the same state.
-fn compare(name: &str, sanitize: bool, packets: &[Packet]) {
-    let bench = Bench::new();
-    let program = nf::load(&bench, name);
-    let alone = bench.module(&program, sanitize);
+fn compare(bench: &Bench, name: &str, sanitize: bool, packets: &[Packet]) {
+    let program = nf::load(bench, name);
+    let alone = millrace_emit::alone::emit(&program, &facts(&program), "module.c").unwrap();
+    let alone = compiled(bench, &alone, sanitize);
     let way = Way {
         sanitize,
         plain: true,
         burst: 1,
     };
     let (expected, _) = bench.run(&program, &alone, way, packets);
-    let module = bench.compile(&text(&program).unwrap(), sanitize);
+    let module = compiled(bench, &text(&program).unwrap(), sanitize);
     let found = run(
-        &bench,
+        bench,
         &program,
         &module,
         (sanitize, Fault::default()),
         packets,
     );
-    if found.differs.is_some() {
-        std::fs::write("/tmp/module.c", text(&program).unwrap()).unwrap();
-    }
     assert_eq!(found.differs, None, "{name}");
     assert!(found.rows > 0, "{name}: no rows");
     for (n, (a, b)) in expected.iter().zip(&found.outcomes).enumerate() {
@@ -151,23 +148,25 @@ fn compare(name: &str, sanitize: bool, packets: &[Packet]) {
 #[test]
 fn replicas_of_every_function_are_alike() {
     let packets = frames(1, 3000);
-    for name in &SERVED[5..] {
-        compare(name, false, &packets);
+    let bench = Bench::new();
+    for name in SERVED {
+        compare(&bench, name, false, &packets);
     }
 }
 
 #[test]
 fn and_under_sanitizers() {
     let packets = frames(2, 600);
+    let bench = Bench::new();
     for name in ["conntrack", "firewall"] {
-        compare(name, true, &packets);
+        compare(&bench, name, true, &packets);
     }
 }
 
 #[test]
 fn what_cannot_be_replicated_is_refused_by_name() {
+    let bench = Bench::new();
     for (name, what) in REFUSED {
-        let bench = Bench::new();
         let program = nf::load(&bench, name);
         let error = text(&program).unwrap_err().to_string();
         assert!(
@@ -181,11 +180,11 @@ fn what_cannot_be_replicated_is_refused_by_name() {
 #[test]
 fn no_field_of_a_row_can_be_left_out() {
     let packets = frames(3, 3000);
+    let bench = Bench::new();
     for name in ["portknock", "heavyhitter", "tokenbucket"] {
-        let bench = Bench::new();
         let program = nf::load(&bench, name);
         let history = History::of(&program, &facts(&program));
-        let module = bench.compile(&text(&program).unwrap(), false);
+        let module = compiled(&bench, &text(&program).unwrap(), false);
         let whole = run(
             &bench,
             &program,
@@ -215,7 +214,7 @@ fn a_packet_that_is_not_its_rows_is_aborted() {
     let packets = frames(4, 1000);
     let bench = Bench::new();
     let program = nf::load(&bench, "ddos");
-    let module = bench.compile(&text(&program).unwrap(), true);
+    let module = compiled(&bench, &text(&program).unwrap(), true);
     // Byte 27 is of the source address; these are IPv4.
     let ipv4 = |p: &Packet| p.bytes.len() >= 34 && p.bytes[12..15] == [8, 0, 0x45];
     let changed: Vec<usize> = (0..packets.len())

@@ -124,6 +124,41 @@ pub fn run(
     }
 }
 
+/// Compiles a module: quickly, or with sanitizers. What optimised code does, the tests of `state` see.
+pub fn compiled(bench: &Bench, text: &str, sanitize: bool) -> PathBuf {
+    if sanitize {
+        return bench.compile(text, true);
+    }
+    let (source, module) = (bench.path("quick.c"), bench.path("quick.so"));
+    std::fs::write(&source, text).unwrap();
+    let fastpath = bench.cache.headers().unwrap().join("fastpath");
+    let mut command = Command::new(&bench.toolchain.clang);
+    command.args([
+        "-std=gnu11",
+        "-O0",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-march=native",
+    ]);
+    command.args([
+        "-fno-strict-aliasing",
+        "-fno-strict-overflow",
+        "-shared",
+        "-fPIC",
+    ]);
+    command
+        .arg("-I")
+        .arg(fastpath)
+        .arg("-o")
+        .arg(&module)
+        .arg(&source);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{text}");
+    module
+}
+
 fn driver(bench: &Bench, sanitize: bool) -> PathBuf {
     let driver = bench.path(if sanitize {
         "replica-sanitized"
