@@ -395,11 +395,31 @@ impl<'a> Row<'a> {
         Some((block, numbers.collect::<Option<_>>()?))
     }
 
+    /// Whether a frame's call is under way at the site.
+    fn active(&self, frame: FrameId) -> bool {
+        let frames = &self.maker.flow.frames;
+        let mut at = self.maker.flow.steps.get(self.site).map(|s| s.frame);
+        while let Some(here) = at {
+            if here == frame {
+                return true;
+            }
+            at = frames.get(here.0).and_then(|f| f.caller);
+        }
+        false
+    }
+
     /// A value where the program comes to the site: in a register, in the stack, or kept.
     fn held(&self, v: Value) -> Option<Expr> {
         let v = self.values.value(v);
         let registers = self.maker.flow.frames.len() * millrace_object::insn::REGISTERS;
-        let holds = |p: &usize| self.state[*p] == v;
+        // What a frame held that has returned is no longer there.
+        let holds = |p: &usize| {
+            self.state[*p] == v
+                && match self.places().which(*p) {
+                    Which::Register(frame, _) | Which::Stack(frame, _) => self.active(frame),
+                    _ => false,
+                }
+        };
         if let Some(p) = (0..registers).find(holds)
             && let Which::Register(frame, reg) = self.places().which(p)
         {
@@ -422,7 +442,8 @@ impl<'a> Row<'a> {
         }
         let byte = |at: u8| {
             self.places().all_stacks().find(|p| {
-                matches!(*self.values.origin(self.state[*p]), Origin::Byte(of, i) if i == at && self.values.value(of) == v)
+                let there = matches!(self.places().which(*p), Which::Stack(f, _) if self.active(f));
+                there && matches!(*self.values.origin(self.state[*p]), Origin::Byte(of, i) if i == at && self.values.value(of) == v)
             })
         };
         let needed = self.values.bits(v) & self.demand.get(&v).copied().unwrap_or(u64::MAX);
