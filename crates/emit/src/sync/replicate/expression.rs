@@ -39,7 +39,7 @@ pub fn code(body: &Body, at: StepId, expr: &Expr) -> Result<Code, Error> {
             let load = c!("(u64)*(const {} *)(uintptr_t){}", kind, go(address)?);
             extended(load, *size, *signed)
         }
-        Expr::Byte(of, index) => c!("({} >> {} & 0xff)", go(of)?, 8 * u32::from(*index)),
+        Expr::Byte(of, index) => c!("((u64){} >> {} & 0xff)", go(of)?, 8 * u32::from(*index)),
         Expr::Bytes(all) => bytes(body, at, all)?,
         Expr::Alu(op, width, a, b) => arithmetic(*op, *width, &go(a)?, &go(b)?),
         Expr::Neg(Width::W64, e) => c!("(0 - {})", go(e)?),
@@ -106,7 +106,7 @@ fn bytes(body: &Body, at: StepId, all: &[Expr]) -> Result<Code, Error> {
     for (i, e) in all.iter().enumerate() {
         parts.push(match e {
             Expr::Number(0) => continue,
-            e => c!("({} & 0xff) << {}", code(body, at, e)?, 8 * i),
+            e => c!("(u64)({} & 0xff) << {}", code(body, at, e)?, 8 * i),
         });
     }
     Ok(match parts.is_empty() {

@@ -291,7 +291,7 @@ impl Hooks for Replay<'_> {
                         let to = body.stack_at(at, frame, place)?;
                         let part = match done {
                             0 => value.clone(),
-                            done => c!("{} >> {}", value, 8 * done),
+                            done => c!("(u64){} >> {}", value, 8 * done),
                         };
                         out.push(c!("row_store({}, {}, {});", to, part, here).into());
                         done += here;
