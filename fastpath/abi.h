@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 7u
+#define MR_ABI 8u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -161,6 +161,22 @@ struct mr_alarms {
     u64 fired; /* times that one has fired */
 };
 
+/* How replicas are kept alike (crates/history): what of a packet reaches state is its row, of `bytes` bytes. Rows have one
+ * order, and each replica runs all of them: its own packets' with `process`, others' with `replay`. `number` is the place
+ * of a row in that order, from 0. */
+struct mr_history {
+    u32 bytes;
+    u32 time_bits; /* of the time, at the row's start; 0: it has none */
+    /* Fills a packet's row, without state; 0: the packet touches none, and has no row. */
+    u32 (*extract)(struct mr_instance *, u32 program, const struct mr_packet *, u8 *row);
+    /* Runs the program on a packet with its row, NULL where it has none. If the packet is not the one that the row was
+     * made of, state is changed as the row says, and the packet is aborted. */
+    void (*process)(struct mr_instance *, u32 program, struct mr_packet *, const u8 *row, u64 number);
+    /* Does to state what `n` packets do, the first at place `number`. `time` and `ingress`, the time and the number of a
+     * packet near them, say what a row's few bits of these are part of. -EINVAL: a row that is none; it has no effect. */
+    int (*replay)(struct mr_instance *, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress);
+};
+
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
  * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
  */
@@ -193,6 +209,7 @@ struct mr_module {
     void (*destroy_shared)(struct mr_shared *);
     u32 start_once; /* 1: `start` works on shared state, one worker calls it for all */
     u32 stop_once;
+    const struct mr_history *history; /* NULL where state is not replicated */
 };
 
 #endif

@@ -46,7 +46,8 @@ impl ValueEnum for Wished {
                 "lock",
                 "what packets write is one for all workers, under a lock",
             ),
-            Some(Strategy::Mixed) => return None,
+            // None of these may be asked for.
+            Some(Strategy::Mixed | Strategy::Replicate) => return None,
         };
         Some(PossibleValue::new(name).help(help))
     }

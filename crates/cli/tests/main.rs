@@ -17,6 +17,7 @@ mod common;
 mod computed;
 mod control;
 mod guests;
+mod history;
 mod hostile_clients;
 mod kept;
 mod live;

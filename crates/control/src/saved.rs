@@ -214,6 +214,7 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
         Held::Alone => "alone",
         Held::Locked => LOCKED,
         Held::Own { .. } => "own",
+        Held::Replicated => "replicated",
         Held::Divided => "divided",
         Held::Merged { .. } => "merged",
     };

@@ -1,5 +1,5 @@
 //! Emitted C of a few NFs, to be read: tests/golden/NAME.c, of long functions the beginning and the end but for
-//! portknock, which is whole. Set MILLRACE_BLESS=1 to write them anew after a change that is meant.
+//! portknock, which is whole, alone and by rows. Set MILLRACE_BLESS=1 to write them anew after a change that is meant.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
@@ -69,7 +69,7 @@ fn emitted(name: &str, kept: &str, emit: impl Fn(&Program) -> String) {
     let program = nf::load(&bench, name);
     let text = emit(&program);
     let found = text.replace(&format!("{}/", nf::repository().display()), "");
-    let found = match kept == "portknock" {
+    let found = match ["portknock", "portknock-replicate"].contains(&kept) {
         true => found,
         false => shortened(&found),
     };
@@ -116,5 +116,24 @@ fn portknock_under_the_lock() {
             test: None,
         };
         millrace_emit::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()
+    });
+}
+
+/// What a packet says of state, and what state makes of it: the row, its `extract` and its `replay`.
+#[test]
+fn portknock_by_rows() {
+    emitted("portknock", "portknock-replicate", |program| {
+        let sharing = crate::replicate::sharing(program);
+        let file = "portknock-replicate.c";
+        let text = millrace_emit::emit(program, &facts(program), &sharing, file).unwrap();
+        let from = text.find("/* Fills a packet's row").unwrap();
+        let to = text.find("static int create(").unwrap();
+        let history = millrace_history::History::of(program, &facts(program));
+        let row = millrace_history::text::text(&history);
+        let row: String = row.lines().map(|l| format!(" * {l}\n")).collect();
+        format!(
+            "/* nfs/portknock/portknock.c by rows.\n{row} */\n\n{}",
+            &text[from..to]
+        )
     });
 }

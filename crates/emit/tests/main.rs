@@ -16,6 +16,7 @@ mod lock;
 mod lock_cost;
 mod lock_functions;
 mod random;
+mod replicate;
 mod semantics;
 mod serial;
 mod state;

@@ -32,6 +32,8 @@ pub enum Held {
         /// packets store bytes that they do not read again: a reader outside sees what one worker's stored last
         latest: bool,
     },
+    /// each worker has all of it, and repeats from rows what the packets of others do to it
+    Replicated,
     /// each worker has the entries of the packets that it owns; all parts together are the object
     Divided,
     /// each worker adds to numbers of its own, whose sums are the object's
@@ -60,6 +62,7 @@ impl Held {
             Self::Copied | Self::Own { .. } => Treatment::Spread,
             Self::Alone => Treatment::Alone,
             Self::Locked => Treatment::Lock,
+            Self::Replicated => Treatment::Replicate,
             Self::Divided => Treatment::Shard,
             Self::Merged { .. } => Treatment::Merge,
         }

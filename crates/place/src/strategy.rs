@@ -14,17 +14,20 @@ pub enum Strategy {
     Shard,
     /// the state is shared, and guarded by locks
     Lock,
+    /// every core has all state, and repeats what packets of others do to it
+    Replicate,
     /// some objects shard, others are locked
     Mixed,
 }
 
 impl Strategy {
     /// Every one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
+        Self::Replicate,
         Self::Mixed,
     ];
 
@@ -36,6 +39,7 @@ impl Strategy {
             Self::Spread => "spread",
             Self::Shard => "shard",
             Self::Lock => "lock",
+            Self::Replicate => "replicate",
             Self::Mixed => "mixed",
         }
     }
@@ -60,6 +64,10 @@ impl Strategy {
             }
         }
         let has = |wanted: Treatment| all.get(wanted as usize) == Some(&true);
+        if has(Treatment::Replicate) && !has(Treatment::Alone) {
+            let others = has(Treatment::Shard) || has(Treatment::Lock);
+            return if others { Self::Mixed } else { Self::Replicate };
+        }
         match (
             has(Treatment::Alone),
             has(Treatment::Shard),
@@ -88,16 +96,19 @@ pub enum Treatment {
     Lock,
     /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
     Merge,
+    /// each core has all of it, and repeats what packets of other cores do to it
+    Replicate,
 }
 
 impl Treatment {
     /// Every one, in the order of their declaration.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
         Self::Merge,
+        Self::Replicate,
     ];
 
     /// As it is written, e.g. `shard`.
@@ -109,6 +120,7 @@ impl Treatment {
             Self::Shard => "shard",
             Self::Lock => "lock",
             Self::Merge => "merge",
+            Self::Replicate => "replicate",
         }
     }
 }
@@ -119,12 +131,14 @@ mod tests {
 
     #[test]
     fn the_strategy_follows_from_the_treatments() {
-        use Treatment::{Alone, Lock, Merge, Shard, Spread};
+        use Treatment::{Alone, Lock, Merge, Replicate, Shard, Spread};
         let of = |treatments: &[Treatment]| Strategy::of(treatments.iter().copied());
         assert_eq!(of(&[]), Strategy::Spread);
         assert_eq!(of(&[Merge, Spread]), Strategy::Spread);
         assert_eq!(of(&[Merge, Shard]), Strategy::Shard);
         assert_eq!(of(&[Lock, Spread]), Strategy::Lock);
+        assert_eq!(of(&[Replicate, Spread]), Strategy::Replicate);
+        assert_eq!(of(&[Replicate, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard, Alone]), Strategy::Alone);
     }

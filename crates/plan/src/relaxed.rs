@@ -33,7 +33,8 @@ pub(crate) fn relaxations(
                 sharded(o, declared, part)
             }
             Treatment::Merge | Treatment::Spread => parted(model, o, declared),
-            Treatment::Alone | Treatment::Lock => Vec::new(),
+            // Every replica has the whole, and does what one would.
+            Treatment::Alone | Treatment::Lock | Treatment::Replicate => Vec::new(),
         };
         let named = |(name, meaning): (&'static str, String)| Relaxation {
             name,

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 7;
+pub const ABI: u32 = 8;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -284,6 +284,25 @@ pub struct Module {
     pub start_once: u32,
     /// 1: one worker calls `stop` for all
     pub stop_once: u32,
+    /// how replicas are kept alike; null where state is not replicated
+    pub history: *const History,
+}
+
+/// How replicas are kept alike.
+#[repr(C)]
+#[derive(Debug)]
+pub struct History {
+    /// bytes of a row
+    pub bytes: u32,
+    /// bits of the time, at a row's start
+    pub time_bits: u32,
+    /// fills a packet's row; 0: it has none
+    pub extract: Option<unsafe extern "C" fn(*mut Instance, u32, *const Packet, *mut u8) -> u32>,
+    /// runs a program on a packet with its row
+    pub process: Option<unsafe extern "C" fn(*mut Instance, u32, *mut Packet, *const u8, u64)>,
+    /// does to state what the packets of rows do
+    pub replay:
+        Option<unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64) -> c_int>,
 }
 
 #[cfg(test)]
@@ -401,7 +420,17 @@ mod tests {
             create_shared,
             destroy_shared,
             start_once,
-            stop_once
+            stop_once,
+            history
+        );
+        layout!(
+            "mr_history",
+            History,
+            bytes,
+            time_bits,
+            extract,
+            process,
+            replay
         );
         for (name, value) in [
             ("MR_ABI", ABI),

@@ -7,7 +7,7 @@ use millrace_object::insn::{Insn, REGISTERS, Reg};
 use millrace_object::program::Dialect;
 
 use super::c::{Code, Local, Statement};
-use super::demand::Demand;
+use super::demand::{Cut, Demand};
 use super::forms::Forms;
 use super::resume::{Entrance, Move, Resume};
 use super::slice::{Role, Slice};
@@ -27,6 +27,9 @@ pub enum Purpose {
     Program,
     /// to find and prefetch what the program will look up: fills a slot
     Prefetch,
+    /// a part of the program for a treatment, which decides nothing about the packet: it returns nothing, or what
+    /// [`Hooks::ends`] says
+    Part,
 }
 
 /// Everything the statements of one function are made from.
@@ -81,10 +84,17 @@ impl<'a> Body<'a> {
     }
 
     /// The same with something around its steps.
-    pub fn hooked(mut self, hooks: &'a dyn Hooks) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Facts`] when the facts contradict each other.
+    pub fn hooked(mut self, hooks: &'a dyn Hooks) -> Result<Self, Error> {
         self.hooks = hooks;
         self.attempt = hooks.attempt();
-        self
+        if let Some(cut) = hooks.cut(self.slice) {
+            self.demand = Demand::of_part(self.slice, &cut);
+            self.stack = Stack::split(self.slice, &self.demand)?;
+        }
+        Ok(self)
     }
 
     /// One of the two parts of a program that is taken up again where its prefetch pass ends: the prefetch pass if `slice`
@@ -111,11 +121,41 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// A part of a program for a treatment, with what `cut` keeps.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] when the facts contradict each other.
+    pub fn of_part(
+        slice: &'a Slice<'a>,
+        unit: &'a Unit<'a>,
+        sites: &'a BTreeMap<StepId, u32>,
+        cut: &Cut,
+        hooks: &'a dyn Hooks,
+    ) -> Result<Self, Error> {
+        let demand = Demand::of_part(slice, cut);
+        let stack = Stack::split(slice, &demand)?;
+        Ok(Body {
+            slice,
+            demand,
+            stack,
+            unit,
+            purpose: Purpose::Part,
+            sites,
+            slotted: false,
+            resume: None,
+            hooks,
+            attempt: None,
+        })
+    }
+
     /// Writes the function's inside, braces excluded. `file` is the generated file's name.
     ///
     /// # Errors
     /// [`Error::Facts`] or [`Error::Unsupported`], with the place in the author's program.
     pub fn write(&self, out: &mut Text, file: &str) -> Result<(), Error> {
+        for line in self.hooks.declarations(self)? {
+            out.line(1, &line, "");
+        }
         let order = self.slice.layout();
         let mut statements = Vec::with_capacity(order.len());
         let before = self.follows(&order);
@@ -125,7 +165,16 @@ impl<'a> Body<'a> {
             statements.push(lines);
         }
         let gotos = self.gotos(&order)?;
-        let entry = self.entry();
+        let mut entry = self.entry();
+        if self.purpose == Purpose::Part && self.slice.starts != [StepId(0)] {
+            entry.extend(self.hooks.entry(self)?);
+            entry.extend(
+                self.slice
+                    .starts
+                    .first()
+                    .map(|id| c!("goto L{};", id.0).into()),
+            );
+        }
         let mut named = BTreeSet::new();
         for statement in statements.iter().flatten().chain(&entry) {
             statement.locals(&mut named);
@@ -140,13 +189,19 @@ impl<'a> Body<'a> {
         for statement in &entry {
             statement.lines(1, &mut |depth, text| out.line(depth, text, ""));
         }
+        let starts = self.slice.starts.iter().copied();
+        let part = self.purpose == Purpose::Part && self.slice.starts != [StepId(0)];
         let entered = self.entrances().map(|(id, _)| *id);
+        let entered = entered.chain(starts.filter(|_| part));
         let labels: BTreeSet<StepId> = (gotos.iter().flatten())
             .map(|(_, to)| *to)
             .filter(|to| !self.ends(*to))
             .chain(entered)
             .collect();
-        let runs = runs(self, &order, &labels)?;
+        let runs = match self.purpose {
+            Purpose::Part => BTreeMap::new(),
+            Purpose::Program | Purpose::Prefetch => runs(self, &order, &labels)?,
+        };
         let mut at = 0;
         while let Some(&id) = order.get(at) {
             let fallen_into = at == 0 || self.slice.successors(order[at - 1]).first() == Some(&id);
@@ -233,7 +288,7 @@ impl<'a> Body<'a> {
     /// Whether a step is the program's end, which each jump to it repeats: where the ways to it are
     /// still apart the verdict is mostly a constant, and its meaning folds.
     fn ends(&self, id: StepId) -> bool {
-        self.purpose != Purpose::Prefetch
+        self.purpose == Purpose::Program
             && self.slice.verdict
             && self.slice.role(id) == Role::Run
             && self.slice.step(id).op == Op::Exit
@@ -296,7 +351,7 @@ impl<'a> Body<'a> {
     /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.
     fn claimed(&self, id: StepId, follows: Option<StepId>) -> Vec<Statement> {
         match self.slice.role(id) {
-            Role::Run if self.purpose != Purpose::Prefetch => self.claims(id, follows),
+            Role::Run if self.purpose == Purpose::Program => self.claims(id, follows),
             _ => Vec::new(),
         }
     }
@@ -326,12 +381,19 @@ impl<'a> Body<'a> {
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
             Role::Stop if self.purpose == Purpose::Prefetch => return Ok(vec!["return;".into()]),
+            Role::Stop if self.purpose == Purpose::Part => return self.hooks.ends(self, Some(id)),
             Role::Stop => return Ok(vec![self.leaving(id)?.into()]),
+            Role::Pass => return Ok(Vec::new()),
+            Role::Given => return Ok(self.given(id)),
             Role::Site(site) => return super::call::prefetch_site(self, id, site),
             Role::Run => {}
         }
         match step.op {
-            Op::Plain(insn) => statement::plain(self, id, &insn),
+            Op::Plain(insn) => {
+                let mut all = statement::plain(self, id, &insn)?;
+                all.extend(self.hooks.behind(self, id, &insn)?);
+                Ok(all)
+            }
             Op::Jump { .. } => Ok(Vec::new()),
             Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
                 Ok(vec!["__builtin_trap();".into()])
@@ -353,11 +415,41 @@ impl<'a> Body<'a> {
                 }
                 Ok(out)
             }
+            Op::Exit if self.purpose == Purpose::Part => self.hooks.ends(self, None),
             Op::Exit if self.purpose == Purpose::Prefetch || !self.slice.verdict => {
                 Ok(vec!["return;".into()])
             }
             Op::Exit => Ok(vec![self.exit(id)?.into()]),
         }
+    }
+
+    /// A step's result from elsewhere.
+    fn given(&self, id: StepId) -> Vec<Statement> {
+        let Op::Plain(insn) = self.slice.step(id).op else {
+            return Vec::new();
+        };
+        match (millrace_check::facts::written(&insn), self.hooks.given(id)) {
+            (Some(reg), Some(value)) => self.assign(id, reg, Forms::SCALAR, &value),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The place of a byte of a frame's stack.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] where nothing touches it.
+    pub fn stack_at(&self, id: StepId, frame: FrameId, offset: i32) -> Result<Code, Error> {
+        let found = self.stack.find(frame, offset);
+        let object = found.filter(|o| (o.from..o.to).contains(&offset));
+        let object = object.ok_or_else(|| {
+            let step = self.slice.step(id);
+            self.slice
+                .contradiction(step, format!("stack byte {offset} that nothing touches"))
+        })?;
+        Ok(match offset - object.from {
+            0 => Local::Stack(*object).into(),
+            at => c!("({} + {})", Local::Stack(*object), at),
+        })
     }
 
     /// A register into the same register of another frame.
@@ -387,7 +479,11 @@ impl<'a> Body<'a> {
             if let (Op::Branch { insn, .. }, [_, target]) =
                 (self.slice.step(id).op, successors.as_slice())
             {
-                jumps.push((branch::condition(self, id, &insn)?, *target));
+                let condition = match self.hooks.given(id) {
+                    Some(given) if self.slice.role(id) == Role::Given => given,
+                    _ => branch::condition(self, id, &insn)?,
+                };
+                jumps.push((self.hooks.condition(id, condition), *target));
             }
             if let Some(first) = successors.first()
                 && order.get(at + 1) != Some(first)
@@ -405,7 +501,11 @@ impl<'a> Body<'a> {
         for object in self.stack.objects() {
             if named.contains(&Local::Stack(*object)) {
                 let (name, bytes) = (object.name(), object.to - object.from);
-                out.lines(&format!("\t_Alignas(8) u8 {name}[{bytes}];"));
+                let zero = match self.purpose {
+                    Purpose::Part => " = { 0 }",
+                    Purpose::Program | Purpose::Prefetch => "",
+                };
+                out.lines(&format!("\t_Alignas(8) u8 {name}[{bytes}]{zero};"));
             }
         }
         for (index, unwritten) in self.demand.unwritten.iter().enumerate() {
@@ -416,6 +516,19 @@ impl<'a> Body<'a> {
                     && self.slice.step(StepId(0)).before[usize::from(reg.0)] == Kind::Context;
                 // A register is read unwritten on a path of the graph that no execution takes, or the compiler
                 // cannot see so.
+                let part = self.purpose == Purpose::Part && self.slice.starts != [StepId(0)];
+                if part {
+                    // Paths of the graph that no execution takes.
+                    for (local, list) in [
+                        (Local::Number(frame, reg), &mut numbers),
+                        (Local::Pointer(frame, reg), &mut pointers),
+                    ] {
+                        if named.contains(&local) {
+                            list.push(format!("{} = 0", local.name()));
+                        }
+                    }
+                    continue;
+                }
                 let (number, pointer) = match is_context {
                     true => ("(u64)(uintptr_t)pkt", "(u8 *)pkt"),
                     false => ("0", "0"),

@@ -49,6 +49,20 @@ const HANDLERS: &[Field] = &[
     field(32, 4, "pkt->ports", false),
 ];
 
+/// A field of the context as a number, addresses included; none for bytes that are no whole field.
+pub fn number(dialect: Dialect, offset: u32, size: Size) -> Option<Code> {
+    let fields = match dialect {
+        Dialect::Xdp => XDP,
+        Dialect::Handlers => HANDLERS,
+    };
+    let whole = |f: &&Field| f.offset == offset && f.bytes == size.bytes();
+    let field = fields.iter().find(whole)?;
+    Some(match field.pointer {
+        true => c!("(u64)(uintptr_t){}", field.c),
+        false => c!("(u64){}", field.c),
+    })
+}
+
 /// The expression for a load of the context in the given form.
 pub fn load(
     body: &Body,

@@ -57,11 +57,14 @@ pub struct Cut {
     pub ends: BTreeMap<StepId, Vec<Live>>,
     /// keyed operations of the rest whose key was kept as a whole, so that its address is not needed
     pub kept_keys: BTreeSet<StepId>,
+    /// steps whose result is kept as a number
+    pub kept: BTreeSet<StepId>,
 }
 
 /// The result: what is needed after each step, and which locals need a value from the start.
 pub struct Demand {
     levels: usize,
+    kept: BTreeSet<StepId>,
     /// `levels` words a step: needed before it
     before: Vec<Live>,
     /// by frame: read on some path of the graph that does not write them first
@@ -87,6 +90,7 @@ impl Demand {
         }
         let mut demand = Demand {
             levels,
+            kept: cut.kept.clone(),
             before: vec![Live::default(); steps * levels],
             unwritten: vec![Live::default(); slice.flow.frames.len()],
         };
@@ -122,6 +126,9 @@ impl Demand {
         for next in slice.successors(id) {
             live.0 |= self.row(next)[level].0;
         }
+        if self.kept.contains(&id) {
+            live.add(reg, Forms::SCALAR);
+        }
         live.forms(reg)
     }
 
@@ -144,8 +151,29 @@ impl Demand {
         }
         let step = slice.step(id);
         let level = slice.depth(step.frame);
+        if cut.kept.contains(&id)
+            && let Op::Plain(insn) = step.op
+            && let Some(reg) = millrace_check::facts::written(&insn)
+        {
+            live[level].add(reg, Forms::SCALAR);
+        }
         match slice.role(id) {
-            Role::Absent | Role::Stop => return live,
+            Role::Absent | Role::Pass => return live,
+            Role::Stop => {
+                for (level, needed) in live.iter_mut().zip(cut.ends.get(&id).into_iter().flatten())
+                {
+                    level.0 |= needed.0;
+                }
+                return live;
+            }
+            Role::Given => {
+                if let Op::Plain(insn) = step.op
+                    && let Some(reg) = millrace_check::facts::written(&insn)
+                {
+                    live[level].remove(reg);
+                }
+                return live;
+            }
             Role::Site(_) => {
                 // What the token is computed from, and what the rest needs.
                 for (level, needed) in live.iter_mut().zip(cut.ends.get(&id).into_iter().flatten())
@@ -203,6 +231,9 @@ impl Demand {
                 live[level].add(Reg(0), needs(step, Reg(0), Forms::SCALAR));
             }
             Op::Exit => {}
+        }
+        for (level, needed) in live.iter_mut().zip(cut.ends.get(&id).into_iter().flatten()) {
+            level.0 |= needed.0;
         }
         live
     }

@@ -67,7 +67,7 @@ pub fn write(
         .map(|(parts, pass)| {
             let sites = pass.as_ref().map_or(&none, |s| &s.sites);
             let body = Body::new(&parts.first, unit, Purpose::Program, sites)?;
-            Ok(body.hooked(parts.bodies.first))
+            body.hooked(parts.bodies.first)
         })
         .collect::<Result<_, Error>>()?;
     let rests: Vec<Option<Resume>> = (parts.iter().zip(&passes).zip(&firsts))
@@ -127,7 +127,7 @@ fn entry(
     };
     if let (Some(how), Some(hooks)) = (first.attempt, parts.bodies.fallback) {
         let signature = format!("{OUTLINED} void {function}({PARAMETERS})");
-        let body = Body::new(parts.whole, unit, Purpose::Program, &none)?.hooked(hooks);
+        let body = Body::new(parts.whole, unit, Purpose::Program, &none)?.hooked(hooks)?;
         function_text(out, file, &title, &signature, &body)?;
         let function = called(how.prefix);
         let signature = format!("{linkage} int {function}({PARAMETERS}{slot})");
@@ -159,7 +159,7 @@ fn entry(
             let title = format!("{name} from its first keyed operation on.");
             let (sites, stack) = (&pass.sites, &first.stack);
             let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
-                .hooked(parts.bodies.first);
+                .hooked(parts.bodies.first)?;
             function_text(out, file, &title, &signature, &body)?;
             resume = Some(function);
         }

@@ -45,19 +45,23 @@ use millrace_object::helper::{self, REDIRECT, REDIRECT_MAP};
 use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
 
-pub use body::Body;
+pub use body::{Body, Purpose};
 pub use c::{Code, Local, Part, Statement};
+pub use context::number as context_number;
+pub use demand::{Cut, Live};
+pub use entries::{OUTLINED, PARAMETERS, function_text};
+pub use forms::Forms;
 pub use gate::Gate;
 pub use module::{Burst, Entry, takes_packets};
 pub use objects::offers;
-pub use slice::Slice;
-pub use text::identifier;
+pub use operand::memory_type;
+pub use slice::{Role, Slice};
+pub use text::{Text, identifier, unsigned as number};
 pub use unit::Unit;
 
 use crate::error::Error;
 use crate::headers;
 use crate::sync::{Input, Make, Sharing, TREATMENTS};
-use text::Text;
 
 /// The most steps that are emitted for one entry: above this clang takes minutes.
 const MOST_STEPS: usize = 200_000;
@@ -127,6 +131,7 @@ pub fn emit_as(
     }
     let timers = timers::write(&mut out, &unit, &checked.timers, file)?;
     out.lines(&timers);
+    treatment.parts(&mut out, &unit, &wholes, file)?;
     out.lines(&lifetime::functions(&unit));
     let ageing = module::ageing(&unit);
     out.lines(&ageing);

@@ -159,6 +159,8 @@ pub fn table(unit: &Unit, entries: &[Entry]) -> String {
         }
         out.push_str("};\n");
     }
+    let [members, named] = unit.treatment.table();
+    out.push_str(&named);
     let _ = write!(
         out,
         "
@@ -177,7 +179,7 @@ static const struct mr_module module = {{
 	.stop = {stop},
 	.burst = bursts,
 	.burst_plain = bursts_plain,
-{alarms}{shared}}};
+{alarms}{shared}{members}}};
 
 __attribute__((visibility(\"default\"))) const struct mr_module *millrace_module(void);
 

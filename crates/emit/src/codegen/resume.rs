@@ -189,7 +189,7 @@ impl<'a> Resume<'a> {
 /// Whether a step's results mean the same in another execution of the function.
 fn movable(pass: &Slice, demand: &Demand, id: StepId) -> bool {
     let step = pass.step(id);
-    if matches!(pass.role(id), Role::Absent | Role::Stop) {
+    if matches!(pass.role(id), Role::Absent | Role::Stop | Role::Pass) {
         return true;
     }
     // A pointer of no known origin may point to the stack.

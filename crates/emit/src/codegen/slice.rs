@@ -6,7 +6,8 @@
 //! Building a slice checks once that every index in the flow is in range; the rest of this treatment
 //! indexes on that ground.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use millrace_check::facts::{ArgFact, Flow, FrameId, Kind, Op, Step, StepId};
 use millrace_object::Program;
@@ -26,6 +27,10 @@ pub enum Role {
     Site(u32),
     /// a prefetch pass ends here with nothing
     Stop,
+    /// control goes through, and nothing is done
+    Pass,
+    /// its result comes from elsewhere ([`crate::sync::Hooks::given`]), so that its operands are not needed
+    Given,
 }
 
 /// The deepest chain of calls that is emitted; the checker's own limit is lower.
@@ -44,6 +49,8 @@ pub struct Slice<'a> {
     pub starts: Vec<StepId>,
     roles: Vec<Role>,
     depths: Vec<usize>,
+    /// where control goes on behind a branch that is passed
+    jumps: Arc<BTreeMap<StepId, StepId>>,
 }
 
 impl<'a> Slice<'a> {
@@ -59,6 +66,7 @@ impl<'a> Slice<'a> {
             starts: vec![StepId(0)],
             roles: vec![Role::Absent; flow.steps.len()],
             depths: Vec::new(),
+            jumps: Arc::default(),
         };
         slice.check_frames()?;
         for index in 0..flow.steps.len() {
@@ -111,6 +119,34 @@ impl<'a> Slice<'a> {
         }
     }
 
+    /// A part of the flow: what is done with each step, and where control goes on behind branches that are passed.
+    pub fn part(
+        &self,
+        starts: &[StepId],
+        jumps: Arc<BTreeMap<StepId, StepId>>,
+        role: impl Fn(StepId) -> Role,
+    ) -> Self {
+        let roles = (0..self.roles.len()).map(StepId).map(role).collect();
+        let mut slice = Slice {
+            jumps,
+            starts: starts.to_vec(),
+            ..self.with_roles(roles)
+        };
+        let mut reached = vec![false; slice.roles.len()];
+        let mut pending = starts.to_vec();
+        while let Some(id) = pending.pop() {
+            if !std::mem::replace(&mut reached[id.0], true) {
+                pending.extend(slice.successors(id));
+            }
+        }
+        for (role, reached) in slice.roles.iter_mut().zip(reached) {
+            if !reached {
+                *role = Role::Absent;
+            }
+        }
+        slice
+    }
+
     /// The step.
     pub fn step(&self, id: StepId) -> &'a Step {
         &self.flow.steps[id.0]
@@ -133,8 +169,14 @@ impl<'a> Slice<'a> {
 
     /// Where control can go from here, the preferred one (no jump needed, or the only one) first.
     pub fn successors(&self, id: StepId) -> Vec<StepId> {
-        if self.role(id) != Role::Run {
-            return Vec::new();
+        match self.role(id) {
+            Role::Absent | Role::Site(_) | Role::Stop => return Vec::new(),
+            Role::Pass => {
+                if let Some(&to) = self.jumps.get(&id) {
+                    return vec![to];
+                }
+            }
+            Role::Run | Role::Given => {}
         }
         let step = self.step(id);
         let next = StepId(id.0 + 1);

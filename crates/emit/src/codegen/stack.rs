@@ -129,7 +129,7 @@ impl Stack {
 /// The stack bytes that a step touches at places that are the same in all executions.
 pub fn touched(slice: &Slice, id: StepId) -> Vec<StackObject> {
     let step = slice.step(id);
-    if matches!(slice.role(id), Role::Absent | Role::Stop) {
+    if matches!(slice.role(id), Role::Absent | Role::Stop | Role::Pass) {
         return Vec::new();
     }
     let mut found = Vec::new();

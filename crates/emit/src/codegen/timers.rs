@@ -37,7 +37,7 @@ pub fn write(out: &mut Text, unit: &Unit, timers: &[Timed], file: &str) -> Resul
         let name = entries::name(unit.program, timed.function);
         let slice = Slice::whole(unit.program, &timed.flow, false)?;
         let body = Body::new(&slice, unit, Purpose::Program, &none)?;
-        let body = body.hooked(unit.treatment.timer(index));
+        let body = body.hooked(unit.treatment.timer(index))?;
         let function = format!("timer{index}_{}", identifier(name));
         let signature = format!("{OUTLINED} void {function}({PARAMETERS})");
         let of = unit.program.objects.get(timed.object.0);

@@ -7,6 +7,7 @@
 
 pub mod alone;
 pub mod lock;
+pub mod replicate;
 
 use millrace_check::Checked;
 use millrace_check::facts::StepId;
@@ -15,11 +16,11 @@ use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 use millrace_place::Placement;
 
-use crate::codegen::{Body, Burst, Code, Slice, Statement, Unit};
+use crate::codegen::{Body, Burst, Code, Cut, Slice, Statement, Text, Unit};
 use crate::error::Error;
 
 /// All treatments. The first that a placement asks for is taken; `alone` takes any.
-pub const TREATMENTS: &[Make] = &[lock::make, alone::make];
+pub const TREATMENTS: &[Make] = &[replicate::make, lock::make, alone::make];
 
 /// What a program is emitted for: how its objects live on several workers.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +123,25 @@ pub trait Treatment {
         ""
     }
 
+    /// Functions behind those of the entries.
+    ///
+    /// # Errors
+    /// What there is no code for.
+    fn parts(
+        &self,
+        _out: &mut Text,
+        _unit: &Unit,
+        _wholes: &[Slice],
+        _file: &str,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Members of the module's table, a line each, and what they name.
+    fn table(&self) -> [String; 2] {
+        [String::new(), String::new()]
+    }
+
     /// Functions behind those that make and destroy an instance.
     fn functions(&self, _unit: &Unit) -> String {
         String::new()
@@ -193,6 +213,53 @@ pub trait Hooks {
     /// Those of the expressions that `body` gives.
     fn before(&self, _body: &Body, _step: StepId, _insn: &Insn) -> Result<Vec<Statement>, Error> {
         Ok(Vec::new())
+    }
+
+    /// What it needs of steps beside the program.
+    fn cut(&self, _slice: &Slice) -> Option<Cut> {
+        None
+    }
+
+    /// Statements behind a step.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn behind(&self, _body: &Body, _step: StepId, _insn: &Insn) -> Result<Vec<Statement>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The result of a step from elsewhere ([`Role::Given`](crate::codegen::Role::Given)).
+    fn given(&self, _step: StepId) -> Option<Code> {
+        None
+    }
+
+    /// The condition of a branch in place of its own.
+    fn condition(&self, _step: StepId, own: Code) -> Code {
+        own
+    }
+
+    /// Lines before all others of the body.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn declarations(&self, _body: &Body) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Statements where a part that begins in the middle of a program begins.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn entry(&self, _body: &Body) -> Result<Vec<Statement>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Statements where a part ends: at a step before which it stops, or with the program.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn ends(&self, _body: &Body, _at: Option<StepId>) -> Result<Vec<Statement>, Error> {
+        Ok(vec!["return;".into()])
     }
 
     /// Statements in place of a store of `value` to `place`, both C expressions.

@@ -2,8 +2,10 @@
 //! and joins, pointers that differ between executions, spills, calls.
 
 use millrace_object::insn::{
-    AluOp, AtomicOp, ByteOrder, Condition, Insn, Operand, Reg, Size, Width,
+    AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Size, Width,
 };
+
+use millrace_object::program::ObjectId;
 
 use crate::support::asm::*;
 use crate::support::random::Random;
@@ -49,12 +51,8 @@ const CONDITIONS: &[Condition] = &[
     Condition::Test,
 ];
 
-/// An entry and the function it may call (number 1).
-pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
-    let mut body = Vec::new();
-    for _ in 0..4 + random.below(14) {
-        piece(random, &mut body, 0);
-    }
+/// Checks the packet, and fills registers and stack with it.
+fn begun() -> Vec<Insn> {
     let mut insns = vec![
         load(Size::B4, R6, R1, 0),
         load(Size::B4, R7, R1, 4),
@@ -75,6 +73,16 @@ pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
             NUMBERS[at as usize / 8 % NUMBERS.len()],
         ));
     }
+    insns
+}
+
+/// An entry and the function it may call (number 1).
+pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
+    let mut body = Vec::new();
+    for _ in 0..4 + random.below(14) {
+        piece(random, &mut body, 0);
+    }
+    let mut insns = begun();
     let start = insns.len();
     insns.extend(shifted(&body, start));
     // Everything there is, in one number.
@@ -101,6 +109,160 @@ pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
     }
     insns.extend([store(Size::B8, R6, 0, R0), exit()]);
     (insns, callee(random))
+}
+
+/// Keys and values of tables ([`TABLES`]) are made here.
+const KEY: i16 = SPILL - 8;
+const VALUE: i16 = KEY - 16;
+/// How many objects programs with state work on: tables with keys of 8 bytes and values of 16.
+pub const TABLES: u64 = 2;
+
+/// An entry that works on tables, and the function it may call (number 1).
+pub fn stateful(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
+    let mut body = Vec::new();
+    for _ in 0..random.below(6) {
+        piece(random, &mut body, 1);
+    }
+    if random.below(3) == 0 {
+        // What is written is read back before state is touched.
+        let at = packet(random);
+        body.push(store(random.of(SIZES), R6, at, random.of(NUMBERS)));
+        body.push(load(Size::B8, R8, R6, at));
+    }
+    for _ in 0..1 + random.below(3) {
+        table(random, &mut body, 0);
+        for _ in 0..random.below(3) {
+            match random.below(3) {
+                0 => piece(random, &mut body, 2),
+                _ => arithmetic(random, &mut body),
+            }
+        }
+    }
+    let mut insns = begun();
+    let start = insns.len();
+    insns.extend(shifted(&body, start));
+    insns.extend([movi(R0, 2), exit()]);
+    (insns, callee(random))
+}
+
+/// Looks something up, and changes what is there or puts something there.
+fn table(random: &mut Random, out: &mut Vec<Insn>, depth: u32) {
+    let object = ObjectId(random.below(TABLES) as usize);
+    let map = Insn::LoadImm {
+        dst: R1,
+        value: Imm64::Object(object),
+    };
+    if random.below(4) == 0 {
+        // The time, or a draw.
+        let number = random.of(&[5, 5, 7]);
+        out.extend([helper(number), alu(AluOp::Xor, Width::W64, R9, R0)]);
+        reload(out);
+    }
+    out.extend([
+        mov(R0, random.of(NUMBERS)),
+        alui(AluOp::And, Width::W64, R0, random.of(&[3, 15, 0xf0f])),
+        store(Size::B8, R10, KEY, R0),
+        store(Size::B8, R10, VALUE, random.of(&[R8, R9])),
+        store(Size::B8, R10, VALUE + 8, random.of(NUMBERS)),
+        mov(R2, R10),
+        addi(R2, i64::from(KEY)),
+        map,
+        helper(1),
+    ]);
+    let (mut there, mut absent) = (Vec::new(), Vec::new());
+    let size = random.of(SIZES);
+    let at = random.below(17 - u64::from(size.bytes())) as i16;
+    there.push(load(size, R1, R0, at));
+    if random.below(2) == 0 {
+        // Bytes that state depends on are read behind it, at a place that is known or computed.
+        if random.below(3) == 0 {
+            there.extend([
+                mov(R7, R9),
+                alui(AluOp::And, Width::W64, R7, 31),
+                add(R7, R6),
+            ]);
+            there.push(load(random.of(SIZES), R2, R7, 8));
+        } else {
+            there.push(load(random.of(SIZES), R2, R6, packet(random)));
+        }
+        let op = random.of(&[AluOp::Add, AluOp::Xor, AluOp::Mul]);
+        there.push(alu(op, Width::W64, random.of(&[R8, R9]), R2));
+    }
+    match random.below(4) {
+        0 => {
+            let target = there.len() + 3;
+            there.push(condition_of(random, R1, target));
+            there.push(store(size, R0, at, R8));
+            there.push(alu(AluOp::Add, Width::W64, R8, R1));
+        }
+        1 => {
+            let add = random.of(&[AtomicOp::Add, AtomicOp::Xor]);
+            there.push(atomic(add, false, Size::B8, R0, 8, random.of(&[R8, R9])));
+        }
+        2 => {
+            there.push(alu(
+                random.of(&[AluOp::Add, AluOp::Xor]),
+                Width::W64,
+                R1,
+                R9,
+            ));
+            there.push(store(size, R0, at, R1));
+        }
+        _ => there.push(alu(AluOp::Xor, Width::W64, R9, R1)),
+    }
+    absent.extend([mov(R2, R10), addi(R2, i64::from(KEY))]);
+    if random.below(6) == 0 {
+        absent.extend([map, helper(3)]);
+    } else {
+        absent.extend([
+            mov(R3, R10),
+            addi(R3, i64::from(VALUE)),
+            movi(R4, 0),
+            map,
+            helper(2),
+        ]);
+    }
+    let here = out.len();
+    out.push(Insn::Branch {
+        condition: Condition::Ne,
+        width: Width::W64,
+        left: R0,
+        right: Operand::Imm(0),
+        target: here + 2 + absent.len(),
+    });
+    out.extend(shifted(&absent, here + 1));
+    out.push(jump(here + 2 + absent.len() + there.len()));
+    out.extend(shifted(&there, here + 2 + absent.len()));
+    reload(out);
+    if depth < 1 && random.below(3) == 0 {
+        let mut inner = Vec::new();
+        table(random, &mut inner, depth + 1);
+        let at = out.len();
+        out.push(condition(random, at + 1 + inner.len()));
+        out.extend(shifted(&inner, at + 1));
+    }
+}
+
+/// A branch on a register, to `target` of a body of its own.
+fn condition_of(random: &mut Random, left: Reg, target: usize) -> Insn {
+    Insn::Branch {
+        condition: random.of(CONDITIONS),
+        width: random.of(WIDTHS),
+        left,
+        right: Operand::Reg(random.of(&[R8, R9])),
+        target,
+    }
+}
+
+fn helper(number: u32) -> Insn {
+    Insn::Call { helper: number }
+}
+
+/// Numbers again where a call left none.
+fn reload(out: &mut Vec<Insn>) {
+    for (at, reg) in (1i16..).zip([R1, R2, R3, R4, R5]) {
+        out.push(load(Size::B8, reg, R10, -8 * at));
+    }
 }
 
 /// Takes a pointer to 16 bytes of its caller's stack, two numbers and the packet.

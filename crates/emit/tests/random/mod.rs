@@ -1,7 +1,7 @@
 //! Random programs: what is emitted of them against the reference interpreter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod generate;
+pub mod generate;
 use crate::support;
 
 use millrace_check::{Options, check};

@@ -215,7 +215,7 @@ impl Seen<'_> {
             (Held::Own { .. }, _) => Vec::new(),
             // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
             (Held::Merged { .. }, _) => Vec::new(),
-            (Held::Copied, _) => keyed::same_everywhere(holding),
+            (Held::Copied | Held::Replicated, _) => keyed::same_everywhere(holding),
             (Held::Divided | Held::Alone | Held::Locked, Addressing::Lease) => {
                 leased::compare(holding, self.bijection, self.numbers)
             }

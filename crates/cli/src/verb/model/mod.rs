@@ -9,17 +9,19 @@ use std::time::Duration;
 use clap::Args;
 use millrace::Make;
 use millrace_check::Budget;
+use millrace_history::History;
 use millrace_model::Limits;
 use millrace_report::{dot, html, text};
+use serde::Serialize;
 
-use crate::failure::{DONE, Failure};
+use crate::failure::{DONE, Failure, NO};
 use crate::{budget, function, screen};
 
 /// Show every path of a function: its guard, its accesses to state, its packet writes, its verdict.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 done, also where the paths are not all (the answer says so), 1 refused, or with --check \
-something is not as the model says, 2 wrong use.")]
+something is not as the model says, or with --history the function cannot be replicated, 2 wrong use.")]
 pub struct Model {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
     /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
@@ -85,9 +87,22 @@ pub struct Model {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "check")]
     seed: u64,
 
+    /// Print what of a packet reaches state instead: the row by which every core repeats what a packet does to its own
+    /// copy of the state, its fields, and the line that each is for; with --json beside the rest
+    #[arg(long, conflicts_with = "check")]
+    history: bool,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// A report with the history of its function.
+#[derive(Serialize)]
+struct WithHistory<'a> {
+    #[serde(flatten)]
+    report: &'a millrace_report::Report,
+    history: &'a History,
 }
 
 impl Model {
@@ -103,7 +118,19 @@ impl Model {
         }
         let written = function::read(&self.nf, &self.make()?)?;
         let budget = budget::begin();
-        let model = written.check(budget)?.model(&self.limits(budget)?);
+        let proved = written.check(budget)?;
+        let history = self
+            .history
+            .then(|| History::of(&written.program, &proved.checked));
+        let status = match &history {
+            Some(history) if !history.refusals.is_empty() => NO,
+            _ => DONE,
+        };
+        if let Some(history) = history.as_ref().filter(|_| !self.json) {
+            screen::out(millrace_history::text::text(history).trim_end());
+            return Ok(status);
+        }
+        let model = proved.model(&self.limits(budget)?);
         let report = millrace_report::report(&model, &written.program, &written.types);
         let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
             Some(f) => std::fs::write(f, text())
@@ -112,13 +139,18 @@ impl Model {
         };
         write(&self.html, &|| html::html(&report))?;
         write(&self.dot, &|| dot::dot(&report))?;
-        if self.json {
+        if let Some(history) = &history {
+            screen::document(&WithHistory {
+                report: &report,
+                history,
+            });
+        } else if self.json {
             screen::document(&report);
         } else {
             let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             screen::out(text::text(&report, colours).trim_end());
         }
-        Ok(DONE)
+        Ok(status)
     }
 
     fn make(&self) -> Result<Make, Failure> {

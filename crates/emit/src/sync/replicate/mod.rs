@@ -1,0 +1,230 @@
+//! Treatment `replicate`: every worker has all state, and repeats what the packets of others do to it from rows
+//! (`millrace_history`). A packet program has three bodies: `extract` fills a packet's row, without state; `process` is the
+//! program on a packet whose row is at hand; `replay` does to state what `process` does, from the row alone.
+//!
+//! A packet's own row is the order: `process` computes the row anew where it first touches state, and goes on only if it is
+//! the one that the others have. Where it is not, because somebody changed the packet meanwhile, state is replayed from the
+//! row like everywhere else, and the packet is aborted.
+//!
+//! Ageing and timers happen at row numbers, at the row's time: each row first fires what is due, and every
+//! [`AGE`]th reclaims what has expired. So all replicas do the same at the same place of their order.
+
+mod expression;
+mod hooks;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use millrace_check::facts::{Op, StepId};
+use millrace_history::{History, Refusal, Steps};
+use millrace_place::Held;
+
+use super::{Bodies, Input, Treatment};
+use crate::codegen::{
+    self, Body, Burst, Cut, OUTLINED, PARAMETERS, Role, Slice, Text, Unit, takes_packets,
+};
+use crate::error::Error;
+use crate::sync::{Hooks, Plain};
+use hooks::{Cell, Extract, Head, Process, Replay};
+
+/// How many rows lie between two reclaimings of what has expired.
+pub const AGE: u32 = 32;
+
+/// Every worker has a replica.
+struct Replicate {
+    head: Head,
+    /// by entry of the program
+    entries: Vec<Option<Process>>,
+    /// by entry: its number among those for packets
+    packets: Vec<usize>,
+}
+
+/// For placements that replicate an object.
+pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
+    let places = &input.sharing.placement.objects;
+    if !places.iter().any(|p| p.held == Held::Replicated) {
+        return Ok(None);
+    }
+    let unsupported = |what: String| Error::Unsupported {
+        place: input.program.name.clone(),
+        what,
+    };
+    let other = |p: &&millrace_place::Place| {
+        !matches!(p.held, Held::Replicated | Held::Copied | Held::Own { .. })
+    };
+    if let Some(place) = places.iter().find(other) {
+        return Err(unsupported(format!(
+            "replicating some objects while workers hold {} otherwise; replicate it too",
+            place.name
+        )));
+    }
+    let history = History::of(input.program, input.checked);
+    if let Some(refusal) = history.refusals.first() {
+        return Err(refused(input, refusal));
+    }
+    let head = Head::of(&history);
+    let mut first = 0;
+    let mut entries = Vec::new();
+    for part in &history.flows {
+        entries.push(part.as_ref().map(|part| {
+            let cell = Cell {
+                head,
+                part: part.clone(),
+                first,
+            };
+            first += part.sites.len();
+            Process(cell)
+        }));
+    }
+    let mut packets = Vec::new();
+    let mut count = 0;
+    for entry in &input.program.entries {
+        packets.push(count);
+        count += usize::from(takes_packets(entry.role));
+    }
+    Ok(Some(Box::new(Replicate {
+        head,
+        entries,
+        packets,
+    })))
+}
+
+fn refused(input: &Input, refusal: &Refusal) -> Error {
+    let place = refusal.line.as_ref();
+    Error::Unsupported {
+        place: place.map_or_else(
+            || input.program.name.clone(),
+            |l| format!("{}:{}", l.file, l.line),
+        ),
+        what: format!(
+            "replicating {}: {}",
+            refusal.object.as_deref().unwrap_or("its state"),
+            refusal.reason
+        ),
+    }
+}
+
+impl Replicate {
+    /// Entries for packets with their numbers among these.
+    fn cells(&self) -> impl Iterator<Item = (usize, usize, &Cell)> {
+        let all = self.entries.iter().enumerate();
+        all.filter_map(|(at, p)| Some((at, *self.packets.get(at)?, &p.as_ref()?.0)))
+    }
+}
+
+/// The steps of a part.
+fn sliced<'a>(
+    whole: &Slice<'a>,
+    start: StepId,
+    steps: &Steps,
+    stops: &dyn Fn(StepId) -> bool,
+    given: &dyn Fn(StepId) -> bool,
+) -> Slice<'a> {
+    let jumps: BTreeMap<StepId, StepId> = (steps.jumps.iter())
+        .filter_map(|(at, to)| Some((*at, (*to)?)))
+        .collect();
+    let mut slice = whole.part(&[start], Arc::new(jumps), |id| {
+        if whole.role(id) == Role::Absent {
+            return Role::Absent;
+        }
+        if stops(id) {
+            return Role::Stop;
+        }
+        if given(id) {
+            return Role::Given;
+        }
+        match (whole.step(id).op, steps.jumps.get(&id)) {
+            (Op::Branch { .. }, Some(None)) => Role::Stop,
+            (Op::Branch { .. }, Some(Some(_))) => Role::Pass,
+            (Op::Plain(_), _) if !steps.runs.get(id.0).copied().unwrap_or(false) => Role::Pass,
+            _ => Role::Run,
+        }
+    });
+    slice.verdict = false;
+    slice
+}
+
+impl Treatment for Replicate {
+    fn title(&self) -> &'static str {
+        "treatment replicate (every worker has all state, and repeats what packets of others do to it)"
+    }
+
+    fn bodies(&self, entry: usize) -> Bodies<'_> {
+        let process = self.entries.get(entry).and_then(Option::as_ref);
+        let touches = process.filter(|p| !p.0.part.sites.is_empty());
+        Bodies {
+            first: touches.map_or(&Plain, |p| p as &dyn Hooks),
+            fallback: None,
+            hot: false,
+        }
+    }
+
+    fn includes(&self, _: &Unit) -> String {
+        "#include \"sync/rows.h\"\n".into()
+    }
+
+    fn members(&self) -> Vec<&'static str> {
+        vec![
+            "const u8 *row; /* of the packet at hand, until that has touched state */",
+            "u64 rows;      /* how many it made by itself */",
+        ]
+    }
+
+    fn parts(
+        &self,
+        out: &mut Text,
+        unit: &Unit,
+        wholes: &[Slice],
+        file: &str,
+    ) -> Result<(), Error> {
+        let none = BTreeMap::new();
+        for (entry, number, cell) in self.cells() {
+            let Some(whole) = wholes.get(entry) else {
+                continue;
+            };
+            let sites: Vec<StepId> = cell.part.sites.iter().map(|s| s.step).collect();
+            if sites.is_empty() {
+                continue;
+            }
+            let stops = |id: StepId| sites.contains(&id);
+            let slice = sliced(whole, StepId(0), &cell.part.extract, &stops, &|_| false);
+            let hooks = Extract(cell);
+            let body = Body::of_part(&slice, unit, &none, &cell.cut(&slice), &hooks)?;
+            let signature = format!("{OUTLINED} u32 extract{number}_row({PARAMETERS}, u8 *row)");
+            codegen::function_text(
+                out,
+                file,
+                "Fills a packet's row; 0: it touches no state.",
+                &signature,
+                &body,
+            )?;
+            for (at, site) in cell.part.sites.iter().enumerate() {
+                let given = |id: StepId| site.late.contains_key(&id);
+                let steps = &cell.part.replay;
+                let slice = sliced(whole, site.step, steps, &|_| false, &given);
+                let hooks = Replay { cell, site };
+                let body = Body::of_part(&slice, unit, &none, &Cut::default(), &hooks)?;
+                let signature =
+                    format!("{OUTLINED} void replay{number}_{at}({PARAMETERS}, const u8 *row)");
+                let title = "What a packet does to state, from its row.";
+                codegen::function_text(out, file, title, &signature, &body)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn burst(&self, burst: &Burst) -> String {
+        let first = match burst.index {
+            0 => text::common(self.head, &text::sites(self.cells()), burst),
+            _ => String::new(),
+        };
+        let cell = self.cells().find(|(_, number, _)| *number == burst.index);
+        first + &text::burst(burst, cell.map(|(_, _, cell)| cell))
+    }
+
+    fn table(&self) -> [String; 2] {
+        let programs: Vec<usize> = self.cells().map(|(_, number, _)| number).collect();
+        text::table(self.head, &programs)
+    }
+}
