@@ -13,3 +13,4 @@ pub mod packet_language;
 pub mod pcap;
 pub mod routes;
 pub mod snapshot;
+pub mod state;
