@@ -337,6 +337,60 @@ fn a_killed_run_goes_on_where_it_was_last_saved() {
     assert!(read(&out) == rest, "a connection was lost");
 }
 
+/// The service's end: SIGTERM comes while packets do. Those that were read have been through, and the next run goes on
+/// with the first that was not.
+#[test]
+fn a_run_that_is_told_to_end_under_traffic_leaves_all_of_its_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = halves();
+    let all = [first.clone(), second].concat();
+    let elements = ["nat", "nop"];
+    let expected = whole(dir.path(), &elements, &all);
+    let state = dir.path().join("kept");
+    let out = dir.path().join("first-out.pcap");
+    let words = ["--in", "-", "--out", out.to_str().unwrap()];
+    let words = [&words[..], &["--split", "lan=10.0.0.0/8", "--state"]].concat();
+    let words = [&words[..], &[state.to_str().unwrap()]].concat();
+    let mut live = Live::of(dir.path(), &elements, &words);
+    let mut pipe = live.child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    let packets = all.clone();
+    // Goes on after the signal, until nobody reads or all packets are written.
+    let traffic = std::thread::spawn(move || {
+        for packet in packets.chunks(3) {
+            if pipe.write_all(&bytes(packet)).is_err() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        // The pipe stays open: it is the signal that ends the run.
+        std::thread::sleep(live::LONG);
+    });
+    live.until(|stats| stats["read"].as_u64() > Some(first.len() as u64 / 2));
+    let pid = live.child.id().to_string();
+    let told = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(told.unwrap().success());
+    let (account, status) = live.end();
+    assert_eq!(status, 0, "{account}");
+    let read_ = account["account"]["read"]
+        .as_u64()
+        .or(account["read"].as_u64());
+    let had = read_.expect("an account") as usize;
+    assert!(had > first.len() / 2 && had < all.len(), "{had} packets");
+    drop(traffic);
+    let (input, rest) = (
+        dir.path().join("rest.pcap"),
+        dir.path().join("rest-out.pcap"),
+    );
+    capture(&input, &all[had..]);
+    let (account, status) = common::json(&mut run(&state, &elements, (&input, &rest), &[]));
+    assert_eq!(status, 0, "{account}");
+    assert!(
+        [read(&out), read(&rest)].concat() == expected,
+        "a connection was lost"
+    );
+}
+
 #[test]
 fn a_state_that_does_not_fit_is_refused_and_kept() {
     let dir = tempfile::tempdir().unwrap();
@@ -363,7 +417,7 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
         (&["nat"], &["--seed", "3"], &["seed 0"]),
     ];
     for (elements, words, parts) in cases {
-        let said = refused(&mut run(&state, elements, paths, words), 2);
+        let said = refused(&mut run(&state, elements, paths, words), 1);
         for part in parts {
             assert!(said.contains(part), "{words:?}: {said}");
         }
@@ -386,7 +440,7 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
         (b"", "no state of a run"),
     ] {
         std::fs::write(&file, bytes).unwrap();
-        let said = refused(&mut run(&state, &["nat"], paths, &[]), 2);
+        let said = refused(&mut run(&state, &["nat"], paths, &[]), 1);
         assert!(said.contains(part) && said.contains("--anew"), "{said}");
         assert!(std::fs::read(&file).unwrap() == bytes);
     }

@@ -5,13 +5,13 @@
 //! the new one, never a part.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use millrace_dataplane::module::Keeping;
 use millrace_dataplane::worker::keep::{Part, StagePart};
 use millrace_place::Held;
-use millrace_state::{Element, Identity, Object, State};
+use millrace_state::{Element, Front, Identity, Object, State, Wrong};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::exposed::Exposed;
@@ -64,25 +64,29 @@ impl Folder {
         self.path.join(FILE)
     }
 
-    /// The state that the last run left; none where there is none.
+    /// The state that the last run left, of which no more than the front is read; none where there is none.
     ///
     /// # Errors
     /// There is a file that is no state of this version, or cannot be read.
-    pub fn read(&self) -> Result<Option<State>, Trouble> {
+    pub fn find(&self) -> Result<Option<Found>, Trouble> {
         let path = self.file();
-        let bytes = match fs::read(&path) {
+        let unread = |e: std::io::Error| unreadable(&path, &e);
+        let mut file = match File::open(&path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|e| {
-                Trouble::new("state", format!("{}: {e}", path.display()))
-                    .help("make it readable, or begin without it (--anew)")
-            })?,
+            opened => opened.map_err(unread)?,
         };
-        let state = State::read(&bytes).map_err(|e| {
-            Trouble::new("state", format!("{}: {e}", path.display())).help(
-                "put back the file as the run wrote it, or begin without it: --anew replaces it at the end",
-            )
-        })?;
-        Ok(Some(state))
+        let bytes = file.metadata().map_err(unread)?.len();
+        let mut first = Vec::new();
+        let read = (&mut file).take(Front::MOST as u64).read_to_end(&mut first);
+        read.map_err(unread)?;
+        let front = Front::read(&first, bytes).map_err(|e| unsound(&path, &e))?;
+        Ok(Some(Found {
+            path,
+            file,
+            bytes,
+            first,
+            front,
+        }))
     }
 
     /// Replaces the state that is there.
@@ -122,6 +126,91 @@ impl Folder {
     }
 }
 
+/// A state that is there. Its size is compared with what the objects of a run can need before it is read.
+#[derive(Debug)]
+pub struct Found {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    first: Vec<u8>,
+    front: Front,
+}
+
+impl Found {
+    /// What is in front of the elements.
+    #[must_use]
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// All of it, for a run of these elements.
+    ///
+    /// # Errors
+    /// It is larger than any state of them, it is no state of this version, or it cannot be read.
+    pub fn read(self, elements: &[Named<'_>], workers: usize) -> Result<State, Trouble> {
+        let most = most(elements, workers);
+        if self.bytes > most {
+            let what = format!(
+                "--state: what was saved does not fit this run: {} has {} bytes, and its objects need at most {most}",
+                self.path.display(),
+                self.bytes
+            );
+            return Err(unfit(what));
+        }
+        // What has been appended since is not read, and found missing or too long.
+        let mut bytes = self.first;
+        let rest = self.bytes.saturating_sub(bytes.len() as u64);
+        let read = self.file.take(rest).read_to_end(&mut bytes);
+        read.map_err(|e| unreadable(&self.path, &e))?;
+        State::read(&bytes).map_err(|e| unsound(&self.path, &e))
+    }
+}
+
+fn unreadable(path: &Path, e: &std::io::Error) -> Trouble {
+    Trouble::new("state", format!("{}: {e}", path.display()))
+        .help("make it readable, or begin without it (--anew)")
+}
+
+/// An answer, which is no other at the next attempt.
+fn unsound(path: &Path, e: &Wrong) -> Trouble {
+    Trouble::new("refused", format!("{}: {e}", path.display())).help(
+        "put back the file as the run wrote it, or begin without it: --anew replaces it at the end",
+    )
+}
+
+/// The same of a state that is sound.
+fn unfit(what: String) -> Trouble {
+    Trouble::new("refused", what)
+        .help("run what the state was saved by, or begin without it: --anew replaces it at the end")
+}
+
+/// Bytes of a piece without key and value: what it is, which numbers it has, and 7 numbers.
+const PIECE: u64 = 2 + 7 * 10;
+/// Bytes for the front, for each element, and for its timers on each worker.
+const BESIDES: u64 = 1 << 16;
+
+/// The most bytes that a state of these elements takes: each place of each object as an entry, free in between, and as an
+/// element that held something at start; what is saved as bytes has no more than the object maps.
+fn most(elements: &[Named<'_>], workers: usize) -> u64 {
+    let workers = (workers as u64).max(1);
+    let object = |exposed: &Exposed, at: usize| {
+        let Ok(info) = exposed.info(at) else { return 0 };
+        let entry = (info.key_bytes as u64 + info.value_bytes as u64).saturating_add(PIECE);
+        let entries = info.capacity.saturating_add(2).saturating_mul(2);
+        let part = entries
+            .saturating_mul(entry)
+            .saturating_add(info.bytes.saturating_mul(2));
+        part.saturating_mul(workers.saturating_add(1))
+            .saturating_add(identity(exposed, at).detail.len() as u64 + BESIDES)
+    };
+    let element = |exposed: &Exposed| {
+        let objects = (0..exposed.objects.len()).map(|at| object(exposed, at));
+        objects.fold(BESIDES.saturating_mul(workers + 1), u64::saturating_add)
+    };
+    let all = elements.iter().map(|(_, exposed)| element(exposed));
+    all.fold(Front::MOST as u64, u64::saturating_add)
+}
+
 /// Refuses a run whose state cannot be kept.
 ///
 /// # Errors
@@ -138,7 +227,7 @@ pub fn keepable(elements: &[Named<'_>]) -> Result<(), Trouble> {
     match never.is_empty() {
         true => Ok(()),
         false => Err(Trouble::new(
-            "state",
+            "refused",
             format!("--state: it cannot be kept: {}", never.join("; ")),
         )
         .help("leave --state out")),
@@ -237,11 +326,9 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
 /// The state is that of other elements, objects or workers; all that differs is named.
 pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec<Part>, Trouble> {
     let differs = |what: String| {
-        Trouble::new(
-            "state",
-            format!("--state: what was saved does not fit this run: {what}"),
-        )
-        .help("run what the state was saved by, or begin without it: --anew replaces it at the end")
+        unfit(format!(
+            "--state: what was saved does not fit this run: {what}"
+        ))
     };
     if state.numbers.len() != workers {
         return Err(differs(format!(
@@ -514,6 +601,92 @@ mod tests {
         let mut short = saved();
         short.elements[0].timers.pop();
         assert!(parts(short, &[("f", &before)], 2).is_err());
+    }
+
+    /// A file that asks for more memory than any state of the objects is refused before it is read: this one has a hole
+    /// of 1 TiB.
+    #[test]
+    fn a_state_larger_than_the_objects_is_refused_unread() {
+        let function = exposed(&[("own", 9, Held::Divided), ("common", 9, Held::Locked)]);
+        let named = [("f", &function)];
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        assert!(folder.find().unwrap().is_none());
+        folder.write(&state(two(), &named, 3, vec![1])).unwrap();
+        let found = folder.find().unwrap().unwrap();
+        assert_eq!((found.front().seed, found.front().workers), (3, 2));
+        let read = found.read(&named, 2).unwrap();
+        let bytes = |state: &State| {
+            let mut out = Vec::new();
+            state.write(&mut out).unwrap();
+            out
+        };
+        assert!(bytes(&read) == bytes(&state(two(), &named, 3, vec![1])));
+        let file = File::options().write(true).open(folder.file()).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let told = ((1_u64 << 40) - 52).to_le_bytes();
+        std::os::unix::fs::FileExt::write_all_at(&file, &told, 12).unwrap();
+        let refused = folder.find().unwrap().unwrap().read(&named, 2).unwrap_err();
+        assert!(
+            refused
+                .what
+                .contains("has 1099511627776 bytes, and its objects need at most"),
+            "{refused}"
+        );
+        assert_eq!(refused.code, "refused");
+    }
+
+    /// What is full in every place, with all numbers as long as they get, is within the limit.
+    #[test]
+    fn the_fullest_state_is_not_too_large() {
+        let function = exposed(&[("own", 100, Held::Divided)]);
+        let named = [("f", &function)];
+        let mut full = Content::default();
+        full.push(&Piece::new(What::Head));
+        for place in 0..100 {
+            let late = u64::MAX - 1;
+            let (key, value) = ([1; 4], [2; 8]);
+            let entry = Piece {
+                callback: u32::MAX,
+                stamp: late,
+                bound: late,
+                due: late - 1,
+                order: late,
+                length: 8,
+                place: late - 100 + place,
+                key: &key,
+                value: &value,
+                ..Piece::new(What::Entry)
+            };
+            full.push(&entry);
+            full.push(&Piece {
+                what: What::Free,
+                key: &[],
+                value: &[],
+                ..entry
+            });
+        }
+        full.push(&Piece::new(What::End));
+        let parts = || {
+            let stage = StagePart {
+                name: "f".into(),
+                timers: (u64::MAX, vec![u64::MAX; 100]),
+                contents: vec![Some(full.clone())],
+                before: vec![vec![(vec![1; 4], vec![2; 8]); 100]],
+                whole: true,
+            };
+            let part = Part {
+                stages: vec![stage],
+                ..Part::default()
+            };
+            vec![part.clone(), part]
+        };
+        let mut bytes = Vec::new();
+        let fullest = state(parts(), &named, u64::MAX, vec![1; 48]);
+        fullest.write(&mut bytes).unwrap();
+        // The allowance for what is no entry does not make it so.
+        let besides = 4 * BESIDES + Front::MOST as u64;
+        assert!(bytes.len() as u64 <= most(&named, 2) - besides + 2048);
     }
 
     #[test]

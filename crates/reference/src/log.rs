@@ -15,7 +15,8 @@ pub struct Touch {
     pub object: ObjectId,
     /// the helper's name, `load`, `store` or `atomic`
     pub operation: &'static str,
-    /// the key as the program gave it, or 8 bytes of a number; empty for globals
+    /// the key as the program gave it, of a prefix that is changed with its bits behind it (1 byte), or 8 bytes of a
+    /// number; empty for globals, and where a value is reached by a prefix that was put
     pub key: Vec<u8>,
     /// the value that is handed in, or what is stored
     pub value: Vec<u8>,
@@ -56,6 +57,11 @@ fn takes_number(helper: &str) -> bool {
         helper,
         "vector_at" | "allocator_get" | "allocator_refresh" | "allocator_free"
     )
+}
+
+/// Handlers' calls that change a prefix, whose third argument is its bits.
+fn changes_prefix(helper: &str) -> bool {
+    matches!(helper, "lpm_put" | "lpm_delete")
 }
 
 impl Machine<'_> {
@@ -120,7 +126,8 @@ impl Machine<'_> {
         let (key, stored) = match argument(Arg::Key) {
             Some(at) => {
                 let key = self.bytes_at(at, o.key_bytes)?;
-                (key.clone(), Some(key))
+                let bits = changes_prefix(h.name).then_some(a[2] as u8);
+                (key.iter().copied().chain(bits).collect(), Some(key))
             }
             None if takes_number(h.name) => {
                 (a[1].to_le_bytes().to_vec(), index_key(a[1], o.key_bytes))
@@ -195,7 +202,12 @@ impl Machine<'_> {
         let is_value = region != self.packet / APART && self.memory.contains_key(&region);
         if let Some(log) = &mut self.log {
             if is_value {
-                log.owners.insert(region, (touch.object, touch.key.clone()));
+                // Which keys lead to a prefix that was put is more than its address says.
+                let key = match changes_prefix(h.name) {
+                    true => Vec::new(),
+                    false => touch.key.clone(),
+                };
+                log.owners.insert(region, (touch.object, key));
             }
             log.touches.push(touch);
         }

@@ -82,22 +82,36 @@ impl Context<'_> {
     }
 }
 
-/// A path's guard in words, for reports of a single path.
-#[must_use]
-pub fn guard(program: &Program, entry: &Entry, path: &Path) -> Vec<String> {
-    let memory = Memory::default();
-    let context = Context {
-        program,
-        names: Names::of(program, &BTreeMap::new()),
-        letters: Letters::default(),
-        written: BTreeSet::new(),
-        memory: Memory::default(),
-        said: RefCell::default(),
-    };
-    let layout = Layout::of(&entry.arena, &path.guard, &memory);
-    let keys = context.keys(path);
-    let printer = context.printer(&entry.arena, &layout, &keys);
-    path.guard.iter().map(|e| printer.text(*e)).collect()
+/// The guards of a program's paths in words, path by path. Results that paths share are computed once.
+pub struct Guards<'a>(Context<'a>);
+
+impl<'a> Guards<'a> {
+    /// Of this program.
+    #[must_use]
+    pub fn new(program: &'a Program) -> Self {
+        Self(Context {
+            program,
+            names: Names::of(program, &BTreeMap::new()),
+            letters: Letters::default(),
+            written: BTreeSet::new(),
+            memory: Memory::default(),
+            said: RefCell::default(),
+        })
+    }
+
+    /// The conditions of a path.
+    #[must_use]
+    pub fn of(&self, entry: &Entry, path: &Path) -> Vec<String> {
+        let layout = Layout::of(&entry.arena, &path.guard, &self.0.memory);
+        let keys = self.0.keys(path);
+        // Letters for long keys begin anew, as the text stands alone.
+        let letters = Letters::default();
+        let printer = Printer {
+            letters: &letters,
+            ..self.0.printer(&entry.arena, &layout, &keys)
+        };
+        path.guard.iter().map(|e| printer.text(*e)).collect()
+    }
 }
 
 /// Text from an object file as text: control characters, and what turns the direction of text, are shown

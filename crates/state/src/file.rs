@@ -112,6 +112,55 @@ pub struct State {
     pub elements: Vec<Element>,
 }
 
+/// The first part of a state, before its elements: enough to decide how the next run begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// what random draws depend on
+    pub seed: u64,
+    /// workers of the run
+    pub workers: usize,
+    /// who gets which packet, as in [`State::steering`]
+    pub steering: Vec<u8>,
+}
+
+impl Front {
+    /// The most bytes at the begin of a file that hold it.
+    pub const MOST: usize = 1 << 16;
+
+    /// Reads it from the first bytes of a file of `length` bytes; the checksum is left to [`State::read`].
+    ///
+    /// # Errors
+    /// They are not those of a state that this version has written.
+    pub fn read(bytes: &[u8], length: u64) -> Result<Self, Wrong> {
+        let reader = &mut Reader::new(sized(bytes, length)?);
+        let _time = reader.number()?;
+        Ok(Self {
+            seed: reader.number()?,
+            workers: reader.list(Reader::number)?.len(),
+            steering: reader.slice()?.to_vec(),
+        })
+    }
+}
+
+/// The body behind magic, version and length, which must be those of a file of `length` bytes.
+fn sized(bytes: &[u8], length: u64) -> Result<&[u8], Wrong> {
+    if bytes.get(..MAGIC.len()) != Some(MAGIC) {
+        return Err(Wrong::Foreign);
+    }
+    let four = bytes.get(8..).and_then(|b| b.first_chunk());
+    let version = four.map_or(0, |b| u32::from_le_bytes(*b));
+    if version != VERSION {
+        return Err(Wrong::Version(version));
+    }
+    let eight = bytes.get(12..).and_then(|b| b.first_chunk());
+    let says = eight.map_or(0, |b| u64::from_le_bytes(*b));
+    let says = says.saturating_add(FRONT as u64);
+    match bytes.get(FRONT..) {
+        Some(body) if says == length => Ok(body),
+        _ => Err(Wrong::Length { says, has: length }),
+    }
+}
+
 impl State {
     /// Writes it, as [`State::read`] reads it.
     ///
@@ -153,23 +202,7 @@ impl State {
     /// # Errors
     /// They are not those of a state that this version has written.
     pub fn read(bytes: &[u8]) -> Result<Self, Wrong> {
-        if bytes.get(..MAGIC.len()) != Some(MAGIC) {
-            return Err(Wrong::Foreign);
-        }
-        let four = bytes.get(8..).and_then(|b| b.first_chunk());
-        let version = four.map_or(0, |b| u32::from_le_bytes(*b));
-        if version != VERSION {
-            return Err(Wrong::Version(version));
-        }
-        let eight = bytes.get(12..).and_then(|b| b.first_chunk());
-        let says = eight.map_or(0, |b| u64::from_le_bytes(*b));
-        let body = bytes.get(FRONT..).unwrap_or_default();
-        if body.len() as u64 != says || bytes.len() < FRONT {
-            return Err(Wrong::Length {
-                says: says.saturating_add(FRONT as u64),
-                has: bytes.len() as u64,
-            });
-        }
+        let body = sized(bytes, bytes.len() as u64)?;
         if bytes.get(20..FRONT) != Some(Sha256::digest(body).as_slice()) {
             return Err(Wrong::Checksum);
         }

@@ -2,7 +2,8 @@
 //!
 //! A piece is what a module's `save` hands out and its `load` takes (`struct mr_saved` of `fastpath/abi.h`). The bytes of
 //! a file are untrusted: a reader takes no more memory than the file has bytes, and refuses whatever no writer of this
-//! version writes. Whether an object can hold the pieces is for the module to say.
+//! version writes. [`Front`] is what stands before the elements, without them. Whether an object can hold the pieces is for the
+//! module to say.
 
 mod bytes;
 mod content;
@@ -12,7 +13,7 @@ mod tests;
 
 pub use bytes::Malformed;
 pub use content::{Content, Form, Piece, Pieces, What};
-pub use file::{Element, Identity, Object, State, VERSION, Wrong};
+pub use file::{Element, Front, Identity, Object, State, VERSION, Wrong};
 
 /// The first 64 bits of the SHA-256 of some bytes, in hexadecimal digits: enough to tell programs apart.
 #[must_use]

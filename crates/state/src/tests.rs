@@ -121,6 +121,28 @@ fn sealed(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn the_front_is_read_without_the_elements() {
+    let state = small();
+    let all = bytes(&state);
+    let expected = Front {
+        seed: 6,
+        workers: 1,
+        steering: vec![1, 2],
+    };
+    // 52 bytes stand before the body: time, seed, the worker's number of packets in 10 bytes, the steering's length.
+    let short = Front::read(&all[..52 + 2 + 11 + 3], all.len() as u64);
+    assert_eq!(short, Ok(expected));
+    assert!(matches!(
+        Front::read(&all, all.len() as u64 - 1),
+        Err(Wrong::Length { .. })
+    ));
+    assert!(matches!(
+        Front::read(&all[..60], all.len() as u64),
+        Err(Wrong::Malformed(_))
+    ));
+}
+
+#[test]
 fn entries_come_once_and_between_head_and_end() {
     let form = Form {
         key_bytes: 0,
@@ -161,6 +183,7 @@ proptest! {
     fn no_bytes_make_a_reader_panic(body in prop::collection::vec(any::<u8>(), 0..600)) {
         let _ = through(&body);
         let _ = through(&sealed(&body));
+        let _ = Front::read(&sealed(&body), body.len() as u64 + 52);
         let form = Form { key_bytes: 3, value_bytes: 2 };
         prop_assert!(Content::from_bytes(body.clone()).pieces(form).count() <= body.len() + 1);
     }

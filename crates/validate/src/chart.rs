@@ -26,8 +26,10 @@ use crate::turns::{Settled, has_turns};
 pub(crate) struct Charted {
     /// conditions on the packet, port, time and parameters alone
     plain: Vec<ExprId>,
-    /// the others
-    rest: Vec<ExprId>,
+    /// the others, by the number of places that have to be looked up first
+    rest: Vec<Vec<ExprId>>,
+    /// of each place, whether its key speaks of nothing that is found at this place or later
+    early: Vec<bool>,
     pub(crate) symbols: Vec<(SymId, Stands)>,
     /// of a path through loops that are taken for any number of turns: what an execution settles
     pub(crate) settled: Option<Settled>,
@@ -146,11 +148,13 @@ impl<'a> Chart<'a> {
         let mut plain = vec![false; arena.len()];
         let mut base = Vec::new();
         let mut charted = Vec::new();
+        let mut stages = vec![0; arena.len()];
         for path in &entry.paths {
             let roots = roots(path);
             let mut own = Vec::new();
             // Operands have smaller numbers.
-            for e in cone(arena, &roots, |_| false) {
+            let all = cone(arena, &roots, |_| false);
+            for e in all.iter().copied() {
                 let here = match arena.node(e) {
                     Node::Sym(s) => {
                         let is = is_plain(arena.symbol(*s).origin);
@@ -175,9 +179,20 @@ impl<'a> Chart<'a> {
             let settled = has_turns(path).then(|| Settled::of(arena, path, &base, &symbols));
             let holds = |e: &&ExprId| settled.as_ref().is_none_or(|s| s.all(arena, &[**e]));
             let rest: Vec<ExprId> = rest;
+            stage(arena, &all, &symbols, &mut stages);
+            let stage_of = |e: &ExprId| stages.get(e.0 as usize).copied().unwrap_or(0);
+            let mut by_stage = vec![Vec::new(); path.places.len() + 1];
+            for e in rest.iter().filter(holds) {
+                if let Some(here) = by_stage.get_mut(stage_of(e)) {
+                    here.push(*e);
+                }
+            }
+            let places = path.places.iter().enumerate();
+            let early = places.map(|(i, p)| p.key.iter().all(|e| stage_of(e) <= i));
             charted.push(Charted {
                 plain: on_packet,
-                rest: rest.iter().filter(holds).copied().collect(),
+                rest: by_stage,
+                early: early.collect(),
                 symbols,
                 settled,
             });
@@ -240,15 +255,37 @@ impl<'a> Chart<'a> {
                 continue;
             }
             let under = bound(program, arena, path, charted, base, before);
-            if charted.rest.iter().all(|e| under.value(arena, *e) == 1) {
-                out.push((i, under));
-            }
+            out.extend(under.map(|under| (i, under)));
         }
         out
     }
 }
 
-/// A path's symbols looked up.
+/// By expression, the number of places that have to be looked up before all of its symbols are known.
+fn stage(arena: &Arena, all: &[ExprId], symbols: &[(SymId, Stands)], stages: &mut [usize]) {
+    let mut own: IdMap<SymId, usize> = IdMap::default();
+    for (s, stands) in symbols {
+        if let Stands::Present(p) | Stands::Full(p) | Stands::Bytes(p, ..) = stands {
+            own.insert(*s, p + 1);
+        }
+    }
+    // Operands have smaller numbers.
+    for e in all {
+        let mut here = 0;
+        match arena.node(*e) {
+            Node::Sym(s) => here = own.get(s).copied().unwrap_or(0),
+            node => each_child(node, |c| {
+                here = here.max(stages.get(c.0 as usize).copied().unwrap_or(0));
+            }),
+        }
+        if let Some(slot) = stages.get_mut(e.0 as usize) {
+            *slot = here;
+        }
+    }
+}
+
+/// A path's symbols looked up, place by place; none as soon as one of its conditions does not hold. What has been
+/// evaluated stays known, so an expression is evaluated only once all of its symbols are.
 fn bound(
     program: &Program,
     arena: &Arena,
@@ -256,8 +293,12 @@ fn bound(
     charted: &Charted,
     base: &Assignment,
     before: &Before<'_>,
-) -> Assignment {
-    let mut symbols = base.symbols.clone();
+) -> Option<Assignment> {
+    let mut under = Assignment::new(base.symbols.clone(), base.packet.clone());
+    let holds = |under: &Assignment, stage: usize| {
+        let here = charted.rest.get(stage);
+        here.is_none_or(|all| all.iter().all(|e| under.value(arena, *e) == 1))
+    };
     let touches = &before.log.touches;
     let of = |object: ObjectId, helpers: &[&str], n: usize| {
         let all = touches.iter();
@@ -270,6 +311,7 @@ fn bound(
             Stands::Estimate(object, n) => {
                 of(*object, &["sketch_count", "sketch_add"], *n).unwrap_or(0)
             }
+            Stands::Removed(object, n) => of(*object, &["lpm_delete"], *n).unwrap_or(0),
             Stands::NoneFree(object) => {
                 let lease = |t: &&Touch| t.object == *object && t.operation == "allocator_lease";
                 u64::from(match touches.iter().rev().find(lease) {
@@ -278,10 +320,17 @@ fn bound(
                 })
             }
             Stands::NoRoom(object, n) => {
-                let calls = ["ringbuf_reserve", "ringbuf_output", "perf_event_output"];
+                let calls = [
+                    "lpm_put",
+                    "ringbuf_reserve",
+                    "ringbuf_output",
+                    "perf_event_output",
+                ];
                 let records = (touches.iter())
                     .filter(|t| t.object == *object && calls.contains(&t.operation));
-                let refused = |t: &Touch| (t.result == 0) == (t.operation == "ringbuf_reserve");
+                let answers_place =
+                    |t: &Touch| matches!(t.operation, "lpm_put" | "ringbuf_reserve");
+                let refused = |t: &Touch| (t.result == 0) == answers_place(t);
                 u64::from(records.skip(*n).take(1).any(refused))
             }
             Stands::Answer(helper, n) => {
@@ -290,7 +339,10 @@ fn bound(
             }
             _ => continue,
         };
-        symbols.insert(*s, value);
+        under.symbols.insert(*s, value);
+    }
+    if !holds(&under, 0) {
+        return None;
     }
     for (i, place) in path.places.iter().enumerate() {
         let mut own = charted.symbols.iter().filter(|(_, stands)| {
@@ -298,8 +350,13 @@ fn bound(
         });
         let Some(first) = own.next() else { continue };
         // The key may depend on what earlier places held.
-        let under = Assignment::new(symbols.clone(), base.packet.clone());
-        let key = stored_key(program, arena, place, &under);
+        let key = match charted.early.get(i) {
+            Some(true) => stored_key(program, arena, place, &under),
+            _ => {
+                let so_far = Assignment::new(under.symbols.clone(), base.packet.clone());
+                stored_key(program, arena, place, &so_far)
+            }
+        };
         let was = key.as_ref().and_then(|key| before.at(place.object, key));
         for (s, stands) in std::iter::once(first).chain(own) {
             let value = match stands {
@@ -315,10 +372,13 @@ fn bound(
                 }
                 _ => continue,
             };
-            symbols.insert(*s, value);
+            under.symbols.insert(*s, value);
+        }
+        if !holds(&under, i + 1) {
+            return None;
         }
     }
-    Assignment::new(symbols, base.packet.clone())
+    Some(under)
 }
 
 /// Whether there was no room for an entry: what the call said that would have added it, or what is there

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
-use millrace_object::state::{allocator, hash, map};
+use millrace_object::state::{allocator, hash, lpm, map};
 use millrace_reference::{End, Log, Machine, Target, index_key};
 
 use crate::trial::{Case, Seed, Trial, takes_packets};
@@ -112,8 +112,12 @@ impl<'a> Pair<'a> {
                     }
                     let set = self.instance.set(object.0, &key, &value, self.now);
                     set.map_err(|e| e.to_string())?;
-                    added += 1;
                     missing -= 1;
+                    // Which prefix an address finds depends on all that are there.
+                    match *o.kind == lpm::KIND {
+                        true => drop(self.machine.set(*object, &key, &value)),
+                        false => added += 1,
+                    }
                 }
                 self.machine.crowd(*object, added);
             }

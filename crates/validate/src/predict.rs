@@ -1,7 +1,7 @@
 //! The prediction of a path in numbers, and its comparison with an execution.
 
 use millrace_dataplane::packet::Fate;
-use millrace_model::exec::{Presence, Target};
+use millrace_model::exec::{self as model, Presence, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::contract::{Destination, Holds};
@@ -67,7 +67,7 @@ pub struct Prediction {
     pub whole: bool,
     /// it goes through loops that are taken for any number of turns: accesses are no sequence
     pub open: bool,
-    /// where it is open: objects that it may write to anywhere
+    /// objects that it may write to anywhere: those of a path that is open, and tables whose prefixes it changes
     pub written: BTreeSet<ObjectId>,
     /// accesses to state in order
     pub accesses: Vec<Access>,
@@ -158,7 +158,8 @@ pub fn predict(
     });
     let mut entries = Vec::new();
     for place in &path.places {
-        if place.lapsed.is_some() || !whole {
+        let no_key = || place.key.is_empty() && prefixes(path).any(|o| o == place.object);
+        if place.lapsed.is_some() || !whole || no_key() {
             continue;
         }
         let Some(key) = stored_key(program, arena, place, under) else {
@@ -194,10 +195,17 @@ pub fn predict(
         packet,
         whole,
         open: has_turns(path),
-        written: BTreeSet::new(),
+        written: prefixes(path).collect(),
         accesses: accesses.collect(),
         entries,
     }
+}
+
+/// The tables whose prefixes a path changes. Which keys find something else afterwards is not followed (the model's
+/// exec/calls/prefix.rs), so that its accesses alone are held against the execution.
+pub(crate) fn prefixes(path: &Path) -> impl Iterator<Item = ObjectId> {
+    let changes = |a: &&model::Access| matches!(a.operation, "lpm_put" | "lpm_delete");
+    path.accesses.iter().filter(changes).map(|a| a.object)
 }
 
 fn name(program: &Program, object: ObjectId) -> &str {
@@ -273,6 +281,7 @@ pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Opt
         "map_update_elem" if result != 0 => Some("full"),
         "map_put" | "map_update_elem" if there => Some("overwritten"),
         "map_put" | "map_update_elem" => Some("added"),
+        "lpm_put" => found("stored", "full"),
         "allocator_lease" if result == u64::MAX => Some("none free"),
         "allocator_lease" => Some("leased"),
         "map_delete_elem" => Some(if there { "there" } else { "absent" }),
@@ -280,8 +289,8 @@ pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Opt
         "ringbuf_output" | "perf_event_output" => found("full", "appended"),
         "redirect_map" if key.is_empty() => Some("all"),
         "redirect_map" => Some(if there { "there" } else { "absent" }),
-        "sketch_count" | "sketch_add" | "load" | "store" | "atomic" | "ringbuf_submit"
-        | "ringbuf_discard" => None,
+        "lpm_delete" | "sketch_count" | "sketch_add" | "load" | "store" | "atomic"
+        | "ringbuf_submit" | "ringbuf_discard" => None,
         _ => found("there", "absent"),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use millrace_dataplane::module::Module;
 use millrace_model::Model;
 use millrace_object::program::Program;
+use millrace_report::Guards;
 
 use crate::chart::Chart;
 use crate::findings::{Difference, Findings, Rest};
@@ -25,6 +26,8 @@ pub struct Options {
     pub seed: u64,
     /// most paths of an entry that are driven: every second, third, … where there are more; none: all
     pub most: Option<usize>,
+    /// executions after which a search for tables ends that has driven no further path in them
+    pub patience: u64,
     /// frames that packets are made from, besides those of the paths
     pub frames: Vec<Vec<u8>>,
 }
@@ -35,6 +38,7 @@ impl Default for Options {
             packets: 4000,
             seed: 1,
             most: None,
+            patience: 1000,
             frames: Vec::new(),
         }
     }
@@ -46,6 +50,7 @@ pub(crate) struct Validation<'a> {
     pub(crate) module: &'a Arc<Module>,
     pub(crate) charts: Vec<Chart<'a>>,
     pub(crate) findings: Findings,
+    guards: Guards<'a>,
     /// paths that assignments of others led to
     pub(crate) took: BTreeSet<(usize, usize)>,
 }
@@ -72,9 +77,10 @@ pub fn validate(
             ..Findings::default()
         },
         took: BTreeSet::new(),
+        guards: Guards::new(program),
     };
     let (cases, mut missed) = v.seeded(options.most);
-    v.search(&mut missed, options.seed);
+    v.search(&mut missed, options);
     v.not_driven(missed);
     v.alone(&cases, options);
     v.findings
@@ -94,7 +100,7 @@ impl Validation<'_> {
         let Some(p) = e.paths.get(path) else {
             return Vec::new();
         };
-        millrace_report::guard(self.program, e, p)
+        self.guards.of(e, p)
     }
 
     pub(crate) fn rest(&self, entry: usize, path: usize, why: Option<String>) -> Rest {

@@ -21,8 +21,10 @@ pub(crate) enum Stands {
     Leased(ObjectId, usize),
     /// whether an object had no number left to lease
     NoneFree(ObjectId),
-    /// whether there was no room for the n-th record of an object
+    /// whether there was no room for the n-th record or prefix of an object
     NoRoom(ObjectId, usize),
+    /// whether the n-th prefix that was to be removed from an object was there
+    Removed(ObjectId, usize),
     /// the n-th estimate of an object
     Estimate(ObjectId, usize),
     /// the n-th answer of a helper
@@ -41,6 +43,7 @@ pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, St
     let mut calls: BTreeMap<&str, Vec<(u32, SymId)>> = BTreeMap::new();
     let mut leases: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
     let mut records: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
+    let mut removed: BTreeMap<ObjectId, Vec<(u32, SymId)>> = BTreeMap::new();
     for s in own {
         let symbol = arena.symbol(*s);
         let Origin::State(object) = symbol.origin else {
@@ -80,6 +83,9 @@ pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, St
         } else if let Some((_, n)) = symbol.name.rsplit_once(".full#") {
             let records = records.entry(object).or_default();
             records.push((n.parse().unwrap_or(u32::MAX), *s));
+        } else if let Some((_, n)) = symbol.name.rsplit_once(".removed#") {
+            let removed = removed.entry(object).or_default();
+            removed.push((n.parse().unwrap_or(u32::MAX), *s));
         }
     }
     let numbered = |mut all: Vec<(u32, SymId)>| {
@@ -92,6 +98,9 @@ pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, St
     }
     for (object, all) in records {
         out.extend(numbered(all).map(|(n, s)| (s, Stands::NoRoom(object, n))));
+    }
+    for (object, all) in removed {
+        out.extend(numbered(all).map(|(n, s)| (s, Stands::Removed(object, n))));
     }
     for (object, all) in leases {
         out.extend(numbered(all).map(|(n, s)| (s, Stands::Leased(object, n))));

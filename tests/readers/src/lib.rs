@@ -16,6 +16,7 @@ pub mod routes;
 pub mod seeds;
 pub mod sequenced;
 pub mod snapshot;
+pub mod state;
 
 /// A reader and its fuzz target's name.
 pub struct Reader {
@@ -74,5 +75,9 @@ pub const READERS: &[Reader] = &[
     Reader {
         name: "snapshot",
         run: snapshot::run,
+    },
+    Reader {
+        name: "state",
+        run: state::run,
     },
 ];

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use millrace_state::{Content, Element, Identity, Object, Piece, State, What};
 use millrace_traffic::capture::{Format, Writer};
 use millrace_traffic::generate::{Generator, Spec};
 
@@ -76,6 +77,9 @@ jit = true
 environment = { TZ = "UTC0" }
 "#;
 
+/// Bytes of a state file before its body: mark, version, length, checksum.
+const STATE_FRONT: usize = 52;
+
 /// What a large file is cut to, in bytes.
 const LARGEST: usize = 20_000;
 
@@ -101,6 +105,13 @@ pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         "control" => Ok(vec![seed("requests", REQUESTS)]),
         "chain" => Ok(vec![seed("edge.toml", CHAIN)]),
         "sequenced" => files(&root.join("tests/sequencer"), "pcap"),
+        "state" => {
+            let mut file = Vec::new();
+            saved().write(&mut file)?;
+            // The body alone, too, which the reader's target puts behind a right checksum.
+            let body = file.get(STATE_FRONT..).unwrap_or_default().to_vec();
+            Ok(vec![("file".to_owned(), file), ("body".to_owned(), body)])
+        }
         "snapshot" | "btf" => Ok(Vec::new()), // these take a description of a change, not a file
         "routes" => files(&root.join("crates/routes/tests/seeds"), "json"),
         "packet_language" => {
@@ -170,6 +181,47 @@ fn capture(format: Format) -> io::Result<Vec<u8>> {
     writer.finish().map_err(other)?;
     let mut bytes = sink.0.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *bytes))
+}
+
+/// The state of one element with one table of two entries.
+fn saved() -> State {
+    let mut content = Content::default();
+    content.push(&Piece::new(What::Head));
+    for (place, key) in [(0, &[1, 1]), (4, &[2, 2])] {
+        content.push(&Piece {
+            place,
+            stamp: 1_763_700_000_000_000_000,
+            key,
+            value: &[1, 2, 3],
+            ..Piece::new(What::Entry)
+        });
+    }
+    content.push(&Piece::new(What::End));
+    let identity = Identity {
+        name: "flows".into(),
+        kind: "map".into(),
+        key_bytes: 2,
+        value_bytes: 3,
+        capacity: 10,
+        held: "copied".into(),
+        detail: String::new(),
+    };
+    let object = Object {
+        identity,
+        parts: vec![content],
+        before: vec![(vec![1], vec![])],
+    };
+    State {
+        time: 5,
+        seed: 6,
+        numbers: vec![u64::MAX],
+        steering: vec![1, 2],
+        elements: vec![Element {
+            name: "nat".into(),
+            timers: vec![(9, vec![1, 2])],
+            objects: vec![object],
+        }],
+    }
 }
 
 fn other(error: impl std::fmt::Debug) -> io::Error {

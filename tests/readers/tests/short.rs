@@ -146,6 +146,10 @@ fn seeds_are_read() {
     for (name, text) in texts("routes") {
         assert!(millrace_routes::Table::parse(&text).is_ok(), "{name}");
     }
+    for (name, bytes) in seeds::of("state", &root).unwrap() {
+        let read = millrace_state::State::read(&bytes);
+        assert_eq!(read.is_ok(), name == "file", "{name}");
+    }
     for (name, text) in texts("chain") {
         assert!(millrace_chain::file::parse(&text, None).is_ok(), "{name}");
     }

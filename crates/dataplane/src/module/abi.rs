@@ -301,8 +301,7 @@ pub struct History {
     /// runs a program on a packet with its row
     pub process: Option<unsafe extern "C" fn(*mut Instance, u32, *mut Packet, *const u8, u64)>,
     /// does to state what the packets of rows do
-    pub replay:
-        Option<unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64) -> c_int>,
+    pub replay: Option<unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64) -> c_int>,
 }
 
 #[cfg(test)]

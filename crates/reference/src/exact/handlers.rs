@@ -255,13 +255,14 @@ impl Machine<'_> {
     ) -> Result<u64, Violation> {
         let key = self.bytes_at(a[1], o.key_bytes)?;
         let all = 8 * u64::from(o.key_bytes);
+        let crowd = self.crowd_of(id);
         match name {
             "lpm_get" => Ok(self.longest(id, &prefix::whole(&key)).unwrap_or(0)),
             "lpm_put" if a[2] <= all => {
                 let key = prefix::prefixed(a[2], &key);
                 let value = self.bytes_at(a[3], o.value_bytes)?;
                 let entries = self.exact.as_ref().and_then(|e| e.maps.get(&id));
-                let full = entries.is_some_and(|e| e.len() as u64 >= o.capacity);
+                let full = entries.is_some_and(|e| e.len() as u64 + crowd >= o.capacity);
                 let found = entries.and_then(|e| e.get(&key)).copied();
                 if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
                     memory.bytes = value;

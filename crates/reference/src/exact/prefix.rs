@@ -1,4 +1,4 @@
-//! Prefix tables: of all stored prefixes the longest that fits is looked for among all.
+//! Prefix tables: an address is looked up with each length, from the longest on.
 
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_object::state::{StateKind, lpm};
@@ -44,14 +44,10 @@ impl Machine<'_> {
     /// The value of the longest prefix that covers a key and is no longer than it.
     pub(super) fn longest(&self, id: ObjectId, key: &[u8]) -> Option<u64> {
         let stored = self.exact.as_ref().and_then(|e| e.maps.get(&id))?;
-        let covers = |prefix: &Vec<u8>| {
-            let mut cut = key.to_vec();
-            cut[..4].copy_from_slice(&prefix[..4]);
-            bits(prefix) <= bits(key) && masked(&cut) == *prefix
-        };
-        let all = stored.iter().filter(|(prefix, _)| covers(prefix));
-        all.max_by_key(|(prefix, _)| bits(prefix))
-            .map(|(_, at)| *at)
+        let address = key.get(4..).filter(|_| !stored.is_empty())?;
+        let most = bits(key).min(8 * address.len());
+        let mut shorter = (0..=most as u64).rev();
+        shorter.find_map(|bits| stored.get(&prefixed(bits, address)).copied())
     }
 
     pub(super) fn prefixes(
@@ -63,6 +59,7 @@ impl Machine<'_> {
     ) -> Result<u64, Violation> {
         let key = self.bytes_at(a[1], object.key_bytes)?;
         let fits = bits(&key) <= 8 * (key.len() - 4);
+        let crowd = self.crowd_of(id);
         let exact = self.exact.as_ref();
         let Some(stored) = exact.and_then(|e| e.maps.get(&id)) else {
             return violation("no such table");
@@ -72,7 +69,7 @@ impl Machine<'_> {
             "map_lookup_elem" if !fits => Ok(0),
             "map_lookup_elem" => Ok(self.longest(id, &key).unwrap_or(0)),
             "map_update_elem" => {
-                let full = stored.len() as u64 >= object.capacity;
+                let full = stored.len() as u64 + crowd >= object.capacity;
                 let value = self.bytes_at(a[2], object.value_bytes)?;
                 match (a[3], own) {
                     (3.., _) => return Ok(error(EINVAL)),

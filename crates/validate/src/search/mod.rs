@@ -19,14 +19,12 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::chart::Chart;
 use crate::pair::Pair;
-use crate::run::Validation;
+use crate::run::{Options, Validation};
 use crate::trial::{Case, with_contents};
 use crate::turns::{Sort, has_turns, sort};
 use draft::Draft;
 use words::Words;
 
-/// Executions after which a search ends that has driven no further path in them.
-const PATIENCE: u64 = 1000;
 /// Accesses of all executions of an entry's search together, after which it ends whatever it finds: a program may have
 /// millions in each.
 const ACCESSES: u64 = 1 << 28;
@@ -163,17 +161,18 @@ fn follows(log: &Log) -> impl Iterator<Item = Feature> {
 
 impl Validation<'_> {
     /// Looks for tables that lead to paths through loops, and takes away those that it finds.
-    pub(crate) fn search(&mut self, missed: &mut AllMissed, seed: u64) {
+    pub(crate) fn search(&mut self, missed: &mut AllMissed, options: &Options) {
         for entry in 0..self.charts.len() {
             let Some(chart) = self.charts.get(entry) else {
                 return;
             };
             let own = missed.range((entry, 0)..(entry + 1, 0));
             let own = own.filter_map(|((_, i), m)| Some((*i, m.case.clone()?)));
-            let search = Search::of(self.program, chart, own, seed.wrapping_add(entry as u64));
+            let seed = options.seed.wrapping_add(entry as u64);
+            let search = Search::of(self.program, chart, own, seed);
             let Some(mut search) = search else { continue };
             let (mut idle, mut accesses) = (0, 0);
-            while idle < PATIENCE && accesses < ACCESSES {
+            while idle < options.patience && accesses < ACCESSES {
                 idle += 1;
                 let Some((case, draft)) = search.draft(self.program) else {
                     break;

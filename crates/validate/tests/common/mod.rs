@@ -9,6 +9,7 @@ use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::ModuleOptions;
 use millrace_model::{Limits, Model};
 use millrace_object::Program;
+use millrace_object::state::Addressing;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -20,21 +21,63 @@ pub fn built(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
     built_from(&root().join(format!("nfs/{name}/{name}.c")), limits)
 }
 
-/// The same of a source anywhere.
-pub fn built_from(source: &Path, limits: &Limits) -> (Program, Model, Arc<Module>) {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
-    let cache = Cache::at(&cache).unwrap();
+/// What is compared here is not the optimiser's work.
+const QUICK: ModuleOptions = ModuleOptions {
+    sanitize: false,
+    strict: false,
+    unoptimised: true,
+};
+
+/// Entries that fit into a table of [`built_small`].
+const FEW: u64 = 61;
+
+/// The same with tables of few entries: the path that finds one full takes as many insertions as it has places, in each
+/// execution. Capacity is one number to the generated code and the model alike, as with `run --capacity`; tables of
+/// prefixes keep theirs, as the code for large ones is another.
+pub fn built_small(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
+    let source = root().join(format!("nfs/{name}/{name}.c"));
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(&folder.path().join("cache")).unwrap();
+    let toolchain = millrace_emit::toolchain::find(&cache).unwrap();
+    let object = folder.path().join(format!("{name}.o"));
+    let include = cache.headers().unwrap().join("include");
+    millrace_emit::toolchain::compile_nf(&toolchain, &source, &include, &object).unwrap();
+    let mut program = millrace_object::load(&std::fs::read(&object).unwrap(), name).unwrap();
+    let objects = program.objects.clone().into_iter();
+    let capacities = objects
+        .filter(|o| (o.kind.is_table() || o.kind.leases()) && o.capacity > FEW)
+        .filter(|o| o.kind.addressing != Addressing::Prefix)
+        .filter(|o| program.set_capacity(&o.name, FEW).is_ok())
+        .map(|o| (o.name, FEW))
+        .collect();
     let options = millrace_emit::Options {
-        module: ModuleOptions {
-            unoptimised: true,
-            ..ModuleOptions::default()
-        },
+        capacities,
+        module: QUICK,
         ..millrace_emit::Options::default()
     };
-    let built = millrace_emit::build(&cache, source, &[], &options, &mut |_| {}).unwrap();
+    made(&cache, &object, &options, limits)
+}
+
+/// The same of a source anywhere.
+pub fn built_from(source: &Path, limits: &Limits) -> (Program, Model, Arc<Module>) {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(&folder.path().join("cache")).unwrap();
+    let options = millrace_emit::Options {
+        module: QUICK,
+        ..millrace_emit::Options::default()
+    };
+    made(&cache, source, &options, limits)
+}
+
+fn made(
+    cache: &Cache,
+    input: &Path,
+    options: &millrace_emit::Options,
+    limits: &Limits,
+) -> (Program, Model, Arc<Module>) {
+    let built = millrace_emit::build(cache, input, &[], options, &mut |_| {}).unwrap();
     let module = Arc::new(Module::load(&built.module).unwrap());
-    let checked =
-        millrace_check::check(&built.program, &millrace_check::Options::default()).unwrap();
+    let checked = built.checked.expect("nothing was in the cache");
     let model = millrace_model::model(&built.program, &checked, limits);
     (built.program, model, module)
 }

@@ -38,6 +38,7 @@ impl Model {
             packets: self.packets,
             seed: self.seed,
             frames: self.frames()?,
+            ..Options::default()
         };
         let findings = validate(proved.program, &model, &function.module, &options);
         if self.json {

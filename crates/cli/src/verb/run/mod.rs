@@ -197,7 +197,7 @@ const AFTER: &str = "\
 Ports: FILE.pcap, FILE.pcapng, - (standard input and output), mem:FILE.pcap (looped from memory), \
 null: (a sink); live, in both directions: IF, afpacket:IF, afxdp:IF, tap:NAME, dpdk:DEVICE; xdp:IF runs the function in the kernel (docs/ports.md).
 
-Exit status: 0 done, 1 the program is unsafe, 2 wrong use or a port that failed.";
+Exit status: 0 done, 1 the program is unsafe or --state has what does not fit, 2 wrong use or a port that failed.";
 
 pub(super) fn burst(text: &str) -> Result<usize, String> {
     let most = millrace_dataplane::packet::MAX_BURST;

@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clap::Args;
-use millrace_control::saved::{self, Folder};
+use millrace_control::saved::{self, Folder, Found};
 use millrace_control::{Elements, Exposed, Trouble};
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::account::{Account, Failure as Failed};
 use millrace_dataplane::worker::keep::{Keep, Part};
-use millrace_state::{State, digest};
+use millrace_state::digest;
 
 use super::Run;
 use super::element::Element;
@@ -53,7 +53,7 @@ fn period(text: &str) -> Result<Duration, String> {
 /// A folder that is open, and what was in it.
 pub struct Held {
     folder: Folder,
-    found: Option<State>,
+    found: Option<Found>,
     /// what the keys of steering are drawn from
     secret: [u8; 32],
     seed: u64,
@@ -92,12 +92,13 @@ impl Run {
         let folder = Folder::open(path)?;
         let found = match self.state.anew {
             true => None,
-            false => folder.read()?,
+            false => folder.find()?,
         };
-        let secret = found.as_ref().and_then(|s| s.steering.first_chunk());
-        let seed = found.as_ref().map_or(self.seed, |s| s.seed);
+        let front = found.as_ref().map(Found::front);
+        let secret = front.and_then(|f| f.steering.first_chunk());
+        let seed = front.map_or(self.seed, |f| f.seed);
         if self.seed != 0 && seed != self.seed {
-            return Err(Failure::wrong(format!(
+            return Err(Failure::no(format!(
                 "--seed {}: the state that is taken up was made with seed {seed}",
                 self.seed
             ))
@@ -125,7 +126,7 @@ impl Run {
         let mut placed = String::new();
         for (element, name) in parts {
             let Some(function) = element.function() else {
-                return Err(Failure::wrong(format!(
+                return Err(Failure::no(format!(
                     "--state: {name} is a guest, whose state is its own"
                 ))
                 .help("leave --state out; guests have snapshots (docs/guests.md)"));
@@ -142,15 +143,17 @@ impl Run {
         let begin = match held.found {
             None => Vec::new(),
             Some(found) => {
-                let as_many = found.numbers.len() == self.cores;
-                if self.cores > 1 && as_many && found.steering != steering {
-                    return Err(Failure::wrong(
+                let front = found.front();
+                let as_many = front.workers == self.cores;
+                if self.cores > 1 && as_many && front.steering != steering {
+                    return Err(Failure::no(
                         "--state: workers get other packets than those whose state was saved",
                     )
                     .help(
                         "give the same --steer, --nic and --trace, or begin without it (--anew)",
                     ));
                 }
+                let found = found.read(&named, self.cores)?;
                 saved::parts(found, &named, self.cores)?
             }
         };
