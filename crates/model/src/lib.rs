@@ -68,7 +68,7 @@ impl Default for Limits {
 
 /// Most seconds for all entries together, unless somebody says otherwise. A debug build takes a multiple, and its tests
 /// share a machine: what they ask is not how fast it is.
-pub const SECONDS: u64 = if cfg!(debug_assertions) { 120 } else { 20 };
+pub const SECONDS: u64 = if cfg!(debug_assertions) { 40 } else { 20 };
 
 /// Longer than any execution; clocks do not count to the end of a [`Duration`].
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
