@@ -6,7 +6,7 @@
 //!
 //! A forward dataflow analysis (Kildall, 1973) of the packet handler, with the ingress port as a constant: registers and stack
 //! slots hold small sets of numbers, addresses of the own stack, or anything; branches whose outcome the sets decide are
-//! followed one way. Joins take unions, so that it ends; sets of more than [`MOST`] numbers are anything. Local functions
+//! followed one way. Joins take unions, so that it ends; sets of more than `MOST` numbers are anything. Local functions
 //! are not entered: they give anything. It relies on the program being safe: no address of the stack is read back from
 //! another memory than the stack.
 

@@ -4,7 +4,7 @@
 //! appendix C) gives each core a copy of the state and tells it, of the packets of other cores, only what the state depends
 //! on. [`History::of`] finds that for any admitted program:
 //!
-//! - steps that change replicated state are the roots of a backward slice ([`needs`]) over values ([`values`]) and control;
+//! - steps that change replicated state are the roots of a backward slice ([`needs`](mod@needs)) over values ([`values`]) and control;
 //! - a *site* is the first step of a path that touches state. What comes before it depends on the packet, the time and
 //!   settings alone, so that a sequencer can run it without any state: `extract`. A path that comes to no site leaves
 //!   state as it is, and gets no row;
