@@ -194,6 +194,7 @@ impl Engine<'_> {
             }
             self.steps += 1;
             let from = self.blocks.of.get(s.at).copied();
+            let at = s.at;
             match self.step(s) {
                 Ok(Next::On(next)) => {
                     for s in next {
@@ -213,7 +214,16 @@ impl Engine<'_> {
                     let path = self.path(*s, verdict);
                     f.paths.push(path);
                 }
-                Err(g) => gap = Some(g),
+                Err(Gap(what)) => {
+                    let line = self.flow.steps.get(at).and_then(|s| s.line.as_ref());
+                    gap = Some(Gap(match line {
+                        Some(line) => {
+                            let file = line.file.rsplit('/').next().unwrap_or_default();
+                            format!("{what}, at {file}:{}", line.line)
+                        }
+                        None => what,
+                    }));
+                }
             }
         }
         gap.map_or(Ok(()), Err)

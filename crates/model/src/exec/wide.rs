@@ -1,6 +1,6 @@
 //! The loops that are modelled for any number of iterations: those that access state objects and are left in many
-//! iterations, or have more than a few that multiply the paths, going on in several that do not merge; and those at whose
-//! head very many states wait.
+//! iterations, or have more than a few that multiply the paths, going on in several that do not merge; those that access
+//! bytes only and are left in very many iterations; and those at whose head very many states wait.
 
 use millrace_check::facts::{ArgFact, Flow, Op};
 use millrace_check::flow::graph::Blocks;
@@ -16,6 +16,10 @@ use super::{Engine, State};
 const FEW: i64 = 8;
 /// Most turns that are followed one by one through state objects.
 const MANY: usize = 16;
+/// After this many iterations through nothing but bytes it is estimated how many states will have left the loop. If that is
+/// more than the budget of paths, following it further is in vain: they rarely merge with each other (a checksum over a
+/// packet's rest is another number in each).
+const PLAIN: usize = 256;
 /// This many states wait at the head of a loop that each turn multiplies the ways, if it is also this many times as many
 /// as came to it from outside.
 const WIDE: usize = 1024;
@@ -48,8 +52,15 @@ impl Engine<'_> {
         }
         turns.1 += 1;
         let gone = self.gone.get(&head).copied().unwrap_or(0);
-        let many = turns.1 > MANY && gone > MANY;
-        if !stateful || few || (!self.looked_at.insert(head) && !many) {
+        let many = if stateful {
+            turns.1 > MANY && gone > MANY
+        } else {
+            // What left so far says how many the last iteration would have left behind it.
+            let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
+            let leave = gone.saturating_mul(most) / turns.1;
+            turns.1 > PLAIN && gone > PLAIN && leave > self.limits.paths
+        };
+        if (!stateful && !many) || few || (!self.looked_at.insert(head) && !many) {
             return;
         }
         // Merged, what is written in each turn would be a choice for each turn before.
