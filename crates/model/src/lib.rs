@@ -117,7 +117,8 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             }
             // Paths that are not all are of no use, and take most of what a budget has.
             done.paths = Vec::new();
-            engine = begin(until, &quick).cut_at(most);
+            let widened = engine.widened();
+            engine = begin(until, &quick).cut_at(most).widen(&widened);
             let cut = engine.run();
             // What stands in the way of these is what stands in the way.
             if cut.outcome.covers() || !cut.spent {

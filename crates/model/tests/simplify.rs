@@ -153,6 +153,52 @@ proptest! {
     }
 }
 
+/// A sum of bytes of the packet: factors, and a constant.
+type Sum = ([i8; 4], i32);
+
+fn sum(arena: &mut Arena, (factors, constant): Sum, width: u32) -> ExprId {
+    let mut total = arena.number(i64::from(constant) as u64, width);
+    for (at, factor) in (0..).zip(factors) {
+        let at = arena.number(at, 64);
+        let byte = arena.byte(at);
+        let byte = arena.resize(byte, width);
+        let factor = arena.number(i64::from(factor) as u64, width);
+        let term = arena.binary(Bin::Mul, byte, factor);
+        total = arena.binary(Bin::Add, total, term);
+    }
+    total
+}
+
+proptest! {
+    /// Offsets of a packet whose borders move are such sums.
+    #[test]
+    fn sums_keep_their_order_and_their_sign(
+        bytes in any::<[u8; 4]>(),
+        sums in [(any::<[i8; 4]>(), any::<i32>()), (any::<[i8; 4]>(), any::<i32>())],
+        width in prop_oneof![Just(16_u32), Just(32), Just(64)],
+        alike in any::<bool>(),
+    ) {
+        let mut arena = Arena::new();
+        let given = assignment(&mut arena, [0; 3], bytes);
+        let [mut x, (factors, constant)] = sums;
+        let y = (factors, constant % 300);
+        if alike {
+            // What is left of the difference is a constant.
+            x = (y.0, y.1 / 3 * 2);
+        }
+        let (a, b) = (sum(&mut arena, x, width), sum(&mut arena, y, width));
+        let (p, q) = (given.value(&arena, a), given.value(&arena, b));
+        let less = arena.compare(Rel::SignedLess, a, b);
+        prop_assert_eq!(given.value(&arena, less), u64::from(relation(Rel::SignedLess, width, p, q)));
+        let wide = arena.sign_extend(a, 64);
+        let by = 64 - width;
+        prop_assert_eq!(given.value(&arena, wide), ((p << by) as i64 >> by) as u64);
+        if alike && width > 16 {
+            prop_assert!(arena.constant(less).is_some(), "{:?}", arena.node(less));
+        }
+    }
+}
+
 #[test]
 fn a_field_taken_apart_is_a_field_again() {
     let mut arena = Arena::new();

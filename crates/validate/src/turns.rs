@@ -21,7 +21,7 @@ use crate::stands::Stands;
 /// Whether a path goes through such a loop.
 #[must_use]
 pub(crate) fn has_turns(path: &Path) -> bool {
-    path.accesses.iter().any(|a| a.repeated)
+    path.loose.is_some()
 }
 
 /// The symbols of a path through loops that an execution settles: what comes in, and what is under keys that are made

@@ -13,6 +13,7 @@ fn every_execution_is_a_sequence_of_paths() {
     let walks = root().join("crates/model/tests/programs");
     for (source, cuts) in [
         (here.join("borders.c"), &[None, Some(1)][..]),
+        (here.join("grown.c"), &[None, Some(1)]),
         (walks.join("names.c"), &[Some(1), Some(16)]),
     ] {
         for cut in cuts {

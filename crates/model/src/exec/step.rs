@@ -126,6 +126,10 @@ impl Engine<'_> {
 
     fn condition(&mut self, c: Condition, width: Width, a: Value, b: Value) -> Result<ExprId, Gap> {
         let mut bits = if width == Width::W32 { 32 } else { 64 };
+        // Offsets are below zero where a packet has grown in front and in a frame of the stack. No address wraps within a
+        // region, so the order of addresses, with a sign or without, is that of offsets with their signs.
+        let places = matches!((a, b), (Value::Ptr(r, _), Value::Ptr(q, _)) if r == q);
+        let less_than = if places { Rel::SignedLess } else { Rel::Less };
         let (a, b) = match (a, b) {
             (Value::Num(a), Value::Num(b)) => (a, b),
             // At 32 bits, too, their places are compared, see `Kind`.
@@ -165,10 +169,10 @@ impl Engine<'_> {
         Ok(match c {
             Condition::Eq => less(Rel::Eq, a, b, false),
             Condition::Ne => less(Rel::Eq, a, b, true),
-            Condition::Gt => less(Rel::Less, b, a, false),
-            Condition::Ge => less(Rel::Less, a, b, true),
-            Condition::Lt => less(Rel::Less, a, b, false),
-            Condition::Le => less(Rel::Less, b, a, true),
+            Condition::Gt => less(less_than, b, a, false),
+            Condition::Ge => less(less_than, a, b, true),
+            Condition::Lt => less(less_than, a, b, false),
+            Condition::Le => less(less_than, b, a, true),
             Condition::SignedGt => less(Rel::SignedLess, b, a, false),
             Condition::SignedGe => less(Rel::SignedLess, a, b, true),
             Condition::SignedLt => less(Rel::SignedLess, a, b, false),

@@ -10,6 +10,9 @@ use millrace_check::flow::places::Span;
 use millrace_check::flow::points::Touch;
 use millrace_object::insn::{Insn, Operand};
 
+use std::collections::BTreeSet;
+
+use super::turns::Changes;
 use super::{Engine, State};
 
 /// Most turns of a loop that are followed one by one though each multiplies the ways.
@@ -19,7 +22,7 @@ const MANY: usize = 16;
 /// After this many iterations through nothing but bytes it is estimated how many states will have left the loop. If that is
 /// more than the budget of paths, following it further is in vain: they rarely merge with each other (a checksum over a
 /// packet's rest is another number in each).
-const PLAIN: usize = 256;
+const PLAIN: usize = 64;
 /// This many states wait at the head of a loop that each turn multiplies the ways, if it is also this many times as many
 /// as came to it from outside.
 const WIDE: usize = 1024;
@@ -31,12 +34,12 @@ impl Engine<'_> {
         let Some(l) = self.loops.at_head(head) else {
             return;
         };
-        // Where paths are cut no turn multiplies them.
-        if self.summed.contains_key(&head) || self.cutting.is_some() {
+        if self.summed.contains_key(&head) {
             return;
         }
         let entered = self.entered.get(&head).copied().unwrap_or(0);
-        if ready.len() >= WIDE.max(WIDER * entered) {
+        // Where paths are cut no turn multiplies them.
+        if ready.len() >= WIDE.max(WIDER * entered) && self.cutting.is_none() {
             self.widens = Some(head);
             return;
         }
@@ -60,7 +63,11 @@ impl Engine<'_> {
             let leave = gone.saturating_mul(most) / turns.1;
             turns.1 > PLAIN && gone > PLAIN && leave > self.limits.paths
         };
-        if (!stateful && !many) || few || (!self.looked_at.insert(head) && !many) {
+        let asked = match stateful {
+            true => self.cutting.is_none(),
+            false => many,
+        };
+        if !asked || few || (!self.looked_at.insert(head) && !many) {
             return;
         }
         // Merged, what is written in each turn would be a choice for each turn before.
@@ -78,6 +85,23 @@ impl Engine<'_> {
         } else if back < 2 {
             self.summed.remove(&head);
         }
+    }
+
+    /// Heads of the loops through nothing but bytes that are taken for any number of iterations.
+    pub(crate) fn widened(&self) -> BTreeSet<usize> {
+        let heads = self.summed.keys().copied();
+        let stateful = |head: &usize| {
+            let l = self.loops.at_head(*head);
+            l.and_then(|l| self.turning.get(l))
+                .is_none_or(|t| t.stateful)
+        };
+        heads.filter(|head| !stateful(head)).collect()
+    }
+
+    /// The same, with these loops taken for any number of iterations from the beginning.
+    pub(crate) fn widen(mut self, heads: &BTreeSet<usize>) -> Self {
+        self.summed = heads.iter().map(|h| (*h, Changes::default())).collect();
+        self
     }
 }
 

@@ -33,6 +33,16 @@ impl Arena {
             Rel::SignedLess if (amax | bmax) >> (width - 1) & 1 == 0 => {
                 return self.compare(Rel::Less, a, b);
             }
+            Rel::Less => {
+                if let Some(is) = self.decided_order(a, b) {
+                    return self.truth(is);
+                }
+            }
+            Rel::SignedLess => {
+                if let Some(e) = self.signed_order(a, b) {
+                    return e;
+                }
+            }
             _ => {}
         }
         self.add(Node::Cmp(rel, a, b), 1)

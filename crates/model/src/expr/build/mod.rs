@@ -7,6 +7,7 @@ mod choice;
 mod compare;
 mod effort;
 mod parts;
+mod signed;
 
 pub(super) use effort::Effort;
 

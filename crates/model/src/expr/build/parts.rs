@@ -201,6 +201,9 @@ impl Arena {
         if bits.mask & sign == 0 && bits.value & sign == 0 {
             return self.resize(e, width);
         }
+        if let Some(sum) = self.extended_sum(e, width) {
+            return sum;
+        }
         self.add(Node::SignExtend(e), width)
     }
 
