@@ -23,7 +23,7 @@ use millrace_topology::Topology;
 
 use crate::ports::Ports;
 use crate::served::{self, Opening, Served};
-use crate::{Error, Function, place};
+use crate::{Error, Function, place, replicas};
 
 /// What runs, on how many workers, and until when.
 pub struct Job {
@@ -151,12 +151,16 @@ impl Job {
                 }
             }
             let steering = |placement: &Arc<Placement>| placement.steering(self.names.len());
+            let ports_of_function = self.names.len();
+            let sequencing =
+                replicas::sequencing(&mut self.chain, self.workers, ports_of_function)?;
             let _there = Stay::near(self.cpus.first().copied());
             Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),
                 job: &self,
                 ports,
                 stop,
+                sequencing,
             })?)
         } else {
             let options = InputOptions {
@@ -263,6 +267,7 @@ impl Job {
             program,
             prefetch,
             behaviour: _,
+            replicas: _,
         } = code;
         let run = Run {
             module,
@@ -338,12 +343,21 @@ impl Job {
             at_end: self.at_end,
             keep: self.keep,
         };
-        dataplane::serve(serve, stop, &mut |shared| {
+        let sequencing = served.sequencing;
+        let account = dataplane::serve(serve, stop, &mut |shared| {
             observe(&Seen {
                 read: shared.read(),
                 share: None,
                 counts: Some(shared),
             });
+        });
+        let Some(sequencing) = sequencing else {
+            return account;
+        };
+        replicas::close(&sequencing);
+        account.map(|mut account| {
+            account.memory.takes(replicas::bytes(&sequencing));
+            account
         })
     }
 }
