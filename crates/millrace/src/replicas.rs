@@ -74,8 +74,8 @@ pub(crate) fn bytes(sequencing: &Mutex<Sequencing>) -> u64 {
     sequencing.bytes()
 }
 
-/// Ends a sequencer: edits that have no number get none.
+/// Ends a sequencer: edits that no replica has made are dropped.
 pub(crate) fn close(sequencing: &Mutex<Sequencing>) {
     let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
-    sequencing.group().close();
+    sequencing.group().end();
 }

@@ -6,9 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::module::Instance;
 
-/// What is done to each replica's state, at the time (ns) of its row. It is called once for each worker, with the worker's
-/// own instance, and does the same to equal states.
-pub type Edit = Arc<dyn Fn(&mut Instance, u64) + Send + Sync>;
+/// A change of state from outside.
+#[derive(Clone)]
+pub struct Edit {
+    /// What is done to each replica's state, at the time (ns) of its row. It is called once for each worker, with the worker's
+    /// own instance, and does the same to equal states.
+    pub make: Arc<dyn Fn(&mut Instance, u64) + Send + Sync>,
+    /// It changes settings, which rows depend on: the sequencer's own instance makes it, too.
+    pub settings: bool,
+}
 
 /// Edits that wait, and those that have numbers.
 pub(super) struct Edits {
@@ -19,8 +25,10 @@ pub(super) struct Edits {
 
 #[derive(Default)]
 struct Inside {
-    queue: VecDeque<Edit>,
-    /// by number, with how many replicas have not made it
+    /// with the numbers by which they can be withdrawn
+    queue: VecDeque<(u64, Edit)>,
+    asked: u64,
+    /// by the row's number, with how many replicas have not made it
     placed: BTreeMap<u64, (Edit, usize)>,
     closed: bool,
 }
@@ -40,15 +48,24 @@ impl Edits {
         }
     }
 
-    pub fn ask(&self, edit: Edit) -> bool {
+    pub fn ask(&self, edit: Edit) -> Option<u64> {
         let mut inside = self.lock();
         if inside.closed {
-            return false;
+            return None;
         }
-        inside.queue.push_back(edit);
+        inside.asked += 1;
+        let number = inside.asked;
+        inside.queue.push_back((number, edit));
         // Under the lock: none is there without the flag once the lock is free.
         self.waiting.store(true, Ordering::Release);
-        true
+        Some(number)
+    }
+
+    pub fn withdraw(&self, asked: u64) -> bool {
+        let mut inside = self.lock();
+        let before = inside.queue.len();
+        inside.queue.retain(|(number, _)| *number != asked);
+        inside.queue.len() < before
     }
 
     /// Whether any waits for a number; mostly none, which costs one load.
@@ -57,15 +74,15 @@ impl Edits {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Gives the next of those that wait this number; false when none waits. Before row `number` is published.
-    pub fn place(&self, number: u64) -> bool {
+    /// Gives the next of those that wait this number; none where none waits. Before row `number` is published.
+    pub fn place(&self, number: u64) -> Option<Edit> {
         let mut inside = self.lock();
         let next = inside.queue.pop_front();
         self.waiting
             .store(!inside.queue.is_empty(), Ordering::Relaxed);
-        let Some(edit) = next else { return false };
-        inside.placed.insert(number, (edit, self.workers));
-        true
+        let (_, edit) = next?;
+        inside.placed.insert(number, (edit.clone(), self.workers));
+        Some(edit)
     }
 
     /// What a replica does at a heartbeat of this number, if anything; each replica asks once.
@@ -84,6 +101,12 @@ impl Edits {
         let mut inside = self.lock();
         inside.closed = true;
         inside.queue.clear();
+    }
+
+    /// What nobody will make any more is dropped.
+    pub fn forget(&self) {
+        self.close();
+        self.lock().placed.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {

@@ -280,7 +280,7 @@ impl Replica {
         }
         instance.alarm(time);
         if let Some(edit) = self.group.edits.at(number) {
-            edit(instance, time);
+            (edit.make)(instance, time);
         }
         if self.several && mine {
             instance.drain(|record| self.records.push(record));

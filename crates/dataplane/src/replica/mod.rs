@@ -25,7 +25,7 @@ mod sequencing;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
@@ -87,6 +87,10 @@ pub struct Group {
     start: u64,
     /// up to which number the descriptors of all packets have been handed to their workers
     handed: AtomicU64,
+    /// a worker waits for the last row
+    sealed: AtomicBool,
+    /// the number of the last row and 1, once there is no other
+    last: AtomicU64,
     edits: Edits,
 }
 
@@ -113,6 +117,8 @@ impl Group {
             workers: u32::from(cores),
             start,
             handed: AtomicU64::new(0),
+            sealed: AtomicBool::new(false),
+            last: AtomicU64::new(0),
             edits: Edits::new(workers),
         }))
     }
@@ -143,16 +149,45 @@ impl Group {
         (self.ring.places() * self.ring.place_bytes()) as u64
     }
 
-    /// Asks for an edit: the sequencer gives it a number, and all replicas make it at that place in the order. False where
-    /// the run has ended.
+    /// Asks for an edit: the sequencer gives it a number, and all replicas make it at that place in the order. By what it
+    /// can be withdrawn; none where the run has ended.
     #[must_use]
-    pub fn edit(&self, edit: Edit) -> bool {
+    pub fn edit(&self, edit: Edit) -> Option<u64> {
         self.edits.ask(edit)
     }
 
-    /// No edit is taken any more; those that wait are dropped, which whoever waits for their results notices.
+    /// Takes an edit back that has no number yet; false where it has one, and is made.
+    #[must_use]
+    pub fn withdraw(&self, edit: u64) -> bool {
+        self.edits.withdraw(edit)
+    }
+
+    /// No edit is taken any more; those without a number are dropped, which whoever waits for their results notices.
     pub fn close(&self) {
         self.edits.close();
+    }
+
+    /// The same once no replica applies rows any more: all are dropped.
+    pub fn end(&self) {
+        self.edits.forget();
+    }
+
+    /// A worker's ports have ended: the sequencer makes no row any more once it has no packets, see [`Self::last`].
+    pub fn seal(&self) {
+        self.close();
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Whether a worker waits for the last row.
+    #[must_use]
+    pub fn sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+
+    /// The last row there is; none while there may be more.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        self.last.load(Ordering::Acquire).checked_sub(1)
     }
 }
 

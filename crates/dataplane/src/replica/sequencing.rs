@@ -162,8 +162,15 @@ impl Sequencing {
     pub fn edits(&mut self, time: u64) -> Result<u64, StepError> {
         let group = self.group.clone();
         let edits = &group.edits;
-        while edits.wait() && edits.place(self.state.sequence().saturating_add(1)) {
+        while edits.wait() {
+            let Some(edit) = edits.place(self.state.sequence().saturating_add(1)) else {
+                break;
+            };
             self.beat(time)?;
+            // Rows behind this one are made with the new settings.
+            if let (true, Ok(mut instance)) = (edit.settings, self.rows.instance.try_borrow_mut()) {
+                (edit.make)(&mut instance, time);
+            }
         }
         Ok(self.state.sequence())
     }
@@ -214,6 +221,14 @@ impl Sequencing {
         self.group
             .handed
             .store(self.state.sequence(), Ordering::Release);
+    }
+
+    /// The last row was made: workers may apply all of them, and there will be none behind it.
+    pub fn end(&self) {
+        self.publish();
+        self.handed();
+        let last = self.state.sequence().saturating_add(1);
+        self.group.last.store(last, Ordering::Release);
     }
 
     /// Bytes of the instance that makes rows, and of the ring.

@@ -698,6 +698,7 @@ impl Worker {
         while !self.limit_reached() && turns < LAST_TURNS && self.turn() > 0 {
             turns += 1;
         }
+        self.last_row();
         // Elements that gather packets send them after a while.
         let end = Instant::now() + GATHER;
         while Instant::now() < end && self.chain.stages.iter().any(|stage| stage.holds()) {
@@ -717,6 +718,28 @@ impl Worker {
                 self.fail(index, &error);
             }
         }
+    }
+
+    /// Applies all rows there are to a replica between ports, so that all replicas are alike at the end.
+    fn last_row(&mut self) {
+        let Some(group) = self.group.clone().filter(|_| !self.sequenced) else {
+            return;
+        };
+        group.seal();
+        let end = Instant::now() + DRAIN;
+        let last = loop {
+            let last = group.last();
+            // What the device had delivered before it ended.
+            let limited = self.limit_reached();
+            let received = if limited { 0 } else { self.turn() };
+            if last.is_some() && received == 0 || Instant::now() >= end {
+                break last;
+            }
+            if received == 0 {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        };
+        self.follow(last.unwrap_or_else(|| group.handed()));
     }
 
     /// Looks at its parts of divided objects.

@@ -235,13 +235,22 @@ impl Thread {
     /// Gives replicas what is due while no packet comes: timers, edits.
     fn beat(&mut self, now: u64) {
         let since = now.saturating_sub(self.asked) as f64 * self.ns_per_tick;
-        if since < IDLE_NS {
+        let sequencing = self.work.sequencing.as_deref();
+        let Some(sequencing) = sequencing.filter(|_| since >= IDLE_NS) else {
             return;
-        }
+        };
         self.asked = now;
         let time = self.wall_at(now);
-        if let Some(sequencing) = &self.work.sequencing {
-            let mut sequencing = lock(sequencing);
+        let mut sequencing = lock(sequencing);
+        let group = sequencing.group().clone();
+        if group.last().is_some() {
+            return;
+        }
+        if self.finished && group.sealed() {
+            // What is due by now is due at the end.
+            let _ = sequencing.beat(time);
+            sequencing.end();
+        } else {
             // Without a number left packets are not numbered either, which is told there.
             let _ = sequencing.idle(time);
             sequencing.publish();

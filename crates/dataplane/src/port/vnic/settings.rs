@@ -189,6 +189,8 @@ impl Settings {
             });
         }
         self.steering = Steering::Spray;
+        // One sequencer: more threads would wait for it.
+        self.threads = 1;
         Ok(())
     }
 
