@@ -382,8 +382,10 @@ fn module_key(
     let flags: Vec<&str> = options.module.flags().collect();
     let placement = options.placement.as_deref();
     let locked = placement.map(|p| p.names(|held| *held == Held::Locked).collect::<Vec<_>>());
-    let replicated =
-        placement.map(|p| p.names(|held| *held == Held::Replicated).collect::<Vec<_>>());
+    let replicated = placement.map(|p| {
+        p.names(|held| *held == Held::Replicated)
+            .collect::<Vec<_>>()
+    });
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",

@@ -13,6 +13,7 @@ use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::place::{self as processors, Stay};
 use millrace_dataplane::port::InputOptions;
+use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, Progress, RecordWriter, Sink, Sinks, Sources};
 use millrace_dataplane::worker::keep::Keep;
 use millrace_dataplane::worker::{Code, Link, ModuleCode, Shared};
@@ -44,6 +45,8 @@ pub struct Job {
     pub cpus: Vec<usize>,
     /// packets a burst, 1 to [`millrace_dataplane::packet::MAX_BURST`]
     pub burst: usize,
+    /// rows of the ring that replicas of a function read between live ports, at least 2
+    pub rows: usize,
     /// how buffers of captures are laid out
     pub layout: Layout,
     /// rounds over a source that can begin again; none: without end
@@ -111,6 +114,7 @@ impl Job {
             classes: None,
             cpus: Vec::new(),
             burst: BURST,
+            rows: ROWS,
             layout: Layout::Pooled,
             loops: Some(1),
             packets: None,
@@ -153,7 +157,7 @@ impl Job {
             let steering = |placement: &Arc<Placement>| placement.steering(self.names.len());
             let ports_of_function = self.names.len();
             let sequencing =
-                replicas::sequencing(&mut self.chain, self.workers, ports_of_function)?;
+                replicas::sequencing(&mut self.chain, self.workers, ports_of_function, self.rows)?;
             let _there = Stay::near(self.cpus.first().copied());
             Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millrace_dataplane::clock;
-use millrace_dataplane::replica::{Group, ROWS, Sequencing};
+use millrace_dataplane::replica::{Group, Sequencing};
 use millrace_dataplane::worker::{Code, Link};
 
 use crate::Error;
@@ -11,8 +11,8 @@ use crate::Error;
 /// The scheme of the ports that have a sequencer.
 const SEQUENCED: &str = "vnic:";
 
-/// Makes what numbers the packets of a chain between `ports` ports on this many workers, and lets its function know the
-/// other replicas; none where no state is replicated.
+/// Makes what numbers the packets of a chain between `ports` ports on this many workers, with a ring of `rows` rows, and lets
+/// its function know the other replicas; none where no state is replicated.
 ///
 /// # Errors
 /// The function stands in a row with others, or there is no memory.
@@ -20,25 +20,27 @@ pub fn sequencing(
     chain: &mut [Link],
     workers: usize,
     ports: usize,
+    rows: usize,
 ) -> Result<Option<Arc<Mutex<Sequencing>>>, Error> {
-    let rows = |link: &Link| match &link.code {
+    let replicated = |link: &Link| match &link.code {
         Code::Module(code) => code.module.row_bytes().is_some(),
         Code::Foreign(_) | Code::Classed(_) => false,
     };
-    if workers < 2 || !chain.iter().any(rows) {
+    if workers < 2 || !chain.iter().any(replicated) {
         return Ok(None);
     }
-    let [Link {
-        code: Code::Module(code),
-        ..
-    }] = chain
+    let [
+        Link {
+            code: Code::Module(code),
+            ..
+        },
+    ] = chain
     else {
         return Err(Error::wrong("--strategy replicate is for one function").help(
             "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
         ));
     };
-    let group =
-        Group::new(&code.module, workers, ROWS, clock::now()).map_err(Error::wrong)?;
+    let group = Group::new(&code.module, workers, rows, clock::now()).map_err(Error::wrong)?;
     let of = (code.program, ports as u32);
     let made = Sequencing::new(&group, &code.module, &code.config, of).map_err(|e| {
         Error::wrong(e).help("declare a smaller capacity, or free memory on this machine")

@@ -131,13 +131,7 @@ impl Instance {
             // SAFETY: the instance is created and exclusively ours; the row is null or has the module's bytes; the
             // rest as the caller promises.
             inside::call(|| unsafe {
-                process(
-                    self.memory.as_ptr(),
-                    program as u32,
-                    packet,
-                    row,
-                    number,
-                );
+                process(self.memory.as_ptr(), program as u32, packet, row, number);
             });
         }
     }

@@ -17,8 +17,8 @@
 //! ```
 
 use std::os::fd::RawFd;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use millrace_steer::Steering;

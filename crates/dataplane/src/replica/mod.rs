@@ -207,7 +207,9 @@ pub enum Fault {
         rows: u64,
     },
     /// A descriptor came before its row.
-    #[error("replica {worker} was given a packet of row {row}, which the sequencer has not written")]
+    #[error(
+        "replica {worker} was given a packet behind row {row}, which the sequencer has not written"
+    )]
     Ahead {
         /// its worker
         worker: u32,
@@ -239,7 +241,7 @@ impl From<Fault> for Failure {
         let help = match fault {
             Fault::Overrun { .. } => {
                 "its state would differ from that of the others from there on, so the run has ended: give each worker a \
-                 processor of its own (--cpus), fewer packets a second, or a longer ring"
+                 processor of its own (--cpus), fewer packets a second, or a longer ring (--history-rows)"
             }
             _ => "this is a defect of the sequencer: please report it with the command",
         };

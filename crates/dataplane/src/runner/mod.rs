@@ -187,6 +187,7 @@ fn between(
     let order = (commits && replicas.is_none(), replicas);
     let ingress = Arc::new(Ingress::new(serve.ports.len()));
     let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start, order);
+    let group = sequencer.group();
     let lanes = sequencer.lanes();
     let (hosted, sequencer) = if lanes.is_empty() {
         serve.workers = vec![vec![Box::new(Lane::alone(sequencer))]];
@@ -200,6 +201,9 @@ fn between(
         let hosted = worker::host(serve, Some(ingress), stop, Drive::Feed(&mut feed))?;
         (hosted, Some(sequencer))
     };
+    if let Some(group) = group {
+        group.end();
+    }
     let mut account = hosted.account;
     if let Some(sequencer) = sequencer {
         sequencer.complete(hosted.records, &mut account);

@@ -30,7 +30,7 @@ use crate::clock;
 use crate::mailbox::Order;
 use crate::module::Module;
 use crate::packet::{Arrival, MAX_FRAME};
-use crate::replica::Sequencing;
+use crate::replica::{Group, Sequencing};
 use crate::worker::{Ingress, Link, Windows};
 
 /// Packets of a window of several workers: enough that handing it over costs little, so few that buffers stay small.
@@ -214,6 +214,11 @@ impl Sequencer {
             lanes.push(Lane::of(self, todo, made));
         }
         lanes
+    }
+
+    /// What the replicas have in common, where state is replicated.
+    pub fn group(&self) -> Option<Arc<Group>> {
+        self.replicas.as_ref().map(|r| r.group().clone())
     }
 
     /// The latest stamp so far, ns.

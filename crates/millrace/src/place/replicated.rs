@@ -15,11 +15,7 @@ use crate::written::Proved;
 ///
 /// # Errors
 /// The function cannot be replicated: with the object, the author's line and the reason.
-pub(super) fn arrange(
-    proved: &Proved<'_>,
-    model: &Model,
-    cores: usize,
-) -> Result<Answer, Error> {
+pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Result<Answer, Error> {
     let program = proved.program;
     if proved.built {
         return Err(on_one(&program.name, cores, BUILT));

@@ -87,8 +87,7 @@ pub fn base(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64) -
             let compared = matches!(
                 held,
                 Held::Divided | Held::Alone | Held::Locked | Held::Replicated
-            )
-                && private(held, o).is_none();
+            ) && private(held, o).is_none();
             let needed = compared && indexed;
             if needed {
                 copy.entries(i, now).unwrap_or_default()

@@ -9,6 +9,7 @@ use millrace::{Function, Job, LENT, Served, replicas};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
 use millrace_dataplane::port::{LiveOptions, LivePort, steered};
+use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::signal;
 
 use super::search::Trial;
@@ -78,7 +79,7 @@ impl Rig {
             settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
         }
         let mut chain = vec![function.link(0, Vec::new(), true)?];
-        let sequencing = replicas::sequencing(&mut chain, place.workers.len(), names.len())?;
+        let sequencing = replicas::sequencing(&mut chain, place.workers.len(), names.len(), ROWS)?;
         if sequencing.is_some() {
             settings.sequence()?;
         }

@@ -5,8 +5,8 @@
 //! completions. What it writes is taken out of its processor's own caches where that can be said
 //! (CLDEMOTE), as a device writes into the cache that all cores share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::device::Device;
 use super::latency::Latency;

@@ -185,7 +185,8 @@ impl Settings {
             return Err(PortError::Option {
                 word: self.word.clone(),
                 option: "key, fields, table, symmetric".into(),
-                what: "the function's state is replicated, so packets are sprayed: leave them out".into(),
+                what: "the function's state is replicated, so packets are sprayed: leave them out"
+                    .into(),
             });
         }
         self.steering = Steering::Spray;

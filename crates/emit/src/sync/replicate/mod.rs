@@ -53,7 +53,11 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
     let other = |(at, p): &(usize, &millrace_place::Place)| match p.held {
         Held::Replicated | Held::Copied | Held::Own { .. } => false,
         // Each core's packets add to values of its own.
-        Held::Merged { .. } => !input.program.objects.get(*at).is_some_and(|o| o.kind.per_cpu),
+        Held::Merged { .. } => !input
+            .program
+            .objects
+            .get(*at)
+            .is_some_and(|o| o.kind.per_cpu),
         _ => true,
     };
     if let Some((_, place)) = places.iter().enumerate().find(other) {
