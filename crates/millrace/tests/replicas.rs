@@ -297,7 +297,8 @@ fn ports_without_a_sequencer_are_refused() {
         ..Ports::default()
     };
     assert!(opened(&packets).contains("afpacket:lo has no sequencer"));
-    let hashed = device("&symmetric=on");
+    let key = "6d5a".repeat(20);
+    let hashed = device(&format!("&key={key}"));
     assert!(
         opened(&hashed).contains("packets are sprayed"),
         "{}",

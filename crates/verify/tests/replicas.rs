@@ -96,7 +96,7 @@ fn threads_that_read_rows_while_others_do_are_equal() {
         let found = replicate(&conntrack, workers, Schedule::Threads, &mut trace);
         assert!(found.equal, "{workers}");
     }
-    let found = replicate(&conntrack, 3, Schedule::Ingress, &mut churning(2000, 9));
+    let found = replicate(&conntrack, 3, Schedule::Ingress, &mut churning(4000, 9));
     assert!(found.equal);
 }
 
