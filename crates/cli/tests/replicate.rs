@@ -15,7 +15,7 @@ fn talk() -> String {
 fn run(folder: &std::path::Path, name: &str, out: &str, words: &[&str]) -> Value {
     let out = folder.join(out);
     let mut command = millrace();
-    command.args(["run", name, "--json", "--in", &talk()]);
+    command.args(["run", name, "--in", &talk()]);
     command.args(["--split", "lan=10.0.0.0/24,fd00::/8", "--out"]);
     let (account, status) = json(command.arg(out).args(words));
     assert_eq!(status, 0, "{account}");

@@ -13,6 +13,9 @@ use crate::module::{Config, Instance, Module, ModuleError, Seen};
 use crate::packet::MAX_FRAME;
 use crate::runner::Timers;
 
+/// How late a timer in a value may fire where no packet comes, ns.
+const IDLE: u64 = 1_000_000;
+
 /// Why there is no sequencer, or it cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SequencingError {
@@ -180,7 +183,12 @@ impl Sequencing {
     /// # Errors
     /// As [`Self::packet`].
     pub fn idle(&mut self, time: u64) -> Result<u64, StepError> {
-        self.before(time.max(self.time))?;
+        let time = time.max(self.time);
+        self.before(time)?;
+        // Which timers in values are due, only the replicas know.
+        if self.alarms && time - self.time >= IDLE {
+            self.beat(time)?;
+        }
         Ok(self.state.sequence())
     }
 
