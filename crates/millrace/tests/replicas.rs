@@ -49,7 +49,7 @@ fn device(options: &str) -> Ports {
 fn unlike(desk: &mut Desk<'_>) -> Vec<String> {
     let now = desk.now;
     let mut all: Vec<&mut Instance> = desk.instance.take().into_iter().collect();
-    all.extend(desk.others.drain(..));
+    all.append(&mut desk.others);
     let objects = all[0].module().objects().to_vec();
     let mut unlike = Vec::new();
     for (index, object) in objects.iter().enumerate() {
@@ -181,7 +181,7 @@ fn edits_under_traffic_leave_replicas_alike() {
         Arc::new(AtomicUsize::new(0)),
         Arc::new(Mutex::new(Vec::new())),
     );
-    let count = made.clone();
+    let count = made;
     let seen = moments.clone();
     let editor = std::thread::spawn(move || {
         let group = group(&mailboxes[0]);
@@ -189,7 +189,7 @@ fn edits_under_traffic_leave_replicas_alike() {
             let (made, moments) = (count.clone(), seen.clone());
             let make = move |instance: &mut Instance, now: u64| {
                 // Also sources that packets write: their order against packets shows.
-                let mut at = (0x0a00_0000 | n % 40).to_be_bytes().to_vec();
+                let mut at = (0x0a00_0000 | (n % 40)).to_be_bytes().to_vec();
                 at.resize(key, 0);
                 let done = match n % 3 {
                     2 => instance.remove(object, &at, now).map(drop),

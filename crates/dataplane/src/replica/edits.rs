@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::module::Instance;
 
+/// What is done to a replica's state, at a time in ns.
+pub type Change = dyn Fn(&mut Instance, u64) + Send + Sync;
+
 /// A change of state from outside.
 #[derive(Clone)]
 pub struct Edit {
     /// What is done to each replica's state, at the time (ns) of its row. It is called once for each worker, with the worker's
     /// own instance, and does the same to equal states.
-    pub make: Arc<dyn Fn(&mut Instance, u64) + Send + Sync>,
+    pub make: Arc<Change>,
     /// It changes settings, which rows depend on: the sequencer's own instance makes it, too.
     pub settings: bool,
 }

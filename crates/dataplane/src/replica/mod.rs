@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 
-pub use edits::Edit;
+pub use edits::{Change, Edit};
 pub use follow::Replica;
 pub use sequencing::{Sequencing, SequencingError};
 

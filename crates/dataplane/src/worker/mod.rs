@@ -26,6 +26,7 @@ mod lives;
 mod made;
 mod order;
 mod pressure;
+mod replicas;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]

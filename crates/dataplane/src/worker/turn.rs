@@ -29,7 +29,7 @@ const PATIENCE: u32 = 256;
 /// The longest sleep: how late a worker may notice that it should stop.
 const NAP: Duration = Duration::from_millis(20);
 /// How long a worker waits at the end for its last packets to leave.
-const DRAIN: Duration = Duration::from_millis(500);
+pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// How long an element may take at the end to send what it has gathered.
 const GATHER: Duration = Duration::from_millis(100);
 /// Turns after closing its ports in which a worker takes what the devices had already delivered.
@@ -218,7 +218,7 @@ impl Worker {
         keep.meet(self.workers);
     }
 
-    fn lane(&mut self) -> Option<&mut Lane> {
+    pub(super) fn lane(&mut self) -> Option<&mut Lane> {
         lane(&mut self.queues, self.sequenced)
     }
 
@@ -292,7 +292,7 @@ impl Worker {
         self.shared.count(self.number)
     }
 
-    fn limit_reached(&self) -> bool {
+    pub(super) fn limit_reached(&self) -> bool {
         self.limit
             .is_some_and(|limit| self.shared.limit.reached(limit))
     }
@@ -321,7 +321,7 @@ impl Worker {
     }
 
     /// One turn over all queues; says how many packets came.
-    fn turn(&mut self) -> usize {
+    pub(super) fn turn(&mut self) -> usize {
         // Before the queues are looked at: what was handed over until now is found there.
         let handed = self.group.as_ref().map_or(0, |group| group.handed());
         let mut received = 0;
@@ -369,34 +369,6 @@ impl Worker {
         }
         if let Some(lane) = self.lane() {
             lane.close_window(parts);
-        }
-    }
-
-    /// Applies the rows up to `upto` to a replica, which has run all its packets before that.
-    fn follow(&mut self, upto: u64) {
-        if self.group.is_none() || upto == 0 {
-            return;
-        }
-        if let Some(stage) = self.chain.stages.first_mut() {
-            stage.replay_to(upto);
-        }
-        self.replicated();
-    }
-
-    /// Counts what a replica has applied; the run ends where it cannot go on.
-    fn replicated(&mut self) {
-        let Some(stage) = self.chain.stages.first_mut() else {
-            return;
-        };
-        let (replayed, fault) = (stage.replayed(), stage.fault());
-        let place = self.shared.places.once(Once::Replayed);
-        self.shared.counters(self.number).set(place, replayed);
-        if let Some(fault) = fault {
-            self.failures.push(fault.into());
-            self.shared.failed.store(true, Ordering::Relaxed);
-            if let Some(lane) = self.lane() {
-                lane.order_end(Order::Stop);
-            }
         }
     }
 
@@ -718,28 +690,6 @@ impl Worker {
                 self.fail(index, &error);
             }
         }
-    }
-
-    /// Applies all rows there are to a replica between ports, so that all replicas are alike at the end.
-    fn last_row(&mut self) {
-        let Some(group) = self.group.clone().filter(|_| !self.sequenced) else {
-            return;
-        };
-        group.seal();
-        let end = Instant::now() + DRAIN;
-        let last = loop {
-            let last = group.last();
-            // What the device had delivered before it ended.
-            let limited = self.limit_reached();
-            let received = if limited { 0 } else { self.turn() };
-            if last.is_some() && received == 0 || Instant::now() >= end {
-                break last;
-            }
-            if received == 0 {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-        };
-        self.follow(last.unwrap_or_else(|| group.handed()));
     }
 
     /// Looks at its parts of divided objects.
