@@ -183,6 +183,12 @@ impl Proved<'_> {
     pub fn arrange(&self, model: &mut Model, asked: &Asked<'_>) -> Result<Answer, Error> {
         let (program, checked, cores) = (self.program, &self.checked, asked.cores);
         if asked.strategy == Some(Strategy::Replicate) && asked.steering.is_none() {
+            if asked.trace.is_some() {
+                return Err(
+                    Error::wrong("--trace: packets go to replicas in turn, by no table")
+                        .help("leave --trace out"),
+                );
+            }
             return replicated::arrange(self, model, cores);
         }
         if let Some(steering) = &asked.steering {
