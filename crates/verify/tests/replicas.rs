@@ -88,6 +88,19 @@ fn handlers_with_all_kinds_of_state_are_equal() {
     equal("cl", &[3], 4000);
 }
 
+/// Timers in the values of maps: they fire at rows, and start again with the function that they were set to.
+#[test]
+fn timers_fire_at_one_place_on_all_replicas() {
+    for (name, workers) in [("ticker", 2), ("alarms", 3), ("timers", 3)] {
+        let source = root().join(format!("tests/programs/{name}.c"));
+        let function = Function::of(&source, &[], &[]);
+        let seed = u64::from(workers);
+        let mut trace = churning(4000, seed);
+        let found = replicate(&function, workers, Schedule::Seeded(seed), &mut trace);
+        assert!(found.equal && found.compared == 4000, "{name}");
+    }
+}
+
 #[test]
 fn threads_that_read_rows_while_others_do_are_equal() {
     let conntrack = Function::named("conntrack");
