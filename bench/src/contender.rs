@@ -186,6 +186,7 @@ impl Contender {
                     stamp: time,
                     wire: frame.bytes.len() as u32,
                     home: 0,
+                    place: 0,
                 };
                 self.number += 1;
                 burst.push(&frame.bytes, arrival);
@@ -219,6 +220,7 @@ impl Contender {
                 stamp: time,
                 wire: frame.len() as u32,
                 home: 0,
+                place: 0,
             };
             self.number += 1;
             burst.push(frame, arrival);

@@ -35,7 +35,7 @@ fn main() {
     list.push_str("]\n");
     // What turns an object into C: a module in the cache is good for exactly this version of it.
     let mut hash = std::hash::DefaultHasher::new();
-    for crate_name in ["object", "check", "emit"] {
+    for crate_name in ["object", "check", "history", "place", "emit"] {
         let mut sources = Vec::new();
         let folder = top.join("crates").join(crate_name).join("src");
         println!("cargo::rerun-if-changed={}", folder.display());

@@ -49,6 +49,7 @@ impl Way {
                 stamp: 0,
                 wire: frame.len() as u32,
                 home: 0,
+                place: 0,
             };
             assert!(self.burst.push(frame, arrival));
         }

@@ -106,6 +106,7 @@ fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
         stop: &NEVER,
         steering: None,
         classes: None,
+        sequencing: None,
     };
     let mut ports = Vec::new();
     for (number, word) in words.iter().enumerate() {

@@ -287,6 +287,14 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
         let full: Vec<_> = full.collect();
         write!(text, "\n  full      {}: {}", object.name, full.join(", "))?;
     }
+    if let Some(replayed) = a.replayed {
+        write!(
+            text,
+            "\n  replayed  {} rows of other workers' packets; each of {} workers has all state, which is counted once",
+            grouped(replayed),
+            a.workers.len()
+        )?;
+    }
     if a.out_of_order > 0 {
         write!(
             text,

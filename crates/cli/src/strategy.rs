@@ -17,6 +17,8 @@ impl Wished {
     pub const SHARD: Self = Self(Some(Strategy::Shard));
     /// What packets write is one for all workers, under a lock.
     pub const LOCK: Self = Self(Some(Strategy::Lock));
+    /// Every worker has all state, and repeats what packets of others do to it.
+    pub const REPLICATE: Self = Self(Some(Strategy::Replicate));
 }
 
 impl ValueEnum for Wished {
@@ -27,6 +29,7 @@ impl ValueEnum for Wished {
             Self::SHARD,
             Self::SEQUENTIAL,
             Self::LOCK,
+            Self::REPLICATE,
         ]
     }
 
@@ -46,8 +49,12 @@ impl ValueEnum for Wished {
                 "lock",
                 "what packets write is one for all workers, under a lock",
             ),
-            // None of these may be asked for.
-            Some(Strategy::Mixed | Strategy::Replicate) => return None,
+            Some(Strategy::Replicate) => (
+                "replicate",
+                "every worker has all state, and repeats what packets of others do to it; for few, hot entries",
+            ),
+            // May not be asked for.
+            Some(Strategy::Mixed) => return None,
         };
         Some(PossibleValue::new(name).help(help))
     }

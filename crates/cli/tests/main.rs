@@ -40,6 +40,7 @@ mod public_objects;
 mod public_plans;
 mod relaxed;
 mod reload;
+mod replicate;
 mod routes;
 mod run;
 mod scaling;

@@ -77,6 +77,10 @@ pub struct Account {
     pub records: BTreeMap<String, u64>,
     /// times that a timer fired
     pub timers_fired: u64,
+    /// rows of other workers' packets that workers applied to their replicas, over all of them; none where no state is
+    /// replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<u64>,
     /// packets stamped earlier than one before them; the program saw the later time
     pub out_of_order: u64,
     /// state objects at the end

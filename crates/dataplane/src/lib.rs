@@ -20,6 +20,7 @@ pub mod packet;
 pub mod place;
 pub mod port;
 pub mod privilege;
+pub mod replica;
 pub mod runner;
 pub mod share;
 #[allow(

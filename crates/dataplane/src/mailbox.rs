@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::account::Account;
 use crate::module::Instance;
+use crate::replica::Group;
 use crate::worker::change::Live;
 
 /// Something to do between two bursts. Packets wait while it runs.
@@ -21,6 +22,9 @@ pub struct Desk<'a> {
     pub instance: Option<&'a mut Instance>,
     /// the elements of a run by workers, which have the states then
     pub chain: Option<Live<'a>>,
+    /// what the replicas of a function have in common, where its state is replicated: they are edited together
+    /// ([`Group::edit`])
+    pub group: Option<Arc<Group>>,
     /// the states of the other workers, at the end of a run
     pub others: Vec<&'a mut Instance>,
     /// ns since the epoch: the latest stamp so far
@@ -115,6 +119,7 @@ impl Mailbox {
         let mut desk = Desk {
             instance: None,
             chain: None,
+            group: None,
             others: Vec::new(),
             now: crate::clock::now(),
             account,
@@ -143,7 +148,6 @@ impl Mailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::atomic::AtomicU32;
 
     #[test]
@@ -168,6 +172,7 @@ mod tests {
         let mut desk = Desk {
             instance: None,
             chain: None,
+            group: None,
             others: Vec::new(),
             now: 0,
             account: &account,

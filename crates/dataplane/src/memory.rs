@@ -46,7 +46,7 @@ pub struct Memory {
 
 impl Memory {
     /// Adds this many bytes of packet buffers and ports to the prediction.
-    pub(crate) fn takes(&mut self, bytes: u64) {
+    pub fn takes(&mut self, bytes: u64) {
         *self = Self {
             resident: self.resident,
             peak: self.peak,

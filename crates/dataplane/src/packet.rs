@@ -56,6 +56,8 @@ pub struct Arrival {
     pub wire: u32,
     /// the index of the indirection table that brings it to its worker; 0 where nobody asks
     pub home: u32,
+    /// where state is replicated: its place in the order of rows ([`crate::replica::Place`]); else 0
+    pub place: u64,
 }
 
 impl Slot {
@@ -121,6 +123,7 @@ impl Slot {
             ports,
             cpu: worker,
             home: self.arrival.home,
+            commit: self.arrival.place,
             ..abi::Packet::empty()
         }
     }

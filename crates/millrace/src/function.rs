@@ -343,6 +343,7 @@ impl Function {
                 program: self.entry,
                 prefetch,
                 behaviour: self.behaviour(),
+                replicas: None,
             }),
             reasons: self.reasons.clone(),
             objects_bytes: self.objects_bytes,

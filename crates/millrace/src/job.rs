@@ -13,6 +13,7 @@ use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::place::{self as processors, Stay};
 use millrace_dataplane::port::InputOptions;
+use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, Progress, RecordWriter, Sink, Sinks, Sources};
 use millrace_dataplane::worker::keep::Keep;
 use millrace_dataplane::worker::{Code, Link, ModuleCode, Shared};
@@ -23,7 +24,7 @@ use millrace_topology::Topology;
 
 use crate::ports::Ports;
 use crate::served::{self, Opening, Served};
-use crate::{Error, Function, place};
+use crate::{Error, Function, place, replicas};
 
 /// What runs, on how many workers, and until when.
 pub struct Job {
@@ -44,6 +45,8 @@ pub struct Job {
     pub cpus: Vec<usize>,
     /// packets a burst, 1 to [`millrace_dataplane::packet::MAX_BURST`]
     pub burst: usize,
+    /// rows of the ring that replicas of a function read between live ports, at least 2
+    pub rows: usize,
     /// how buffers of captures are laid out
     pub layout: Layout,
     /// rounds over a source that can begin again; none: without end
@@ -111,6 +114,7 @@ impl Job {
             classes: None,
             cpus: Vec::new(),
             burst: BURST,
+            rows: ROWS,
             layout: Layout::Pooled,
             loops: Some(1),
             packets: None,
@@ -151,12 +155,16 @@ impl Job {
                 }
             }
             let steering = |placement: &Arc<Placement>| placement.steering(self.names.len());
+            let ports_of_function = self.names.len();
+            let sequencing =
+                replicas::sequencing(&mut self.chain, self.workers, ports_of_function, self.rows)?;
             let _there = Stay::near(self.cpus.first().copied());
             Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),
                 job: &self,
                 ports,
                 stop,
+                sequencing,
             })?)
         } else {
             let options = InputOptions {
@@ -263,6 +271,7 @@ impl Job {
             program,
             prefetch,
             behaviour: _,
+            replicas: _,
         } = code;
         let run = Run {
             module,
@@ -338,12 +347,21 @@ impl Job {
             at_end: self.at_end,
             keep: self.keep,
         };
-        dataplane::serve(serve, stop, &mut |shared| {
+        let sequencing = served.sequencing;
+        let account = dataplane::serve(serve, stop, &mut |shared| {
             observe(&Seen {
                 read: shared.read(),
                 share: None,
                 counts: Some(shared),
             });
+        });
+        let Some(sequencing) = sequencing else {
+            return account;
+        };
+        replicas::close(&sequencing);
+        account.map(|mut account| {
+            account.memory.takes(replicas::bytes(&sequencing));
+            account
         })
     }
 }

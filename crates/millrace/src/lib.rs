@@ -44,6 +44,7 @@ mod job;
 pub mod packet_test;
 pub mod place;
 mod ports;
+pub mod replicas;
 mod seed;
 mod served;
 mod verdicts;

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use millrace_dataplane::port::{
     self, CaptureIn, InputOptions, LiveOptions, Queue, SendOnly, SharedOut,
 };
+use millrace_dataplane::replica::Sequencing;
 use millrace_steer::Steering;
 
 use crate::ports::Ports;
-use crate::{Error, Job};
+use crate::{Error, Job, replicas};
 
 /// Bursts of packets that a worker may have lent to others.
 pub const LENT: usize = 8;
@@ -21,6 +23,8 @@ pub(crate) struct Opening<'a> {
     /// for each port of the function, who owns its packets; none: whoever gets them
     pub steering: Option<Vec<Steering>>,
     pub stop: &'static AtomicBool,
+    /// numbers packets, where the state of the function is replicated
+    pub sequencing: Option<Arc<Mutex<Sequencing>>>,
 }
 
 /// Ports, opened: what workers serve.
@@ -40,6 +44,8 @@ pub struct Served {
     pub facts: Vec<String>,
     /// which kinds of port plain names of interfaces stand for, and why
     pub choices: Vec<String>,
+    /// numbers packets, where the state of the function is replicated
+    pub sequencing: Option<Arc<Mutex<Sequencing>>>,
 }
 
 impl Served {
@@ -86,6 +92,7 @@ impl Served {
             steering: opening.steering.as_deref(),
             // Of a port that nobody receives from, nobody would look whether a class moves.
             classes: opening.job.classes.as_ref().filter(|_| !send_only),
+            sequencing: opening.sequencing.as_ref().filter(|_| !send_only),
         };
         let (choice, opened) = port::live(word, &options)?;
         self.holds.extend(opened.hold);
@@ -110,8 +117,12 @@ impl Served {
 pub(crate) fn open(opening: &Opening<'_>) -> Result<Served, Error> {
     let mut served = Served {
         workers: (0..opening.job.workers).map(|_| Vec::new()).collect(),
+        sequencing: opening.sequencing.clone(),
         ..Served::default()
     };
+    if opening.sequencing.is_some() {
+        replicas::allow(opening.ports.receiving().iter())?;
+    }
     if opening.ports.both.is_empty() {
         ways(opening, &mut served)?;
     } else {

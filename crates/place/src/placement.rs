@@ -131,6 +131,12 @@ impl Placement {
         self.objects.iter().any(|o| o.held == Held::Locked)
     }
 
+    /// Whether each worker has a replica of any object.
+    #[must_use]
+    pub fn replicates(&self) -> bool {
+        self.objects.iter().any(|o| o.held == Held::Replicated)
+    }
+
     /// Objects of which each worker's instance has another capacity than the declared one, and which.
     #[must_use]
     pub fn parts(&self) -> Vec<(String, u64)> {

@@ -334,6 +334,7 @@ impl<'a> Pair<'a> {
             stamp: trial.time,
             wire: trial.packet.len() as u32,
             home: 0,
+            place: 0,
         };
         if !burst.push(&trial.packet, arrival) {
             return Err(format!("{} bytes are too long", trial.packet.len()));

@@ -4,11 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use millrace_dataplane::Share;
-use millrace_dataplane::module::{Config, Homes, Instance, KeyValue, Module, ModuleError, Shared};
+use millrace_dataplane::module::{
+    Config, Homes, Instance, Keeping, KeyValue, Module, ModuleError, Shared,
+};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
+use millrace_dataplane::replica::{Fault, Group, Place, Replica};
 use millrace_dataplane::share;
 use millrace_object::Program;
+use millrace_state::Content;
 
 use crate::outcome::{Outcome, Written};
 use crate::sums::checksums;
@@ -52,6 +56,10 @@ pub struct Copy {
     value: Vec<u8>,
     /// where packets come home, for allocators that go by it
     homes: Option<Arc<Homes>>,
+    /// it is one of several replicas
+    replica: Option<Replica>,
+    /// the place of its next packet in the order of rows
+    place: Place,
 }
 
 impl Copy {
@@ -88,7 +96,48 @@ impl Copy {
             given: 0,
             value: Vec::new(),
             homes: config.homes.clone(),
+            replica: None,
+            place: Place::default(),
         })
+    }
+
+    /// As one of the replicas of a group, if there is one.
+    #[must_use]
+    pub fn of_group(mut self, group: Option<&Arc<Group>>, worker: u32) -> Self {
+        self.replica = group.map(|group| Replica::new(group, &self.instance, worker));
+        self
+    }
+
+    /// Its next packet has this place in the order of rows.
+    pub fn at(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    /// Applies all rows up to `upto`, if it is a replica.
+    pub fn follow(&mut self, upto: u64) {
+        if let Some(replica) = &mut self.replica {
+            // `fault` tells it.
+            let _ = replica.follow(&mut self.instance, upto);
+        }
+    }
+
+    /// Why it cannot go on as a replica, told once.
+    pub fn fault(&mut self) -> Option<Fault> {
+        self.replica.as_mut()?.fault()
+    }
+
+    /// What of an object's content can be kept.
+    #[must_use]
+    pub fn keeping(&self, object: usize) -> Keeping {
+        self.instance.module().keeping(object)
+    }
+
+    /// All of an object's content, exactly.
+    ///
+    /// # Errors
+    /// It cannot be taken.
+    pub fn content(&mut self, object: usize, now: u64) -> Result<Content, ModuleError> {
+        self.instance.save(object, now)
     }
 
     /// Runs `ON_START`, at a time in ns.
@@ -126,6 +175,9 @@ impl Copy {
     pub fn take_records(&mut self) -> Vec<(usize, Vec<u8>)> {
         let mut records = Vec::new();
         if self.records {
+            if let Some(replica) = &mut self.replica {
+                records.extend(replica.records().map(|r| (r.object, r.bytes)));
+            }
             self.instance.drain(|r| records.push((r.object, r.bytes)));
             // A record in a buffer that workers share may be another one's.
             let module = self.instance.module();
@@ -185,6 +237,7 @@ impl Copy {
                     .homes
                     .as_ref()
                     .map_or(0, |h| h.of(packet.port, &packet.frame)),
+                place: self.place.word(),
             };
             if burst.push(&packet.frame, arrival) {
                 pushed.push(i);
@@ -197,7 +250,12 @@ impl Copy {
         self.given += 1;
         // Every other burst without the passes that prefetch: they must not show.
         let prefetch = self.given.is_multiple_of(2);
-        self.instance.burst(self.entry, prefetch, burst);
+        match &mut self.replica {
+            Some(replica) => replica.burst(&mut self.instance, self.entry, burst),
+            None => {
+                self.instance.burst(self.entry, prefetch, burst);
+            }
+        }
         let mut last = None;
         for (slot, i) in pushed.into_iter().enumerate() {
             let (Some(outcome), Some(packet)) = (done.get_mut(i), packets.get(i)) else {

@@ -65,6 +65,12 @@ impl<'a> Deal<'a> {
         self.workers > 1 && self.placement.locks()
     }
 
+    /// Whether each of several workers has a replica of any object.
+    #[must_use]
+    pub fn replicates(&self) -> bool {
+        self.workers > 1 && self.placement.replicates()
+    }
+
     /// How an object of the program is held.
     #[must_use]
     pub fn held(&self, object: usize) -> &Held {

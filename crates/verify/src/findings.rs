@@ -26,6 +26,9 @@ pub struct Findings {
     /// where workers share state: packets that took the lock to write
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writers: Option<u64>,
+    /// where state is replicated: rows that the sequencer made, each of which all workers applied
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// entries of state that were compared at the end
     pub entries: u64,
     /// entries that each lie at the worker which the index of the indirection table leads to that their keys say

@@ -7,12 +7,14 @@ use std::collections::{HashMap, VecDeque};
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{Config, ModuleError, Shared};
 use millrace_dataplane::packet::Burst;
+use millrace_dataplane::replica::Place;
 use millrace_steer::Parsed;
 
 use crate::answers::{Addressed, Answers};
 use crate::copy::{Copy, Start};
 use crate::deal::Dispatch;
 use crate::outcome::Outcome;
+use crate::replica::{self, Numbered};
 use crate::schedule::{Chooser, Schedule};
 use crate::trace::Packet;
 use crate::tuple::{Places, Tuple};
@@ -31,6 +33,8 @@ pub(super) struct Waiting {
     pub index: usize,
     pub packet: Packet,
     pub anew: bool,
+    /// where state is replicated, its place in the order of rows
+    pub place: Place,
 }
 /// One side.
 pub struct Lane<'a> {
@@ -45,6 +49,8 @@ pub struct Lane<'a> {
     pub(super) turn: u64,
     /// the copies share state: they work at the same time, and the order of their commits says what they did
     pub shares: bool,
+    /// the copies are replicas: what numbers their packets
+    pub numbered: Option<Numbered>,
     /// an answer is given to the function once what it answers has left it
     waits: bool,
     burst: Option<Burst>,
@@ -80,16 +86,18 @@ impl<'a> Lane<'a> {
     ) -> Result<Self, ModuleError> {
         let shared = Shared::create(start.module.clone(), start.config, workers)?;
         let shares = workers > 1 && start.module.shares();
+        let numbered = Numbered::new(start, workers)?;
+        let group = numbered.as_ref().map(Numbered::group);
         let copies = (0..workers).map(|worker| {
             let secret = u64::from(worker) + if dispatch.is_some() { 2 } else { 1 };
             let config = Config {
-                hash_seed: start.config.hash_seed.wrapping_add(secret),
+                hash_seed: replica::secret(start.config, secret, group.is_some()),
                 ..start.config.clone()
             };
             let mine = Some((&shared, worker));
-            Copy::new(start, &config, mine)
+            Ok(Copy::new(start, &config, mine)?.of_group(group, worker))
         });
-        let copies = copies.collect::<Result<Vec<_>, _>>()?;
+        let copies = copies.collect::<Result<Vec<_>, ModuleError>>()?;
         Ok(Self {
             burst: copies.first().map(Copy::burst),
             copies,
@@ -100,6 +108,7 @@ impl<'a> Lane<'a> {
             queues: (0..workers).map(|_| VecDeque::new()).collect(),
             turn: 0,
             shares,
+            numbered,
             waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
         })
     }
@@ -114,11 +123,19 @@ impl<'a> Lane<'a> {
 
     /// Runs `ON_STOP` everywhere.
     pub fn stop(&mut self, time: u64) {
+        if let Some(numbered) = &mut self.numbered {
+            let last = numbered.end(time);
+            self.copies.iter_mut().for_each(|c| c.follow(last));
+        }
         self.copies.iter_mut().for_each(|c| c.stop(time));
     }
 
     /// Fires a timer everywhere.
     pub fn fire(&mut self, timer: usize, time: u64) {
+        if self.numbered.is_some() {
+            // Replicas fire it at a heartbeat before the next packet.
+            return;
+        }
         self.copies.iter_mut().for_each(|c| c.fire(timer, time));
     }
 
@@ -145,7 +162,8 @@ impl<'a> Lane<'a> {
                     self.catch_up(worker, cpus, &mut done);
                 }
             }
-            if self.copies.iter().any(|c| c.alarm_due(packet.time)) {
+            let alone = self.numbered.is_none();
+            if alone && self.copies.iter().any(|c| c.alarm_due(packet.time)) {
                 self.drain(cpus, &mut done);
                 let copies = self.copies.iter_mut();
                 copies.for_each(|c| c.alarm(packet.time));
@@ -156,7 +174,11 @@ impl<'a> Lane<'a> {
                 let now = copy.and_then(|c| c.leased(lease.object, lease.number, packet.time));
                 now.as_ref() == Some(&lease.value)
             });
-            let worker = self.worker(&packet);
+            let placed = self.numbered.as_mut().and_then(|n| n.place(&packet));
+            let worker = match placed {
+                Some((_, worker)) => worker as usize,
+                None => self.worker(&packet),
+            };
             if let Some(flow) = flow {
                 pending.insert(flow.reversed(), worker);
             }
@@ -164,6 +186,7 @@ impl<'a> Lane<'a> {
                 index,
                 packet,
                 anew,
+                place: placed.map_or_else(Place::default, |(place, _)| place),
             };
             match self.queues.get_mut(worker) {
                 Some(queue) => queue.push_back(waiting),
@@ -190,7 +213,9 @@ impl<'a> Lane<'a> {
     /// where nobody deals them out.
     #[must_use]
     pub fn flow(&self, port: u32, frame: &[u8]) -> Option<(u32, Parsed)> {
-        Some((port, self.dispatch?.read(port, frame)))
+        // Packets of one flow go to all replicas.
+        let dispatch = self.dispatch.filter(|_| self.numbered.is_none())?;
+        Some((port, dispatch.read(port, frame)))
     }
 
     /// One worker does all that waits for it.
@@ -248,6 +273,7 @@ pub(super) fn one(
     by: (u32, u64),
     cpus: Option<&[u32]>,
 ) -> Outcome {
+    copy.at(waiting.place);
     let cpu = cpus.and_then(|cpus| cpus.get(waiting.index)).copied();
     copy.give(burst, &waiting.packet, cpu.unwrap_or(by.0), by)
 }

@@ -25,6 +25,7 @@ mod order;
 mod outcome;
 mod probes;
 mod relax;
+mod replica;
 mod run;
 mod schedule;
 mod show;

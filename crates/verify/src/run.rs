@@ -14,6 +14,7 @@ use crate::findings::{Difference, Findings, Relaxed};
 use crate::modules::{Build, Modules, Wanted, writes_packets};
 use crate::probes::Named;
 use crate::relax::{self, Fullness};
+use crate::replica::{self, Numbered, Unlike};
 use crate::schedule::Schedule;
 use crate::show::Names;
 use crate::sides::{Sides, Step};
@@ -76,7 +77,7 @@ pub fn verify(
     observe: Observe<'_>,
 ) -> Result<Findings, VerifyError> {
     let (placement, one) = (&case.deal.placement, case.deal.placement.for_one());
-    let several = match case.deal.shares() {
+    let several = match case.deal.shares() || case.deal.replicates() {
         true => placement,
         false => &one,
     };
@@ -415,6 +416,10 @@ impl<'a, 'b> Going<'a, 'b> {
         for elsewhere in lying.elsewhere {
             self.lies_elsewhere(&elsewhere);
         }
+        self.findings.rows = sides.parallel.numbered.as_ref().map(Numbered::rows);
+        for unlike in replica::unlike(program, deal, &mut sides.parallel, now) {
+            self.unlike(&unlike);
+        }
         self.findings.not_compared = found.not_compared.clone();
         let Some(others) = others else {
             return self.entries(&found, "");
@@ -445,6 +450,29 @@ impl<'a, 'b> Going<'a, 'b> {
         if let Some(name) = self.fullness.counts.keys().next().copied() {
             self.fullness.count(&[name].into(), 0, rest);
         }
+    }
+
+    fn unlike(&mut self, unlike: &Unlike) {
+        let what = match unlike {
+            Unlike::Object { object, worker } => {
+                let object = self.case.program.objects.get(*object);
+                let name = object.map_or("?", |o| o.name.as_str());
+                format!(
+                    "the replica of {name} at worker {worker} is not that of worker 0, byte for byte"
+                )
+            }
+            Unlike::Stopped(fault) => fault.to_string(),
+            Unlike::Kept(what) => format!("replicas cannot be compared: {what}"),
+        };
+        self.differs(Difference {
+            kind: Kind::State,
+            what,
+            packet: None,
+            sequential: None,
+            parallel: None,
+            parts: None,
+            state: Vec::new(),
+        });
     }
 
     fn lies_elsewhere(&mut self, e: &Elsewhere) {

@@ -42,7 +42,7 @@ pub struct Sides<'a> {
     /// which leases stand for which
     pub bijection: Bijection,
     base: Base,
-    /// the objects that workers share and that are compared entry by entry
+    /// the objects that workers share, or have replicas of, and that are compared entry by entry
     shared: BTreeSet<usize>,
     /// how each object is seen from outside
     shares: Vec<Share>,
@@ -86,9 +86,13 @@ impl<'a> Sides<'a> {
             base: Base::new(),
             shared: { program.objects.iter().enumerate() }
                 .filter(|(i, o)| {
-                    deal.shares()
-                        && *deal.held(*i) == Held::Locked
-                        && private(&Held::Locked, o).is_none()
+                    let held = deal.held(*i);
+                    let one = match held {
+                        Held::Locked => deal.shares(),
+                        Held::Replicated => deal.replicates(),
+                        _ => false,
+                    };
+                    one && private(held, o).is_none()
                 })
                 .map(|(i, _)| i)
                 .collect(),

@@ -29,6 +29,12 @@ pub fn text(found: &Findings) -> String {
             "  {writers} packets wrote shared state; compared in the order of commits"
         );
     }
+    if let Some(rows) = found.rows {
+        let _ = writeln!(
+            text,
+            "  {rows} rows, applied by each worker; replicas were compared with each other byte for byte"
+        );
+    }
     if found.found_by_index > 0 {
         let _ = writeln!(
             text,

@@ -14,3 +14,4 @@ mod kinds;
 mod lock;
 mod lying;
 mod planted;
+mod replicas;

@@ -29,6 +29,7 @@ impl Collector for Counted {
         run(encoder, latest)?;
         ports(encoder, &latest.account.ports)?;
         workers(encoder, &latest.account)?;
+        replayed(encoder, &latest.account)?;
         entries(encoder, &latest.account)?;
         queues(encoder, &latest.account)?;
         elements::encode(encoder, latest)
@@ -63,6 +64,22 @@ fn run(encoder: &mut DescriptorEncoder<'_>, latest: &Latest) -> Result<(), Error
         ("uptime", "How long the run has lasted"),
         Some(&Unit::Seconds),
         [([], latest.account.seconds)],
+    )
+}
+
+/// What replicas of a function have applied.
+fn replayed(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let Some(replayed) = account.replayed else {
+        return Ok(());
+    };
+    counts(
+        encoder,
+        (
+            "replayed_rows",
+            "Rows of other workers' packets that workers applied to their replicas of the state",
+        ),
+        None,
+        [([], replayed)],
     )
 }
 

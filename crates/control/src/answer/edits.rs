@@ -66,10 +66,15 @@ impl Session {
         };
         self.owned(&target, &changes)?;
         let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
-        let done = self.each(move |desk| {
-            let now = desk.now;
-            edit::apply(state(desk, id)?, &all, &exposed, now, &mut Vec::new())
-        })?;
+        let done = match self.replicas()? {
+            Some(group) => self.together(&group, false, move |instance, now| {
+                edit::apply(instance, &all, &exposed, now, &mut Vec::new())
+            })?,
+            None => self.each(move |desk| {
+                let now = desk.now;
+                edit::apply(state(desk, id)?, &all, &exposed, now, &mut Vec::new())
+            })?,
+        };
         let done = done.into_iter().collect::<Result<Vec<_>>>()?;
         edit::told(&changes, &target.exposed);
         // What all have alike counts once, what each has a part of as often as it was done.

@@ -7,6 +7,7 @@ mod objects;
 mod orders;
 mod params;
 mod reload;
+mod replicas;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

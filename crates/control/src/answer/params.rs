@@ -1,5 +1,6 @@
 //! Parameters: what can be set, and setting it.
 
+use millrace_dataplane::Instance;
 use serde_json::{Value, json};
 
 use super::{Result, Session, refused, state};
@@ -35,9 +36,7 @@ impl Session {
         let (object, at) = (param.object.0, param.offset as usize);
         let key = vec![0; target.exposed.info(object).map_or(0, |o| o.key_bytes)];
         let written = value.clone();
-        let before = self.each(move |desk| {
-            let now = desk.now;
-            let instance = state(desk, id)?;
+        let set = move |instance: &mut Instance, now: u64| {
             let section = instance.get(object, &key, now).map_err(refused)?;
             let mut section = section.unwrap_or_default();
             let place = section.get_mut(at..at.saturating_add(value.len()));
@@ -49,7 +48,15 @@ impl Session {
             place.copy_from_slice(&value);
             instance.set(object, &key, &section, now).map_err(refused)?;
             Ok(before)
-        })?;
+        };
+        let before = match self.replicas()? {
+            // Rows are made with the setting, so the sequencer has it, too.
+            Some(group) => self.together(&group, true, set)?,
+            None => self.each(move |desk| {
+                let now = desk.now;
+                set(state(desk, id)?, now)
+            })?,
+        };
         let before = before.into_iter().collect::<Result<Vec<_>>>()?;
         let before = before.first().map(|b| param.written(param.decoded(b)));
         Ok(json!({

@@ -242,6 +242,28 @@ impl Session {
     fn on_each(&self, all: &[Edits]) -> Result<Finished> {
         let edits = all.to_vec();
         let began = Instant::now();
+        if let Some(group) = self.replicas()? {
+            let done = self.together(&group, true, move |instance, now| {
+                let mut undo = Vec::new();
+                let mut outcomes = Vec::new();
+                for edits in &edits {
+                    let mut outcome = Outcome::default();
+                    if let Err(trouble) = set(instance, edits, now, &mut undo, &mut outcome) {
+                        edit::undo(instance, std::mem::take(&mut undo), now);
+                        return Err(trouble);
+                    }
+                    outcomes.push(outcome);
+                }
+                Ok(outcomes)
+            })?;
+            let outcomes = done.into_iter().next().transpose()?.unwrap_or_default();
+            return Ok(Finished {
+                outcomes,
+                paused: began.elapsed(),
+                departed: Vec::new(),
+                kept: Vec::new(),
+            });
+        }
         let done = self.each(move |desk| {
             let mut undo = Vec::new();
             match edited(desk, &edits, &mut undo, None) {

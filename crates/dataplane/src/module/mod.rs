@@ -6,6 +6,7 @@
 
 pub mod abi;
 mod control;
+mod history;
 mod homes;
 mod instance;
 mod saved;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use millrace_object::state::{self, StateKind};
 
 pub use control::{KeyValue, Record};
+pub use history::Seen;
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
 pub use saved::Keeping;
@@ -337,6 +339,15 @@ fn verify(table: &abi::Module) -> Result<(Vec<ObjectInfo>, Vec<u64>), String> {
                 "{} shared bytes at an alignment of {}",
                 table.shared_bytes, table.shared_align
             ));
+        }
+    }
+    // SAFETY: null, or a constant of the module's own version.
+    if let Some(history) = unsafe { table.history.as_ref() } {
+        if !(1..=history::MOST_ROW).contains(&history.bytes) {
+            return Err(format!("rows of {} bytes", history.bytes));
+        }
+        if history.extract.is_none() || history.process.is_none() || history.replay.is_none() {
+            return Err("its state is replicated, and it cannot make or replay rows".into());
         }
     }
     for program in 0..table.programs as usize {

@@ -44,7 +44,9 @@ pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;
 pub use plain::{Choice, is_plain};
 pub use query::Query;
-pub use queue::{Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts};
+pub use queue::{
+    Departure, Frame, LiveOptions, LivePort, OpenLive, Pool, Queue, QueueCounts, Sequenced,
+};
 pub use rss::RssOptions;
 
 use std::os::fd::RawFd;

@@ -199,6 +199,7 @@ mod tests {
             stop: &STOP,
             steering: None,
             classes: None,
+            sequencing: None,
         };
         match open(word, &options, &never) {
             Err(error) => error,

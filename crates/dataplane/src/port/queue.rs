@@ -17,8 +17,8 @@
 //! ```
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use millrace_steer::Steering;
@@ -26,6 +26,7 @@ use millrace_steer::Steering;
 use super::PortError;
 use crate::classes::Classes;
 use crate::module::abi;
+use crate::replica::{Place, Sequencing};
 use crate::runner::Lane;
 
 /// Identifies the memory that a buffer belongs to. Queues with the same pool may pass buffers on
@@ -71,6 +72,15 @@ pub struct Frame {
     pub pool: Pool,
     /// which buffer of that memory: the queue's own number
     pub buffer: u64,
+}
+
+/// What a sequencer says of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sequenced {
+    /// its place in the order of rows
+    pub place: Place,
+    /// its ingress number, over all workers
+    pub number: u64,
 }
 
 /// A packet to transmit.
@@ -154,6 +164,12 @@ pub unsafe trait Queue: Send {
         most: usize,
         before: u64,
     ) -> Result<usize, PortError>;
+
+    /// Of each packet that `receive` lent last, its place in the order of rows and its number, where a sequencer before the
+    /// port gives them ([`LiveOptions::sequencing`]); empty where there is none. Their stamps are the sequencer's then.
+    fn sequenced(&self) -> &[Sequenced] {
+        &[]
+    }
 
     /// Takes packets to send, in order and from the front, and says how many; fewer than there are
     /// when the queue is full. Never waits.
@@ -262,6 +278,8 @@ pub struct LiveOptions<'a> {
     pub steering: Option<&'a [Steering]>,
     /// packets are handed to workers by class; none: they are not. Comes before `steering`
     pub classes: Option<&'a Arc<Classes>>,
+    /// numbers the packets of all queues, where the state of the function is replicated
+    pub sequencing: Option<&'a Arc<Mutex<Sequencing>>>,
 }
 
 /// A live port, opened.

@@ -147,6 +147,12 @@ impl Lane {
         (self.step >= batch.steps.len()).then_some((batch.clock, batch.count))
     }
 
+    /// Where state is replicated, the last row of the window; else 0.
+    #[inline]
+    pub fn upto(&self) -> u64 {
+        self.batch.as_ref().map_or(0, |batch| batch.upto)
+    }
+
     /// Gives the window back, with what is known of the parts of divided objects.
     pub fn close_window(&mut self, parts: Vec<Part>) {
         let Some(mut batch) = self.batch.take() else {

@@ -35,6 +35,7 @@ use crate::mailbox::{Desk, Job, Mailbox};
 use crate::module::{Config, Module, ModuleError};
 use crate::packet::Layout;
 use crate::port::Queue;
+use crate::replica::{Group, Sequencing, SequencingError};
 use crate::share::Share;
 use crate::worker::keep::Keep;
 use crate::worker::{self, Behaviour, Code, Drive, Ingress, Link, ModuleCode, Serve};
@@ -179,9 +180,14 @@ fn between(
 ) -> Result<Account, ModuleError> {
     let first = parallel.run.sources.next();
     let start = first.map_or(0, |(record, _)| record.time_ns);
-    let mut serve = parallel.serve(start);
+    let replicas = parallel.replicas(start)?;
+    let mut serve = parallel.serve(start, replicas.as_ref());
+    let sequenced = replicas.as_ref().map_or(0, Sequencing::bytes);
+    // In the order of rows packets stand as they came.
+    let order = (commits && replicas.is_none(), replicas);
     let ingress = Arc::new(Ingress::new(serve.ports.len()));
-    let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start, commits);
+    let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start, order);
+    let group = sequencer.group();
     let lanes = sequencer.lanes();
     let (hosted, sequencer) = if lanes.is_empty() {
         serve.workers = vec![vec![Box::new(Lane::alone(sequencer))]];
@@ -195,16 +201,40 @@ fn between(
         let hosted = worker::host(serve, Some(ingress), stop, Drive::Feed(&mut feed))?;
         (hosted, Some(sequencer))
     };
+    if let Some(group) = group {
+        group.end();
+    }
     let mut account = hosted.account;
     if let Some(sequencer) = sequencer {
         sequencer.complete(hosted.records, &mut account);
+        account.memory.takes(sequenced);
     }
     Ok(account)
 }
 
+/// Rows of the ring: more than lie in the windows that are read ahead, with two heartbeats for each packet.
+const ROWS: usize = 1 << 15;
+
 impl Parallel {
+    /// What numbers the packets of several workers whose state is replicated; `start` is the time of the first, ns.
+    fn replicas(&self, start: u64) -> Result<Option<Sequencing>, ModuleError> {
+        let (run, workers) = (&self.run, self.workers);
+        if workers < 2 || run.module.row_bytes().is_none() {
+            return Ok(None);
+        }
+        let failed = |e: SequencingError| ModuleError::Create {
+            path: run.module.path().to_owned(),
+            what: e.to_string(),
+        };
+        let group = Group::new(&run.module, workers, ROWS, start);
+        let group = group.map_err(|e| failed(e.into()))?;
+        let of = (run.program, run.ports.len() as u32);
+        let made = Sequencing::new(&group, &run.module, &run.config, of);
+        made.map(Some).map_err(failed)
+    }
+
     /// The workers that it takes, whose queues are missing; `start` is the time of the first packet, ns.
-    fn serve(&mut self, start: u64) -> Serve {
+    fn serve(&mut self, start: u64, replicas: Option<&Sequencing>) -> Serve {
         let run = &mut self.run;
         let ports = run.ports.len();
         // One worker has the whole.
@@ -224,6 +254,7 @@ impl Parallel {
                     program: run.program,
                     prefetch: run.prefetch,
                     behaviour: Behaviour::default(),
+                    replicas: replicas.map(|r| r.group().clone()),
                 }),
                 reasons: run.reasons.clone(),
                 objects_bytes: run.objects_bytes,
@@ -260,6 +291,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
             let mut desk = Desk {
                 instance: None,
                 chain: None,
+                group: None,
                 others: Vec::new(),
                 now: 0,
                 account: &Account::default,

@@ -29,7 +29,8 @@ use crate::account::Account;
 use crate::clock;
 use crate::mailbox::Order;
 use crate::module::Module;
-use crate::packet::Arrival;
+use crate::packet::{Arrival, MAX_FRAME};
+use crate::replica::{Group, Sequencing};
 use crate::worker::{Ingress, Link, Windows};
 
 /// Packets of a window of several workers: enough that handing it over costs little, so few that buffers stay small.
@@ -101,6 +102,8 @@ pub struct Sequencer {
     /// whether fates tell in which order workers could have run all packets
     commits: bool,
     owners: Vec<Owners>,
+    /// numbers packets and sprays them, where state is replicated
+    replicas: Option<Sequencing>,
     workers: usize,
     lines: Vec<Line>,
     pool: Pool,
@@ -144,7 +147,7 @@ impl Sequencer {
         chain: &[Link],
         ingress: &Arc<Ingress>,
         start: u64,
-        commits: bool,
+        (commits, replicas): (bool, Option<Sequencing>),
     ) -> Self {
         let run = parallel.run;
         let begin = run.keep.as_ref().map_or(&[][..], |keep| &keep.begin);
@@ -154,7 +157,11 @@ impl Sequencer {
             let since = since.saturating_sub(shift);
             Some(Timers::resumed(run.module.timers(), since, past, start))
         });
-        let timers = timers.unwrap_or_else(|| Timers::new(run.module.timers(), start));
+        let timers = match &replicas {
+            None => timers.unwrap_or_else(|| Timers::new(run.module.timers(), start)),
+            // They fire at heartbeats.
+            Some(_) => Timers::new(&[], start),
+        };
         let before = begin
             .iter()
             .map(|part| part.packets)
@@ -177,6 +184,7 @@ impl Sequencer {
             ports,
             commits,
             owners: parallel.owners,
+            replicas,
             workers,
             lines: Vec::new(),
             ingress: ingress.clone(),
@@ -206,6 +214,11 @@ impl Sequencer {
             lanes.push(Lane::of(self, todo, made));
         }
         lanes
+    }
+
+    /// What the replicas have in common, where state is replicated.
+    pub fn group(&self) -> Option<Arc<Group>> {
+        self.replicas.as_ref().map(|r| r.group().clone())
     }
 
     /// The latest stamp so far, ns.
@@ -265,10 +278,41 @@ impl Sequencer {
             }
             self.rest();
         }
+        self.last_beat();
         while !self.ahead.is_empty() {
             self.await_oldest();
         }
         self.lines.clear();
+    }
+
+    /// Replicas do what is due at the end, and have all rows then.
+    fn last_beat(&mut self) {
+        let Some(replicas) = &mut self.replicas else {
+            return;
+        };
+        let group = replicas.group().clone();
+        // No edit gets a number behind this one.
+        group.close();
+        if replicas.beat(self.clock).is_err() {
+            return;
+        }
+        let mut window = self.pool.window(self.pressure.counts());
+        window.begin = self.clock;
+        window.beats = true;
+        self.sequence_to(&mut window);
+        self.hand_out(window);
+    }
+
+    /// Says in a window how far its rows go, and shows them to the replicas.
+    fn sequence_to(&mut self, window: &mut Window) {
+        let Some(replicas) = &self.replicas else {
+            return;
+        };
+        replicas.publish();
+        for batch in &mut window.batches {
+            batch.clock = self.clock;
+            batch.upto = replicas.sequence();
+        }
     }
 
     /// What the only worker does next.
@@ -306,6 +350,12 @@ impl Sequencer {
     fn fill(&mut self) -> (Window, bool) {
         let mut window = self.pool.window(self.pressure.counts());
         let mut over = true;
+        if let Some(replicas) = &mut self.replicas {
+            // Edits from outside, before the next packet.
+            let before = replicas.sequence();
+            window.begin = self.clock;
+            window.beats = replicas.edits(self.clock).is_ok_and(|now| now > before);
+        }
         while window.packets < self.window && self.packets != Some(self.read) {
             let idle = window.packets == 0 && self.ahead.is_empty();
             let patience = if idle { IDLE } else { Duration::ZERO };
@@ -336,17 +386,29 @@ impl Sequencer {
                 self.ingress.late();
             }
             self.clock = time;
-            let arrival = Arrival {
+            let mut arrival = Arrival {
                 number: self.before.wrapping_add(self.read),
                 port,
                 time,
                 stamp: record.time_ns,
                 wire: record.original_length,
                 home: 0,
+                place: 0,
             };
-            let owner = match self.workers {
-                1 => 0,
-                workers => {
+            let owner = match (&mut self.replicas, self.workers) {
+                (None, 1) => 0,
+                // What is longer no function takes: it has no place among the packets.
+                (Some(replicas), _) if record.data.len() <= MAX_FRAME => {
+                    let placed = replicas.packet(record.data, port, arrival.number, time);
+                    let Ok((place, owner)) = placed else {
+                        // There is no number left.
+                        self.failed = true;
+                        break;
+                    };
+                    arrival.place = place.word();
+                    owner as usize
+                }
+                (_, workers) => {
                     let owners = self.owners.get(port as usize);
                     let owner = owners.map_or(0, |o| o.owner(record.data));
                     (owner as usize).min(workers - 1)
@@ -364,6 +426,7 @@ impl Sequencer {
         for batch in &mut window.batches {
             batch.clock = self.clock;
         }
+        self.sequence_to(&mut window);
         (window, over)
     }
 

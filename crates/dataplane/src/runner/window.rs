@@ -28,6 +28,8 @@ pub struct Batch {
     pub steps: Vec<Step>,
     /// the run's clock at the end of the window, ns
     pub clock: u64,
+    /// where state is replicated, the last row at the end of the window; else 0
+    pub upto: u64,
     /// records, in the order in which they came out
     pub records: Vec<Kept>,
     /// whether the entries of divided objects are to be counted at the end of the window
@@ -66,6 +68,8 @@ pub struct Window {
     pub rows: Vec<(u32, usize)>,
     /// a worker each
     pub batches: Vec<Batch>,
+    /// there are rows in it that are no packet's
+    pub beats: bool,
 }
 
 impl Window {
@@ -81,7 +85,7 @@ impl Window {
 
     /// Whether nothing is to be done in it, not even a timer.
     pub fn is_empty(&self) -> bool {
-        self.packets == 0 && self.batches.iter().all(|b| b.steps.is_empty())
+        self.packets == 0 && !self.beats && self.batches.iter().all(|b| b.steps.is_empty())
     }
 }
 
@@ -115,6 +119,7 @@ impl Pool {
         window.batches.resize_with(self.free.len(), Batch::default);
         for batch in &mut window.batches {
             batch.count = count;
+            batch.upto = 0;
         }
         window
     }
@@ -144,6 +149,7 @@ impl Pool {
     pub fn reclaim(&mut self, mut window: Window) {
         window.packets = 0;
         window.rows.clear();
+        window.beats = false;
         for (batch, free) in window.batches.iter_mut().zip(&mut self.free) {
             for step in batch.steps.drain(..) {
                 if let Step::Burst(mut burst) = step {

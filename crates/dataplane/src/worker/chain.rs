@@ -18,6 +18,7 @@ use super::order::{Behaviour, Order};
 use super::stage::Stage;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
+use crate::replica::Group;
 use crate::share::Share;
 
 /// How often a packet may go through the whole chain, once in each direction.
@@ -72,6 +73,8 @@ pub struct ModuleCode {
     pub prefetch: bool,
     /// what is known of it beside neighbours
     pub behaviour: Behaviour,
+    /// what its replicas have in common, where its state is replicated
+    pub replicas: Option<Arc<Group>>,
 }
 
 impl Link {
@@ -90,6 +93,14 @@ impl Link {
     #[must_use]
     pub fn classed(&self) -> bool {
         matches!(self.code, Code::Classed(_))
+    }
+
+    /// What its replicas have in common, if its state is replicated.
+    pub(super) fn replicas(&self) -> Option<&Arc<Group>> {
+        match &self.code {
+            Code::Module(code) => code.replicas.as_ref(),
+            Code::Foreign(_) | Code::Classed(_) => None,
+        }
     }
 
     /// Its state objects; a foreign element shows none.

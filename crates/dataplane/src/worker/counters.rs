@@ -141,8 +141,10 @@ pub enum Once {
     Full,
     /// the heaviest entry of an indirection table, as `entries.rs` packs it
     Heaviest,
+    /// rows of other workers' packets that were applied, where state is replicated
+    Replayed,
 }
-const ONCE: usize = 7;
+const ONCE: usize = 8;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

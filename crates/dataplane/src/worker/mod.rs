@@ -26,6 +26,7 @@ mod lives;
 mod made;
 mod order;
 mod pressure;
+mod replicas;
 mod report;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
@@ -295,6 +296,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
                 let mut desk = Desk {
                     instance: None,
                     chain: None,
+                    group: None,
                     others: Vec::new(),
                     now: 0,
                     account: &|| shared.account(1.0, 0.0),
@@ -397,6 +399,7 @@ fn worker(
         ordered: false,
         sequenced: shared.sequenced(),
         keep: serve.keep.clone(),
+        group: serve.chain.first().and_then(|l| l.replicas().cloned()),
     };
     if let Some(part) = serve.keep.as_ref().and_then(|k| k.begin.get(number)) {
         worker.resume(part, &serve.chain, start)?;

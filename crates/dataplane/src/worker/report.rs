@@ -95,6 +95,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let mut desk = Desk {
         instance: instances.next(),
         chain: None,
+        group: None,
         others: instances.collect(),
         now,
         account: &|| account.clone(),

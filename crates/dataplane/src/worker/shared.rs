@@ -47,6 +47,8 @@ pub struct Shared {
     pub(super) lives: Lives,
     pub(super) limit: Limit,
     pub(super) pressure: Pressure,
+    /// the state of a function is replicated
+    replicated: bool,
     /// who brings packets to their workers, a port each, where that is known
     pub(super) owners: Arc<Vec<Owners>>,
     ports: Vec<String>,
@@ -83,6 +85,7 @@ impl Shared {
             pressure: Pressure::new(&serve.chain, serve.workers.len()),
             has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
             lives,
+            replicated: serve.chain.iter().any(|l| l.replicas().is_some()),
             owners: Arc::new(std::mem::take(&mut serve.owners)),
             ports: serve.ports.clone(),
             words: serve.words.clone(),
@@ -249,6 +252,7 @@ impl Shared {
             seconds,
             created: sum(self.places.once(Once::Created)),
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
+            replayed: (self.replicated).then(|| sum(self.places.once(Once::Replayed))),
             ..Account::default()
         };
         for (index, name) in self.ports.iter().enumerate() {

@@ -10,6 +10,7 @@ use super::order::Behaviour;
 use crate::clock;
 use crate::module::{Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, abi};
 use crate::port::Frame;
+use crate::replica::{Fault, Replica};
 use crate::runner::Timers;
 use crate::share::{self, Share};
 
@@ -43,6 +44,7 @@ enum Running {
         instance: Instance,
         program: usize,
         prefetch: bool,
+        replica: Option<Box<Replica>>,
     },
     Foreign {
         element: Box<dyn Foreign>,
@@ -69,6 +71,7 @@ impl Stage {
     ) -> Result<Self, ModuleError> {
         let (running, timers, behaviour) = match &link.code {
             Code::Module(code) => {
+                let start = code.replicas.as_ref().map_or(start, |group| group.start());
                 let config = crate::module::Config {
                     time: start,
                     ..code.config.clone()
@@ -77,14 +80,23 @@ impl Stage {
                     Some(shared) => Instance::join(&config, shared, worker as u32)?,
                     None => Instance::create(code.module.clone(), &config)?,
                 };
+                let replica = code.replicas.as_ref();
+                let replica =
+                    replica.map(|group| Box::new(Replica::new(group, &instance, worker as u32)));
                 let running = Running::Module {
                     instance,
                     program: code.program,
                     prefetch: code.prefetch,
+                    replica,
                 };
                 let mut behaviour = code.behaviour.clone();
                 behaviour.stateless |= code.module.objects().is_empty();
-                (running, Timers::new(code.module.timers(), start), behaviour)
+                // A replica's fire at their places in the order of rows.
+                let periods = match code.replicas {
+                    Some(_) => &[],
+                    None => code.module.timers(),
+                };
+                (running, Timers::new(periods, start), behaviour)
             }
             Code::Foreign(handed) => {
                 let element = handed.lock().ok().and_then(|mut handed| handed.pop());
@@ -180,18 +192,33 @@ impl Stage {
             return;
         }
         let first = !std::mem::replace(&mut self.begun, true);
+        let time = self.replica().map_or(time, Replica::time);
         if let Running::Module { instance, .. } = &mut self.running {
             instance.start(time);
             if first {
                 share::begin(instance, &self.shares, time);
             }
         }
+        self.hush();
+    }
+
+    /// What all replicas do alike the first one says: drops the records of others.
+    fn hush(&mut self) {
+        if let Some((replica, instance)) = self.replica_mut()
+            && replica.worker() > 0
+        {
+            instance.drain(drop);
+        }
     }
 
     /// After the last.
     pub fn stop(&mut self, time: u64) {
+        let time = self.replica().map_or(time, Replica::time);
         match &mut self.running {
-            Running::Module { instance, .. } => instance.stop(time),
+            Running::Module { instance, .. } => {
+                instance.stop(time);
+                self.hush();
+            }
             Running::Foreign { element, .. } => self.epilogue = Some(element.finish()),
             Running::Classed(classed) => self.epilogue = classed.finish(),
         }
@@ -231,9 +258,47 @@ impl Stage {
         self.instance().is_none_or(|i| i.fire(index, time))
     }
 
-    /// When a timer in a map's value may be due next; `u64::MAX` when none is running.
+    /// When a timer in a map's value may be due next; `u64::MAX` when none is running. A replica's fire at their places in
+    /// the order of rows.
     pub fn next_alarm(&self) -> u64 {
-        self.seen().map_or(u64::MAX, Instance::next_alarm)
+        let seen = self.seen().filter(|_| self.replica().is_none());
+        seen.map_or(u64::MAX, Instance::next_alarm)
+    }
+
+    fn replica(&self) -> Option<&Replica> {
+        match &self.running {
+            Running::Module { replica, .. } => replica.as_deref(),
+            Running::Foreign { .. } | Running::Classed(_) => None,
+        }
+    }
+
+    fn replica_mut(&mut self) -> Option<(&mut Replica, &mut Instance)> {
+        match &mut self.running {
+            Running::Module {
+                replica: Some(replica),
+                instance,
+                ..
+            } => Some((replica, instance)),
+            _ => None,
+        }
+    }
+
+    /// Applies all rows up to `upto`, of a replica that has no packet before it; any other has nothing to apply.
+    pub fn replay_to(&mut self, upto: u64) {
+        if let Some((replica, instance)) = self.replica_mut() {
+            // Told by `fault`.
+            let _ = replica.follow(instance, upto);
+        }
+    }
+
+    /// Why a replica cannot go on, told once.
+    pub fn fault(&mut self) -> Option<Fault> {
+        self.replica_mut().and_then(|(replica, _)| replica.fault())
+    }
+
+    /// Rows of other workers' packets that were applied here.
+    pub fn replayed(&self) -> u64 {
+        self.replica().map_or(0, Replica::replayed)
     }
 
     /// Fires those that are due.
@@ -243,13 +308,21 @@ impl Stage {
         }
     }
 
-    /// How often they have fired.
+    /// How often they have fired. What all replicas do alike the first one counts.
     pub fn alarms_fired(&self) -> u64 {
-        self.seen().map_or(0, Instance::alarms_fired)
+        let fired = self.seen().map_or(0, Instance::alarms_fired);
+        match self.replica() {
+            None => fired,
+            Some(replica) if replica.worker() == 0 => fired + replica.fired(),
+            Some(_) => 0,
+        }
     }
 
     /// Hands over the records of ring buffers.
-    pub fn drain(&mut self, each: impl FnMut(Record)) {
+    pub fn drain(&mut self, mut each: impl FnMut(Record)) {
+        if let Some((replica, _)) = self.replica_mut() {
+            replica.records().for_each(&mut each);
+        }
         if let Some(instance) = self.instance() {
             instance.drain(each);
         }
@@ -287,7 +360,17 @@ impl Stage {
             Running::Module {
                 instance,
                 program,
+                replica: Some(replica),
+                ..
+            } => {
+                // SAFETY: as the caller promises.
+                unsafe { replica.run(instance, *program, pointers) }
+            }
+            Running::Module {
+                instance,
+                program,
                 prefetch,
+                ..
             } => {
                 // SAFETY: as the caller promises.
                 unsafe { instance.run(*program, *prefetch, pointers) }

@@ -22,6 +22,7 @@ pub(super) fn link(name: &str) -> Link {
             program: 0,
             prefetch: true,
             behaviour: Behaviour::default(),
+            replicas: None,
         }),
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,

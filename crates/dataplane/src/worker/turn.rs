@@ -20,6 +20,7 @@ use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox, Order};
 use crate::module::{Homes, ModuleError, abi};
 use crate::port::{Frame, PortError, Queue};
+use crate::replica::Group;
 use crate::runner::{Lane, Progress};
 
 /// Turns without a packet before a worker sleeps until its ports have something: long enough that a
@@ -28,7 +29,7 @@ const PATIENCE: u32 = 256;
 /// The longest sleep: how late a worker may notice that it should stop.
 const NAP: Duration = Duration::from_millis(20);
 /// How long a worker waits at the end for its last packets to leave.
-const DRAIN: Duration = Duration::from_millis(500);
+pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// How long an element may take at the end to send what it has gathered.
 const GATHER: Duration = Duration::from_millis(100);
 /// Turns after closing its ports in which a worker takes what the devices had already delivered.
@@ -87,6 +88,8 @@ pub struct Worker {
     pub(super) sequenced: bool,
     /// where its part of the state goes, if anywhere
     pub(super) keep: Option<Arc<Keep>>,
+    /// what the replicas of the first function have in common, where its state is replicated
+    pub(super) group: Option<Arc<Group>>,
 }
 
 // SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.
@@ -215,7 +218,7 @@ impl Worker {
         keep.meet(self.workers);
     }
 
-    fn lane(&mut self) -> Option<&mut Lane> {
+    pub(super) fn lane(&mut self) -> Option<&mut Lane> {
         lane(&mut self.queues, self.sequenced)
     }
 
@@ -266,6 +269,7 @@ impl Worker {
         let mut desk = Desk {
             instance,
             chain,
+            group: self.group.clone(),
             others: Vec::new(),
             now: self.clock,
             account: &account,
@@ -288,7 +292,7 @@ impl Worker {
         self.shared.count(self.number)
     }
 
-    fn limit_reached(&self) -> bool {
+    pub(super) fn limit_reached(&self) -> bool {
         self.limit
             .is_some_and(|limit| self.shared.limit.reached(limit))
     }
@@ -317,7 +321,9 @@ impl Worker {
     }
 
     /// One turn over all queues; says how many packets came.
-    fn turn(&mut self) -> usize {
+    pub(super) fn turn(&mut self) -> usize {
+        // Before the queues are looked at: what was handed over until now is found there.
+        let handed = self.group.as_ref().map_or(0, |group| group.handed());
         let mut received = 0;
         for index in 0..self.queues.len() {
             received += self.receive(index);
@@ -331,6 +337,7 @@ impl Worker {
                     self.alarms(time);
                 }
                 self.idle();
+                self.follow(handed);
             }
         }
         self.count_alarms();
@@ -351,6 +358,8 @@ impl Worker {
             return;
         };
         self.clock = self.clock.max(clock);
+        let upto = self.lane().map_or(0, |lane| lane.upto());
+        self.follow(upto);
         let (shared, now) = (&*self.shared, self.clock);
         let stages = &mut self.chain.stages;
         let parts = shared.pressure.parts(stages, &mut self.seen, now, count);
@@ -418,8 +427,7 @@ impl Worker {
         if self.sequenced {
             self.described();
         } else {
-            let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
-            self.describe(keeps_time);
+            self.describe(index);
         }
         // Before the functions change them.
         self.count_entry();
@@ -428,6 +436,9 @@ impl Worker {
         // below, and frames do not overlap (`Queue`).
         unsafe { self.chain.run(packets.unwrap_or_default(), &self.frames) };
         self.account_work();
+        if self.group.is_some() {
+            self.replicated();
+        }
         self.emit(false);
         self.deliver();
         self.give_back(index);
@@ -453,14 +464,17 @@ impl Worker {
     }
 
     /// Writes the descriptors of the burst and counts what came.
-    fn describe(&mut self, keeps_time: bool) {
+    fn describe(&mut self, index: usize) {
+        let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
         let count = self.shared.count(self.number);
         let ports = self.wiring.of_port.len() as u32;
         let mut burst_time = None;
         self.descriptors.clear();
         let mut before = 0;
         let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
-        for frame in &self.frames {
+        let queue = self.queues.get(index).filter(|_| self.group.is_some());
+        let sequenced = queue.map_or(&[][..], |served| served.queue.sequenced());
+        for (at, frame) in self.frames.iter().enumerate() {
             let stamp = match frame.stamp {
                 0 => *burst_time.get_or_insert_with(now),
                 stamp => stamp,
@@ -476,7 +490,11 @@ impl Worker {
                 bared: frame.data,
                 time: self.clock,
                 // Unlike any other worker's, and the same from run to run on one worker.
-                number: self.received * self.workers as u64 + self.number as u64,
+                number: sequenced.get(at).map_or(
+                    self.received * self.workers as u64 + self.number as u64,
+                    |s| s.number,
+                ),
+                commit: sequenced.get(at).map_or(0, |s| s.place.word()),
                 port: frame.port,
                 queue: self.number as u32,
                 ports,
@@ -652,6 +670,7 @@ impl Worker {
         while !self.limit_reached() && turns < LAST_TURNS && self.turn() > 0 {
             turns += 1;
         }
+        self.last_row();
         // Elements that gather packets send them after a while.
         let end = Instant::now() + GATHER;
         while Instant::now() < end && self.chain.stages.iter().any(|stage| stage.holds()) {

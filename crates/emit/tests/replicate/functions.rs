@@ -8,7 +8,7 @@ use millrace_history::History;
 const SECOND: u64 = 1_000_000_000;
 
 /// Frames of all kinds between a few hosts: TCP with all flags, UDP, ICMP, ARP, IPv6, options, fragments, too short.
-fn frames(seed: u64, count: u64) -> Vec<Packet> {
+pub fn frames(seed: u64, count: u64) -> Vec<Packet> {
     let mut random = Random(seed);
     let mut time = 1000 * SECOND;
     let mut all = Vec::new();

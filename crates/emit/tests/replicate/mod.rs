@@ -1,6 +1,7 @@
 //! Treatment `replicate`: state after packets with their rows is state after the rows alone, byte for byte.
 
 mod functions;
+mod losses;
 mod random;
 
 use std::io::Write;

@@ -177,7 +177,6 @@ impl<'a> Row<'a> {
                     kind,
                     Kind::Context
                         | Kind::Object(_)
-                        | Kind::Function(_)
                         | Kind::Stack {
                             offset: Some(_),
                             ..

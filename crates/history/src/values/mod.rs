@@ -312,13 +312,13 @@ fn length(v: u64) -> u32 {
     64 - v.leading_zeros()
 }
 
-/// Whether a register of this kind is written as an address where it is used, so that no place holds it.
+/// Whether a register of this kind is written as an address where it is used, so that no place holds it. That of a function is
+/// not: emitted code has its number in the register.
 fn is_address(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Context
             | Kind::Object(_)
-            | Kind::Function(_)
             | Kind::Stack {
                 offset: Some(_),
                 ..

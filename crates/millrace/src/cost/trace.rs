@@ -117,6 +117,7 @@ impl Frames {
             stamp: entry.time,
             wire: entry.wire,
             home: 0,
+            place: 0,
         };
         burst.push(frame, arrival)
     }

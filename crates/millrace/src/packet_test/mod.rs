@@ -182,6 +182,7 @@ impl<'a> Bench<'a> {
                     stamp: now,
                     wire: bytes.len() as u32,
                     home: 0,
+                    place: 0,
                 };
                 if !self.burst.push(&bytes, arrival) {
                     let n = bytes.len();

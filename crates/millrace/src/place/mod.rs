@@ -6,6 +6,7 @@ mod balance;
 mod by_hand;
 mod held;
 mod planned;
+mod replicated;
 
 pub use planned::{Purpose, reason, unguarded};
 
@@ -181,6 +182,15 @@ impl Proved<'_> {
     /// It cannot run as was asked.
     pub fn arrange(&self, model: &mut Model, asked: &Asked<'_>) -> Result<Answer, Error> {
         let (program, checked, cores) = (self.program, &self.checked, asked.cores);
+        if asked.strategy == Some(Strategy::Replicate) && asked.steering.is_none() {
+            if asked.trace.is_some() {
+                return Err(
+                    Error::wrong("--trace: packets go to replicas in turn, by no table")
+                        .help("leave --trace out"),
+                );
+            }
+            return replicated::arrange(self, model, cores);
+        }
         if let Some(steering) = &asked.steering {
             // Of the plan only what it says of objects whoever gets which packet.
             let one = Wanted {

@@ -140,6 +140,7 @@ pub fn run(parts: &[Part<'_>], topology: &Topology, trace: &Trace) -> Outcome {
                 stamp: packet.time,
                 wire: packet.wire,
                 home: 0,
+                place: 0,
             };
             let (fate, after) = elements[element].give(&bytes, arrival);
             bytes = after;

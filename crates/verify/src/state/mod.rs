@@ -84,8 +84,10 @@ pub fn base(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64) -
         .map(|(i, o)| {
             let indexed = o.kind.addressing == Addressing::Index || o.kind.is_global();
             let held = deal.held(i);
-            let compared = matches!(held, Held::Divided | Held::Alone | Held::Locked)
-                && private(held, o).is_none();
+            let compared = matches!(
+                held,
+                Held::Divided | Held::Alone | Held::Locked | Held::Replicated
+            ) && private(held, o).is_none();
             let needed = compared && indexed;
             if needed {
                 copy.entries(i, now).unwrap_or_default()
@@ -215,18 +217,18 @@ impl Seen<'_> {
             (Held::Own { .. }, _) => Vec::new(),
             // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
             (Held::Merged { .. }, _) => Vec::new(),
-            (Held::Copied | Held::Replicated, _) => keyed::same_everywhere(holding),
-            (Held::Divided | Held::Alone | Held::Locked, Addressing::Lease) => {
+            (Held::Copied, _) => keyed::same_everywhere(holding),
+            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, Addressing::Lease) => {
                 leased::compare(holding, self.bijection, self.numbers)
             }
-            (Held::Divided | Held::Alone | Held::Locked, Addressing::Index) => {
+            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, Addressing::Index) => {
                 index::compare(holding, self.base, self.numbers)
             }
-            (Held::Divided | Held::Alone | Held::Locked, _) if single => {
+            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, _) if single => {
                 index::compare(holding, self.base, self.numbers)
             }
             (
-                Held::Divided | Held::Alone | Held::Locked,
+                Held::Divided | Held::Alone | Held::Locked | Held::Replicated,
                 Addressing::Key | Addressing::Prefix | Addressing::None,
             ) => keyed::compare(holding, self.numbers),
         }
@@ -254,9 +256,9 @@ fn holding(
         parallel: BTreeMap::new(),
         workers: parallel.copies.len() as u32,
     };
-    // What is one for all workers is seen through any of them.
+    // What is one for all workers is seen through any of them, and replicas are compared with each other (`replica.rs`).
     let copies = match how {
-        Held::Locked => 1,
+        Held::Locked | Held::Replicated => 1,
         _ => parallel.copies.len(),
     };
     for (worker, copy) in parallel.copies.iter_mut().enumerate().take(copies) {

@@ -11,7 +11,7 @@ use millrace_emit::Test;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::ModuleOptions;
 use millrace_object::Program;
-use millrace_object::program::StateObject;
+use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Word};
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
 use millrace_verify::{
@@ -235,6 +235,18 @@ impl Function {
             other => other,
         };
         self.divided().into_iter().map(shared).collect()
+    }
+
+    /// All that packets may find replicated, and the rest each worker's own.
+    pub fn replicated(&self) -> Vec<Held> {
+        use millrace_history::effects::{constant, replicated};
+        let ids = (0..self.program.objects.len()).map(ObjectId);
+        let held = |id| match (replicated(&self.program, id), constant(&self.program, id)) {
+            (true, _) => Held::Replicated,
+            (_, true) => Held::Copied,
+            _ => Held::Own { latest: false },
+        };
+        ids.map(held).collect()
     }
 
     /// Verifies a deal over a trace.

@@ -114,6 +114,9 @@ pub fn possible(
     if wish.strategy == Wished::SEQUENTIAL {
         return Err("--strategy sequential runs on one core".into());
     }
+    if wish.memory && wish.strategy == Wished::REPLICATE {
+        return Err("--memory has no sequencer, which --strategy replicate needs".into());
+    }
     let asked = Asked {
         cores,
         strategy: wish.strategy.0,

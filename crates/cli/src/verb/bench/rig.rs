@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millrace::{Function, Job, LENT, Served};
+use millrace::{Function, Job, LENT, Served, replicas};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
 use millrace_dataplane::port::{LiveOptions, LivePort, steered};
+use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::signal;
 
 use super::search::Trial;
@@ -77,6 +78,11 @@ impl Rig {
         if let Some(steering) = &steering {
             settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
         }
+        let mut chain = vec![function.link(0, Vec::new(), true)?];
+        let sequencing = replicas::sequencing(&mut chain, place.workers.len(), names.len(), ROWS)?;
+        if sequencing.is_some() {
+            settings.sequence()?;
+        }
         let options = LiveOptions {
             port: 0,
             queues: settings.queues,
@@ -85,6 +91,7 @@ impl Rig {
             stop: signal::flag(),
             steering: steering.as_deref(),
             classes: None,
+            sequencing: sequencing.as_ref(),
         };
         let (nic, queues) = Nic::open(&settings, &options)?;
         nic.set_rate(None);
@@ -102,6 +109,7 @@ impl Rig {
             // One device is all ports: what leaves anywhere leaves through the queue it came from.
             of_port: vec![Some(0); names.len()],
             holds: vec![Box::new(nic.clone())],
+            sequencing: sequencing.clone(),
             ..Served::default()
         };
         let job = Job {
@@ -109,7 +117,7 @@ impl Rig {
             cpus: place.workers.to_vec(),
             burst: place.burst,
             busy: true,
-            ..Job::new(vec![function.link(0, Vec::new(), true)?], names)
+            ..Job::new(chain, names)
         };
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();

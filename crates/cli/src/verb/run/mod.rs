@@ -30,6 +30,7 @@ use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port;
 use millrace_dataplane::privilege::Aside;
+use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_place::Strategy;
 use millrace_traffic::split::Split;
@@ -95,6 +96,11 @@ pub struct Run {
     /// The processors that workers are pinned to, in order; without it the first that are allowed
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     cpus: Vec<usize>,
+
+    /// Rows that the ring between a sequencer and the replicas of a function holds, for --strategy replicate between live
+    /// ports: so far a worker may fall behind (docs/replication.md)
+    #[arg(long, value_name = "ROWS", default_value_t = ROWS, value_parser = rows)]
+    history_rows: usize,
 
     /// Keep looking for packets when none come, instead of sleeping until some do
     #[arg(long)]
@@ -203,6 +209,11 @@ pub(super) fn burst(text: &str) -> Result<usize, String> {
     let most = millrace_dataplane::packet::MAX_BURST;
     let number = text.parse().ok().filter(|n| (1..=most).contains(n));
     number.ok_or_else(|| format!("a burst has 1 to {most} packets"))
+}
+
+pub(super) fn rows(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| (64..=1 << 24).contains(n));
+    number.ok_or_else(|| "a ring has 64 to 16777216 rows".into())
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -350,6 +361,16 @@ impl Run {
             routes = entries;
         }
         let first = elements.iter().find_map(Element::function);
+        let replicates = |e: &Element| {
+            let placement = e.function().and_then(|f| f.placement.as_ref());
+            placement.is_some_and(|p| p.replicates())
+        };
+        if held.is_some() && elements.iter().any(replicates) {
+            return Err(
+                Failure::wrong("--state: the state of replicas is not kept between runs")
+                    .help("leave --state out, keep maps with --pin, or ask for another strategy"),
+            );
+        }
         let captures = !in_kernel
             && guest.is_none()
             && chain.file.is_none()
@@ -449,6 +470,11 @@ impl Run {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let row = chain.elements.len() > 1;
+        if row && self.strategy == Wished::REPLICATE {
+            return Err(Failure::wrong("--strategy replicate is for one function").help(
+                "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
+            ));
+        }
         if row && self.strategy == Wished::SHARD {
             // Nothing says yet what the steering of one would do to the next.
             return Err(Failure::wrong("--strategy shard is for one function").help(

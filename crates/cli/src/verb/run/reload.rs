@@ -364,7 +364,7 @@ impl Again {
 fn fixed(key: &str) -> &'static str {
     match key {
         "ports" | "in" | "out" | "pass" | "split" => "ports are opened at start",
-        "cores" | "cpus" | "strategy" | "nic" | "steer" | "trace" | "classes" => {
+        "cores" | "cpus" | "strategy" | "nic" | "steer" | "trace" | "classes" | "history-rows" => {
             "workers are arranged at start"
         }
         "metrics" | "control" => "where it listens is settled at start",

@@ -196,6 +196,7 @@ impl Run {
             classes,
             cpus: self.cpus.clone(),
             burst: self.burst,
+            rows: self.history_rows,
             layout: function.map_or(Layout::Pooled, |f| f.layout),
             loops: self.rounds(),
             packets: self.packets,

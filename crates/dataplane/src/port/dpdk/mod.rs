@@ -100,6 +100,7 @@ mod without {
             stop: &STOP,
             steering: None,
             classes: None,
+            sequencing: None,
         };
         let error = live("dpdk:net_ring0", &options).err().unwrap();
         assert!(error.to_string().contains("this build has no DPDK ports"));

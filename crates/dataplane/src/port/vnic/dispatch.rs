@@ -40,6 +40,7 @@ pub fn measure(settings: &Settings) -> Result<f64, PortError> {
         stop: &NEVER,
         steering: None,
         classes: None,
+        sequencing: None,
     };
     let traffic = Arc::new(Traffic::read(&one, 0)?);
     let (nic, mut queues) = Nic::over(&one, &options, &traffic)?;

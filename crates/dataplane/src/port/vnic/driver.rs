@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::device::Device;
-use super::ring::{COPIED, DONE, REPORT, Received, Rings, add};
+use super::ring::{COPIED, DONE, REPORT, Received, Rings, add, unnumbered};
 use crate::clock;
 use crate::packet::{HEADROOM, SLOT, TAILROOM};
-use crate::port::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
+use crate::port::{Departure, Frame, Pool, PortError, Queue, QueueCounts, Sequenced};
+use crate::replica::Place;
 
 /// Receive descriptors that are filled again at once, and packets of one receive at most between two
 /// refills.
@@ -47,6 +48,10 @@ pub struct Driver {
     since_report: u32,
     /// the doorbell has not been rung since
     pending: bool,
+    /// a sequencer numbers the packets: what it said of those that were lent last
+    sequenced: Option<Vec<Sequenced>>,
+    /// the number of the last packet
+    number: u64,
 }
 
 impl Driver {
@@ -75,9 +80,18 @@ impl Driver {
             transmit_clean: 0,
             since_report: 0,
             pending: false,
+            sequenced: None,
+            number: 0,
         };
         while driver.refill() {}
         driver
+    }
+
+    /// With a sequencer in front of the device.
+    #[must_use]
+    pub fn sequenced(mut self, sequenced: bool) -> Self {
+        self.sequenced = sequenced.then(Vec::new);
+        self
     }
 
     /// Gives the device [`REFILL`] empty buffers; false when there is no place or not this many.
@@ -214,12 +228,19 @@ unsafe impl Queue for Driver {
             self.rings.driver.polled.store(1, Ordering::Release);
         }
         let mut count = 0;
+        if let Some(sequenced) = &mut self.sequenced {
+            sequenced.clear();
+        }
         while count < most {
             let Some(descriptor) = self.rings.receive(self.receive_next) else {
                 break;
             };
             let filled = self.receive_next != self.receive_tail;
-            if !filled || descriptor.status.load(Ordering::Acquire) & DONE == 0 {
+            if !filled {
+                break;
+            }
+            let status = descriptor.status.load(Ordering::Acquire);
+            if status & DONE == 0 {
                 break;
             }
             let stamp = descriptor.stamp.load(Ordering::Relaxed);
@@ -234,13 +255,20 @@ unsafe impl Queue for Driver {
                 break;
             };
             let data = floor.wrapping_add(HEADROOM);
+            let word = descriptor.wire.load(Ordering::Relaxed);
+            let (wire, number) = unnumbered(word, self.number);
+            self.number = number;
+            if let Some(sequenced) = &mut self.sequenced {
+                let place = Place::of(status & !DONE);
+                sequenced.push(Sequenced { place, number });
+            }
             into.push(Frame {
                 data,
                 end: data.wrapping_add(usize::from(received.length)),
                 floor,
                 ceiling: floor.wrapping_add(SLOT),
                 stamp,
-                wire: descriptor.wire.load(Ordering::Relaxed) as u32,
+                wire,
                 port: u32::from(received.port),
                 class: 0,
                 pool: self.pool,
@@ -252,6 +280,10 @@ unsafe impl Queue for Driver {
         while self.refill() {}
         self.charge(count);
         Ok(count)
+    }
+
+    fn sequenced(&self) -> &[Sequenced] {
+        self.sequenced.as_deref().unwrap_or(&[])
     }
 
     fn transmit(&mut self, packets: &mut [Departure]) -> Result<usize, PortError> {

@@ -5,20 +5,23 @@
 //! completions. What it writes is taken out of its processor's own caches where that can be said
 //! (CLDEMOTE), as a device writes into the cache that all cores share.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::device::Device;
 use super::latency::Latency;
 use super::memory;
-use super::ring::{COPIED, DONE, REPORT, Received, Rings, add};
+use super::ring::{COPIED, DONE, REPORT, Received, Rings, add, numbered};
 use super::schedule::{Order, Schedule};
 use super::settings::Rate;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
+use crate::replica::{Place, Sequencing};
 
 /// Packets that are written before their descriptors are written back, at most.
 const BATCH: usize = 32;
+/// How often a sequencer without packets looks whether something is due, ns.
+const IDLE_NS: f64 = 500_000.0;
 /// Packets sent from one queue before the next has its turn.
 const SEND: u32 = 64;
 /// Turns without work after which a thread without a processor of its own lets others run, among whom
@@ -56,6 +59,8 @@ pub struct Work {
     pub latency: Arc<Latency>,
     /// the thread has a processor of its own
     pub pinned: bool,
+    /// numbers packets, where the state of the function is replicated: as hardware does, at no cost to the workers
+    pub sequencing: Option<Arc<Mutex<Sequencing>>>,
 }
 
 /// Runs until the device is stopped.
@@ -94,7 +99,10 @@ struct Thread {
     /// ns since the epoch at tick `origin`
     wall: u64,
     origin: u64,
-    batch: Vec<(usize, u32)>,
+    /// a queue, the descriptor, and its place in the order of rows
+    batch: Vec<(usize, u32, Place)>,
+    /// when the sequencer was last asked, ticks
+    asked: u64,
 }
 
 impl Thread {
@@ -134,6 +142,7 @@ impl Thread {
             wall,
             origin,
             batch: Vec::with_capacity(BATCH),
+            asked: origin,
             work,
         }
     }
@@ -150,6 +159,9 @@ impl Thread {
     fn turn(&mut self) -> bool {
         let now = clock::ticks();
         let received = self.receive(now);
+        if received == 0 && self.work.sequencing.is_some() {
+            self.beat(now);
+        }
         let mut sent = 0;
         for side in &mut self.sides {
             sent += send(side, &self.work.latency);
@@ -176,11 +188,11 @@ impl Thread {
         if stalled > 0 {
             device.stall(stalled);
         }
-        let stamp = if self.work.stamps {
-            let ticks = now.saturating_sub(self.origin);
-            self.wall + (ticks as f64 * self.ns_per_tick) as u64
-        } else {
-            0
+        let sequencing = self.work.sequencing.clone();
+        let mut sequencing = sequencing.as_deref().map(lock);
+        let stamp = match self.work.stamps || sequencing.is_some() {
+            true => self.wall_at(now),
+            false => 0,
         };
         let mut handled = 0;
         while handled < BATCH {
@@ -190,18 +202,60 @@ impl Thread {
             if turn.number >= self.end {
                 break;
             }
-            if turn.number >= due || !self.one(turn.entry, turn.queue, now, stamp) {
+            let came = (turn.number, now, stamp);
+            if turn.number >= due
+                || !self.one(turn.entry, turn.queue, came, sequencing.as_deref_mut())
+            {
                 break;
             }
             self.index += 1;
             handled += 1;
         }
+        if let Some(sequencing) = &mut sequencing {
+            self.asked = now;
+            sequencing.publish();
+        }
         self.write_back();
+        if let Some(sequencing) = &mut sequencing {
+            sequencing.handed();
+        }
         let over = self.work.order.at(self.index);
         if over.is_none_or(|turn| turn.number >= self.end) {
             self.finish();
         }
         handled
+    }
+
+    /// Ns since the epoch at a tick.
+    fn wall_at(&self, now: u64) -> u64 {
+        let ticks = now.saturating_sub(self.origin);
+        self.wall + (ticks as f64 * self.ns_per_tick) as u64
+    }
+
+    /// Gives replicas what is due while no packet comes: timers, edits.
+    fn beat(&mut self, now: u64) {
+        let since = now.saturating_sub(self.asked) as f64 * self.ns_per_tick;
+        let sequencing = self.work.sequencing.as_deref();
+        let Some(sequencing) = sequencing.filter(|_| since >= IDLE_NS) else {
+            return;
+        };
+        self.asked = now;
+        let time = self.wall_at(now);
+        let mut sequencing = lock(sequencing);
+        let group = sequencing.group().clone();
+        if group.last().is_some() {
+            return;
+        }
+        if self.finished && group.sealed() {
+            // What is due by now is due at the end.
+            let _ = sequencing.beat(time);
+            sequencing.end();
+        } else {
+            // Without a number left packets are not numbered either, which is told there.
+            let _ = sequencing.idle(time);
+            sequencing.publish();
+            sequencing.handed();
+        }
     }
 
     fn finish(&mut self) -> usize {
@@ -215,7 +269,13 @@ impl Thread {
     }
 
     /// Writes one packet into its buffer, or loses it; false when it has to wait for a buffer.
-    fn one(&mut self, entry: usize, queue: Option<u64>, now: u64, stamp: u64) -> bool {
+    fn one(
+        &mut self,
+        entry: usize,
+        queue: Option<u64>,
+        (number, now, stamp): (u64, u64, u64),
+        sequencing: Option<&mut Sequencing>,
+    ) -> bool {
         let Some(entry) = self.work.traffic.entries.get(entry) else {
             return true;
         };
@@ -262,26 +322,41 @@ impl Thread {
         if let Some(filled) = side.filled.get_mut(buffer) {
             *filled = now;
         }
-        write_descriptor(descriptor, entry, stamp);
-        self.batch.push((at, position));
+        let bytes = self.work.traffic.bytes(entry);
+        let mut place = Place::default();
+        let mut stamp = stamp;
+        if let Some(sequencing) = sequencing {
+            stamp = stamp.max(sequencing.time());
+            let placed = sequencing.packet(bytes, u32::from(entry.port), number, stamp);
+            // The last number is never reached (`millrace_steer::sequence::LAST`); a packet without one has no row.
+            place = placed.map_or(place, |(place, _)| place);
+        }
+        write_descriptor(descriptor, entry, stamp, number);
+        self.batch.push((at, position, place));
         true
     }
 
     /// Tells the drivers of the packets written since the last time.
     fn write_back(&mut self) {
-        for (at, position) in self.batch.drain(..) {
+        for (at, position, place) in self.batch.drain(..) {
             let Some(side) = self.sides.get(at) else {
                 continue;
             };
             if let Some(descriptor) = side.rings.receive(position) {
-                descriptor.status.store(DONE, Ordering::Release);
+                let status = DONE | place.word();
+                descriptor.status.store(status, Ordering::Release);
             }
             add(&side.rings.device.delivered, 1);
         }
     }
 }
 
-fn write_descriptor(descriptor: &super::ring::Receive, entry: &Entry, stamp: u64) {
+fn lock(sequencing: &Mutex<Sequencing>) -> MutexGuard<'_, Sequencing> {
+    // What a panicking thread has left is as whole as any.
+    sequencing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write_descriptor(descriptor: &super::ring::Receive, entry: &Entry, stamp: u64, number: u64) {
     let received = Received {
         hash: entry.hash,
         length: entry.length,
@@ -290,7 +365,7 @@ fn write_descriptor(descriptor: &super::ring::Receive, entry: &Entry, stamp: u64
     descriptor.address.store(received.pack(), Ordering::Relaxed);
     descriptor
         .wire
-        .store(u64::from(entry.wire), Ordering::Relaxed);
+        .store(numbered(entry.wire, number), Ordering::Relaxed);
     descriptor.stamp.store(stamp, Ordering::Relaxed);
 }
 

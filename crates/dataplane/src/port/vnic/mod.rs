@@ -54,6 +54,9 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     if let Some(steering) = options.steering {
         settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
     }
+    if options.sequencing.is_some() {
+        settings.sequence()?;
+    }
     let mut facts = settings.facts();
     if settings.measure {
         let cost = dispatch::measure(&settings)?;
@@ -203,6 +206,7 @@ impl Nic {
                 room: Settings::room(),
                 latency,
                 pinned: false,
+                sequencing: options.sequencing.cloned(),
             };
             let clock = Arc::new(AtomicI32::new(NO_CLOCK));
             nic.clocks.push(clock.clone());
@@ -219,7 +223,8 @@ impl Nic {
             nic.threads.push(started);
         }
         let queues = rings.iter().enumerate().map(|(index, rings)| {
-            let driver = driver::Driver::new(&device, index, rings, settings.stamps, charge);
+            let driver = driver::Driver::new(&device, index, rings, settings.stamps, charge)
+                .sequenced(options.sequencing.is_some());
             Box::new(driver) as Box<dyn Queue>
         });
         Ok((nic, queues.collect()))

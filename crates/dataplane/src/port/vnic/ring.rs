@@ -28,11 +28,11 @@ pub const COPIED: u64 = 1 << 61;
 pub struct Receive {
     /// read form: address of the buffer; write-back form: see [`Received::pack`]
     pub address: AtomicU64,
-    /// write-back form: length on the wire
+    /// write-back form: length on the wire, and the packet's number, see [`numbered`]
     pub wire: AtomicU64,
     /// write-back form: ns since the epoch, or 0
     pub stamp: AtomicU64,
-    /// 0, or [`DONE`]
+    /// 0, or [`DONE`]; with it the packet's place in the order of rows, where a sequencer gives one
     pub status: AtomicU64,
 }
 
@@ -65,6 +65,25 @@ impl Received {
             port: (word >> 48) as u16,
         }
     }
+}
+
+/// Bits of a length on the wire in a descriptor. No frame is longer.
+const WIRE_BITS: u32 = 24;
+
+/// Length on the wire and the low 40 bits of a packet's number, in a word.
+#[inline]
+#[must_use]
+pub fn numbered(wire: u32, number: u64) -> u64 {
+    u64::from(wire.min((1 << WIRE_BITS) - 1)) | number << WIRE_BITS
+}
+
+/// The two again; the number is the one nearest to `near`.
+#[inline]
+#[must_use]
+pub fn unnumbered(word: u64, near: u64) -> (u32, u64) {
+    let apart = (word >> WIRE_BITS).wrapping_sub(near) << WIRE_BITS;
+    let number = near.wrapping_add(((apart as i64) >> WIRE_BITS) as u64);
+    ((word & ((1 << WIRE_BITS) - 1)) as u32, number)
 }
 
 /// A transmit descriptor, 16 bytes.
@@ -181,6 +200,14 @@ mod tests {
         assert_eq!(size_of::<Receive>(), 32);
         assert_eq!(size_of::<Transmit>(), 16);
         assert_eq!(size_of::<Register>(), 128);
+    }
+
+    #[test]
+    fn a_number_is_the_nearest_one() {
+        for (near, number) in [(0, 3), (1 << 40, (1 << 40) - 5), (u64::MAX - 1, u64::MAX)] {
+            assert_eq!(unnumbered(numbered(1500, number), near), (1500, number));
+        }
+        assert_eq!(unnumbered(numbered(u32::MAX, 7), 0), ((1 << 24) - 1, 7));
     }
 
     #[test]

@@ -176,6 +176,25 @@ impl Settings {
         Ok(())
     }
 
+    /// Packets are numbered, and sprayed over the queues.
+    ///
+    /// # Errors
+    /// The word says who gets which packet itself.
+    pub fn sequence(&mut self) -> Result<(), PortError> {
+        if !self.plain && self.steering != Steering::Spray {
+            return Err(PortError::Option {
+                word: self.word.clone(),
+                option: "key, fields, table, symmetric".into(),
+                what: "the function's state is replicated, so packets are sprayed: leave them out"
+                    .into(),
+            });
+        }
+        self.steering = Steering::Spray;
+        // One sequencer: more threads would wait for it.
+        self.threads = 1;
+        Ok(())
+    }
+
     /// Bytes of a packet that fit into a buffer.
     #[must_use]
     pub fn room() -> usize {

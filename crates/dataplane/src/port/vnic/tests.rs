@@ -52,6 +52,7 @@ fn options(queues: u32, loops: Option<u64>) -> LiveOptions<'static> {
         stop: &STOP,
         steering: None,
         classes: None,
+        sequencing: None,
     }
 }
 

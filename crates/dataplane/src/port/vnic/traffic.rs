@@ -43,6 +43,19 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// The bytes of a packet.
+    #[must_use]
+    pub fn bytes(&self, entry: &Entry) -> &[u8] {
+        let length = usize::from(entry.length);
+        let lines = length.div_ceil(LINE);
+        let lines = self.lines.get(entry.line..entry.line + lines);
+        let lines = lines.unwrap_or(&[]);
+        let length = length.min(std::mem::size_of_val(lines));
+        // SAFETY: lines lie one behind the other without padding (they are as long as they are aligned), and `length`
+        // bytes of them are borrowed.
+        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast::<u8>(), length) }
+    }
+
     /// Reads the capture of a software NIC; `port` is the function's port that it is.
     ///
     /// # Errors

@@ -50,10 +50,17 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         place: input.program.name.clone(),
         what,
     };
-    let other = |p: &&millrace_place::Place| {
-        !matches!(p.held, Held::Replicated | Held::Copied | Held::Own { .. })
+    let other = |(at, p): &(usize, &millrace_place::Place)| match p.held {
+        Held::Replicated | Held::Copied | Held::Own { .. } => false,
+        // Each core's packets add to values of its own.
+        Held::Merged { .. } => !input
+            .program
+            .objects
+            .get(*at)
+            .is_some_and(|o| o.kind.per_cpu),
+        _ => true,
     };
-    if let Some(place) = places.iter().find(other) {
+    if let Some((_, place)) = places.iter().enumerate().find(other) {
         return Err(unsupported(format!(
             "replicating some objects while workers hold {} otherwise; replicate it too",
             place.name

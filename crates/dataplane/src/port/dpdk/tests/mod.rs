@@ -29,6 +29,7 @@ fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
         stop: &STOP,
         steering: None,
         classes: None,
+        sequencing: None,
     };
     port::live(text, &options)
         .unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -230,6 +231,7 @@ fn a_device_goes_and_comes_again() {
         stop: &STOP,
         steering: None,
         classes: None,
+        sequencing: None,
     };
     let insisted = open::open("net_ring72?steer=device", &options);
     let refused = insisted.err().expect("refused");

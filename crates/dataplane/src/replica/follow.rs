@@ -1,0 +1,289 @@
+//! A worker's replica: applies the rows of others, and runs its own packets at their places.
+
+use std::sync::Arc;
+
+use millrace_steer::sequence::Row;
+use millrace_steer::sequence::ring::Next;
+
+use super::{Fault, Group, Place};
+use crate::clock;
+use crate::module::{Instance, Record, abi};
+use crate::packet::Burst;
+use crate::runner::Timers;
+
+/// Rows that are replayed together, at most.
+const TOGETHER: usize = 64;
+/// Rows in one replay are at most so far apart in time, ns, so that each one's few bits of it say which it is.
+const APART: u64 = 1 << 38;
+
+/// Progress of one worker in the order of rows.
+pub struct Replica {
+    group: Arc<Group>,
+    worker: u32,
+    /// the last row that was applied
+    applied: u64,
+    /// that row's time, ns
+    time: u64,
+    timers: Timers,
+    /// rows to replay together: their bytes, the number and time of the first, the time of the last
+    rows: Vec<u8>,
+    first: (u64, u64),
+    last: u64,
+    /// records that only the owner of a packet hands out: those of its own
+    records: Vec<Record>,
+    /// records may come of what all replicas do
+    several: bool,
+    replayed: u64,
+    fired: u64,
+    fault: Option<Fault>,
+    told: bool,
+}
+
+impl Replica {
+    /// Of a worker whose instance is at its start.
+    #[must_use]
+    pub fn new(group: &Arc<Group>, instance: &Instance, worker: u32) -> Self {
+        let module = instance.module();
+        let records = module.objects().iter().any(|o| o.records);
+        Self {
+            worker,
+            applied: 0,
+            time: group.start,
+            timers: Timers::new(module.timers(), group.start),
+            rows: Vec::with_capacity(TOGETHER * module.row_bytes().unwrap_or(0)),
+            first: (0, 0),
+            last: 0,
+            records: Vec::new(),
+            several: records && (module.has_alarms() || !module.timers().is_empty()),
+            replayed: 0,
+            fired: 0,
+            fault: None,
+            told: false,
+            group: group.clone(),
+        }
+    }
+
+    /// The group that it belongs to.
+    #[must_use]
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// Its worker, from 0.
+    #[must_use]
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// The time of the last row that it has applied, ns; before the first when the state began.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The last row that it has applied.
+    #[must_use]
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// Rows of other workers' packets that it has applied.
+    #[must_use]
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
+    /// Times that a timer (`EVERY`) fired here.
+    #[must_use]
+    pub fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// Why it cannot go on, told once.
+    pub fn fault(&mut self) -> Option<Fault> {
+        let told = std::mem::replace(&mut self.told, self.fault.is_some());
+        self.fault.filter(|_| !told)
+    }
+
+    /// Records that came out before it applied rows of others.
+    pub fn records(&mut self) -> impl Iterator<Item = Record> {
+        std::mem::take(&mut self.records).into_iter()
+    }
+
+    /// Applies all rows up to `upto`. None of its own packets' may be among them, unless they are not to be run any more.
+    ///
+    /// # Errors
+    /// It cannot go on.
+    pub fn follow(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
+        self.apply(instance, upto, 0)
+    }
+
+    /// Runs packet entry `program` over a burst, whose packets carry their places.
+    pub fn burst(&mut self, instance: &mut Instance, program: usize, burst: &mut Burst) {
+        let (pointers, count) = burst.descriptors();
+        // SAFETY: `Burst` promises `count` distinct descriptors, each pointing into a buffer of its own that lives and
+        // stays in place while `burst` is borrowed.
+        unsafe {
+            let all = std::slice::from_raw_parts(pointers, count as usize);
+            self.run(instance, program, all);
+        }
+    }
+
+    /// The same over descriptors that lie anywhere; gives the ticks that took. Once it cannot go on it aborts all packets.
+    ///
+    /// # Safety
+    /// The descriptors are distinct, and each describes a packet as abi.h asks for, in memory that nobody else uses
+    /// during the call.
+    pub(crate) unsafe fn run(
+        &mut self,
+        instance: &mut Instance,
+        program: usize,
+        packets: &[*mut abi::Packet],
+    ) -> u64 {
+        let begin = clock::ticks();
+        for pointer in packets {
+            // SAFETY: as the caller promises.
+            let packet = unsafe { &mut **pointer };
+            (packet.fate, packet.out) = (abi::fate::ABORTED, 0);
+            let place = Place::of(packet.commit);
+            let number = packet.number;
+            let row = match self.before(instance, place, number) {
+                Ok(row) => row,
+                Err(fault) => {
+                    self.fault.get_or_insert(fault);
+                    continue;
+                }
+            };
+            let at = place.sequence().saturating_sub(1);
+            // SAFETY: as the caller promises; `packet` is not used any more.
+            unsafe { instance.process(program, *pointer, row.as_ref().map(Row::bytes), at) };
+        }
+        clock::ticks().saturating_sub(begin)
+    }
+
+    /// Applies all rows before a packet, and gives its own.
+    fn before(
+        &mut self,
+        instance: &mut Instance,
+        place: Place,
+        ingress: u64,
+    ) -> Result<Option<Row>, Fault> {
+        let (sequence, own) = (place.sequence(), place.own());
+        if own && sequence <= self.applied {
+            return Err(Fault::Late {
+                worker: self.worker,
+                row: sequence,
+                applied: self.applied,
+            });
+        }
+        self.apply(instance, sequence - u64::from(own), ingress)?;
+        match own {
+            true => self.next(sequence),
+            false => Ok(None),
+        }
+    }
+
+    /// The next row up to `upto`.
+    fn next(&mut self, upto: u64) -> Result<Option<Row>, Fault> {
+        let worker = self.worker;
+        match self.group.ring.next(&mut self.applied, upto) {
+            Next::Given(row) => {
+                self.time = row.time;
+                Ok(Some(row))
+            }
+            Next::Done => Ok(None),
+            Next::Ahead => Err(Fault::Ahead { worker, row: upto }),
+            Next::Overrun => Err(Fault::Overrun {
+                worker,
+                row: self.applied.saturating_add(1),
+                rows: self.group.ring.places() as u64,
+            }),
+        }
+    }
+
+    fn apply(&mut self, instance: &mut Instance, upto: u64, ingress: u64) -> Result<(), Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if self.applied >= upto {
+            return Ok(());
+        }
+        if self.several {
+            // Its own until here; what comes of rows of others, their owners hand out.
+            instance.drain(|record| self.records.push(record));
+        }
+        let done = self.rows_up_to(instance, upto, ingress);
+        if self.several {
+            instance.drain(drop);
+        }
+        if let Err(fault) = done {
+            self.fault.get_or_insert(fault);
+        }
+        done
+    }
+
+    fn rows_up_to(
+        &mut self,
+        instance: &mut Instance,
+        upto: u64,
+        ingress: u64,
+    ) -> Result<(), Fault> {
+        self.rows.clear();
+        let bytes = self.group.shape.row_bytes();
+        while let Some(row) = self.next(upto)? {
+            if row.beat {
+                self.replay(instance, ingress)?;
+                self.beat(instance, row.number, row.time);
+                continue;
+            }
+            let far = row.time.saturating_sub(self.first.1) > APART;
+            if self.rows.len() >= TOGETHER * bytes || (far && !self.rows.is_empty()) {
+                self.replay(instance, ingress)?;
+            }
+            if self.rows.is_empty() {
+                self.first = (row.number, row.time);
+            }
+            self.rows.extend_from_slice(row.bytes());
+            self.last = row.time;
+        }
+        self.replay(instance, ingress)
+    }
+
+    /// Replays the rows that were gathered.
+    fn replay(&mut self, instance: &mut Instance, ingress: u64) -> Result<(), Fault> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let count = self.rows.len() / self.group.shape.row_bytes().max(1);
+        let (number, _) = self.first;
+        let done = instance.replay(&self.rows, number - 1, self.last, ingress);
+        self.rows.clear();
+        self.replayed += count as u64;
+        match done {
+            true => Ok(()),
+            false => Err(Fault::Malformed {
+                worker: self.worker,
+                row: number,
+            }),
+        }
+    }
+
+    /// A heartbeat: what is due at its time, and an edit that has its number.
+    fn beat(&mut self, instance: &mut Instance, number: u64, time: u64) {
+        // One of the workers hands out the records of what all do.
+        let mine = number % u64::from(self.group.workers) == u64::from(self.worker);
+        if self.timers.due(time) {
+            for (moment, timer) in self.timers.take(time) {
+                instance.fire(timer, moment);
+                self.fired += 1;
+            }
+        }
+        instance.alarm(time);
+        if let Some(edit) = self.group.edits.at(number) {
+            (edit.make)(instance, time);
+        }
+        if self.several && mine {
+            instance.drain(|record| self.records.push(record));
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! State-compute replication on workers: each has all state, packets are sprayed, and rows carry to each worker what of the
+//! packets of others reaches state (Xu et al., *State-Compute Replication*; docs/replication.md).
+//!
+//! This is the ring form. A [`Sequencing`] numbers packets by `millrace_steer::sequence::step`, which is the whole sequencer,
+//! and writes each row once into the ring of the [`Group`]. A packet's descriptor carries its [`Place`] in the order of rows.
+//! Each worker's [`Replica`] applies all rows before a packet's place, then runs the packet with its own row. So all
+//! replicas do the same to their state in the same order.
+//!
+//! What happens without a packet has a row without content, a heartbeat: timers (`EVERY`), timers in the values of maps
+//! where no row comes, and edits from outside ([`Group::edit`]). At a heartbeat each replica does what is due at its time.
+//!
+//! The sequencer of the ring waits for no replica. One that stalls until its next row has been overwritten stops, and the
+//! run with it ([`Fault::Overrun`]).
+
+mod edits;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+mod follow;
+mod sequencing;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a module of the tests' own"
+)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use millrace_steer::sequence::ring::Ring;
+use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
+
+pub use edits::{Change, Edit};
+pub use follow::Replica;
+pub use sequencing::{Sequencing, SequencingError};
+
+use crate::account::Failure;
+use crate::module::Module;
+use edits::Edits;
+
+/// Rows of a ring where nobody says how many: a worker may be 65,536 rows behind, a few milliseconds at the highest rates.
+pub const ROWS: usize = 1 << 16;
+
+/// A packet's place in the order of rows, as a descriptor carries it (`mr_packet.commit`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place(u64);
+
+impl Place {
+    /// With row `sequence` of its own; or without one, behind row `sequence`, which is 0 before the first row.
+    #[must_use]
+    pub fn new(sequence: u64, own: bool) -> Self {
+        Self(sequence << 1 | u64::from(own))
+    }
+
+    /// From what a descriptor carries.
+    #[must_use]
+    pub fn of(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// As a descriptor carries it.
+    #[must_use]
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The number of its row, or of the last one before it.
+    #[must_use]
+    pub fn sequence(self) -> u64 {
+        self.0 >> 1
+    }
+
+    /// Whether the packet has a row.
+    #[must_use]
+    pub fn own(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// What all replicas of a function have in common.
+#[derive(Debug)]
+pub struct Group {
+    ring: Ring,
+    shape: Shape,
+    workers: u32,
+    /// ns since the epoch: when timers and the state begin
+    start: u64,
+    /// up to which number the descriptors of all packets have been handed to their workers
+    handed: AtomicU64,
+    /// a worker waits for the last row
+    sealed: AtomicBool,
+    /// the number of the last row and 1, once there is no other
+    last: AtomicU64,
+    edits: Edits,
+}
+
+impl Group {
+    /// For `workers` replicas of a module whose state is replicated, with a ring of `rows` rows. `start` (ns since the
+    /// epoch) is when the state begins.
+    ///
+    /// # Errors
+    /// More workers than a sequencer sprays over, or a module without rows.
+    pub fn new(
+        module: &Module,
+        workers: usize,
+        rows: usize,
+        start: u64,
+    ) -> Result<Arc<Self>, FormError> {
+        let shape = Shape::new(module.row_bytes().unwrap_or(0), None)?;
+        let cores = u16::try_from(workers).unwrap_or(u16::MAX);
+        if !(1..=MAX_CORES).contains(&cores) {
+            return Err(FormError::Cores(cores));
+        }
+        Ok(Arc::new(Self {
+            ring: Ring::new(rows, shape),
+            shape,
+            workers: u32::from(cores),
+            start,
+            handed: AtomicU64::new(0),
+            sealed: AtomicBool::new(false),
+            last: AtomicU64::new(0),
+            edits: Edits::new(workers),
+        }))
+    }
+
+    /// How many replicas there are.
+    #[must_use]
+    pub fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    /// When the state begins, ns since the epoch.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The row up to which all descriptors have been handed to their workers: a worker that reads this and then finds no
+    /// packet may apply all rows up to it.
+    #[inline]
+    #[must_use]
+    pub fn handed(&self) -> u64 {
+        self.handed.load(Ordering::Acquire)
+    }
+
+    /// Bytes of the ring.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.ring.places() * self.ring.place_bytes()) as u64
+    }
+
+    /// Asks for an edit: the sequencer gives it a number, and all replicas make it at that place in the order. By what it
+    /// can be withdrawn; none where the run has ended.
+    #[must_use]
+    pub fn edit(&self, edit: Edit) -> Option<u64> {
+        self.edits.ask(edit)
+    }
+
+    /// Takes an edit back that has no number yet; false where it has one, and is made.
+    #[must_use]
+    pub fn withdraw(&self, edit: u64) -> bool {
+        self.edits.withdraw(edit)
+    }
+
+    /// No edit is taken any more; those without a number are dropped, which whoever waits for their results notices.
+    pub fn close(&self) {
+        self.edits.close();
+    }
+
+    /// The same once no replica applies rows any more: all are dropped.
+    pub fn end(&self) {
+        self.edits.forget();
+    }
+
+    /// A worker's ports have ended: the sequencer makes no row any more once it has no packets, see [`Self::last`].
+    pub fn seal(&self) {
+        self.close();
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Whether a worker waits for the last row.
+    #[must_use]
+    pub fn sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+
+    /// The last row there is; none while there may be more.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        self.last.load(Ordering::Acquire).checked_sub(1)
+    }
+}
+
+/// Why a replica cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// It stalled while the ring went round.
+    #[error(
+        "replica {worker} has stalled: row {row} was overwritten before it was applied, the ring holds {rows} rows"
+    )]
+    Overrun {
+        /// its worker
+        worker: u32,
+        /// the row that is gone
+        row: u64,
+        /// rows of the ring
+        rows: u64,
+    },
+    /// A descriptor came before its row.
+    #[error(
+        "replica {worker} was given a packet behind row {row}, which the sequencer has not written"
+    )]
+    Ahead {
+        /// its worker
+        worker: u32,
+        /// the row
+        row: u64,
+    },
+    /// A descriptor came behind one with a later row.
+    #[error("replica {worker} was given a packet of row {row} when it had applied row {applied}")]
+    Late {
+        /// its worker
+        worker: u32,
+        /// the packet's row
+        row: u64,
+        /// the last row that was applied
+        applied: u64,
+    },
+    /// A row that is none.
+    #[error("replica {worker} was given row {row}, which is no row of this function")]
+    Malformed {
+        /// its worker
+        worker: u32,
+        /// the row
+        row: u64,
+    },
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let help = match fault {
+            Fault::Overrun { .. } => {
+                "its state would differ from that of the others from there on, so the run has ended: give each worker a \
+                 processor of its own (--cpus), fewer packets a second, or a longer ring (--history-rows)"
+            }
+            _ => "this is a defect of the sequencer: please report it with the command",
+        };
+        Self {
+            error: fault.to_string(),
+            help: help.into(),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Sequencer of a group: numbers packets, and writes rows and heartbeats into the ring.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use millrace_steer::sequence::{
+    Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, Shape, State, StepError, step,
+};
+
+use super::{Group, Place};
+use crate::module::{Config, Instance, Module, ModuleError, Seen};
+use crate::packet::MAX_FRAME;
+use crate::runner::Timers;
+
+/// How late a timer in a value may fire where no packet comes, ns.
+const IDLE: u64 = 1_000_000;
+
+/// Why there is no sequencer, or it cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SequencingError {
+    /// More workers than it sprays over, or a function without rows.
+    #[error(transparent)]
+    Form(#[from] millrace_steer::sequence::FormError),
+    /// There is no memory for the instance that makes rows.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+}
+
+/// Makes rows by an instance of its own, whose state nothing changes.
+struct Rows {
+    shape: Shape,
+    instance: RefCell<Instance>,
+    program: usize,
+    ports: u32,
+    /// the ingress number of the packet at hand
+    number: std::cell::Cell<u64>,
+}
+
+impl Extract for Rows {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn extract(&self, frame: &[u8], port: u16, time: u64, row: &mut [u8]) -> bool {
+        let seen = Seen {
+            frame,
+            port: u32::from(port),
+            ports: self.ports,
+            time,
+            number: self.number.get(),
+        };
+        // Nobody else borrows it: a step ends before the next begins.
+        self.instance
+            .try_borrow_mut()
+            .is_ok_and(|mut instance| instance.extract(self.program, &seen, row))
+    }
+}
+
+/// Numbers what comes, in the order in which it is called.
+pub struct Sequencing {
+    group: Arc<Group>,
+    state: State,
+    rows: Rows,
+    timers: Timers,
+    /// values of maps have timers: a packet that only reads has to find those fired that are due
+    alarms: bool,
+    /// of the last packet or heartbeat, ns
+    time: u64,
+}
+
+impl Sequencing {
+    /// For a group of replicas that run packet entry `program` of a module, with this state at start, between `ports` ports.
+    ///
+    /// # Errors
+    /// There is no memory for the instance that makes rows.
+    pub fn new(
+        group: &Arc<Group>,
+        module: &Arc<Module>,
+        config: &Config,
+        (program, ports): (usize, u32),
+    ) -> Result<Self, SequencingError> {
+        let config = Config {
+            time: group.start,
+            // Rows depend on settings, not on what is in maps.
+            entries: Vec::new(),
+            ..config.clone()
+        };
+        let cores = u16::try_from(group.workers).unwrap_or(u16::MAX);
+        Ok(Self {
+            state: State::new(cores, MAX_GAP)?.after(0, group.start),
+            rows: Rows {
+                shape: group.shape,
+                instance: RefCell::new(Instance::create(module.clone(), &config)?),
+                program,
+                ports,
+                number: std::cell::Cell::new(0),
+            },
+            timers: Timers::new(module.timers(), group.start),
+            alarms: module.has_alarms(),
+            time: group.start,
+            group: group.clone(),
+        })
+    }
+
+    /// What it numbers for.
+    #[must_use]
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// The time of the last packet or heartbeat, ns.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The number of the last row.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.state.sequence()
+    }
+
+    /// Numbers a packet that comes in at `port`, as the `number`th of all, at `time` (ns), after heartbeats for what is due
+    /// before it; says which worker's turn it is. Time that goes back stands still, and the packet has to be given to the
+    /// function with that time.
+    ///
+    /// # Errors
+    /// [`StepError::Exhausted`]: there is no number left.
+    pub fn packet(
+        &mut self,
+        frame: &[u8],
+        port: u32,
+        number: u64,
+        time: u64,
+    ) -> Result<(Place, u32), StepError> {
+        self.before(time)?;
+        self.rows.number.set(number);
+        // What is longer crosses no border, and has no row.
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        let arrival = Arrival::Packet {
+            frame,
+            port: port as u16,
+        };
+        let (header, row) = step(&mut self.state, &self.rows, arrival, time)?;
+        if let Some(row) = &row {
+            self.group.ring.put(row);
+        }
+        let earlier = std::mem::replace(&mut self.time, header.stamp);
+        let mut sequence = header.sequence;
+        if header.kind == Kind::Plain && self.alarms && header.stamp > earlier {
+            sequence = self.beat(header.stamp)?;
+        }
+        let worker = match header.core {
+            Core::One(core) => u32::from(core),
+            Core::All => 0,
+        };
+        Ok((Place::new(sequence, header.kind == Kind::Touch), worker))
+    }
+
+    /// Gives the edits that wait their numbers, at this time (ns); the number of the last row.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn edits(&mut self, time: u64) -> Result<u64, StepError> {
+        let group = self.group.clone();
+        let edits = &group.edits;
+        while edits.wait() {
+            let Some(edit) = edits.place(self.state.sequence().saturating_add(1)) else {
+                break;
+            };
+            self.beat(time)?;
+            // Rows behind this one are made with the new settings.
+            if let (true, Ok(mut instance)) = (edit.settings, self.rows.instance.try_borrow_mut()) {
+                (edit.make)(&mut instance, time);
+            }
+        }
+        Ok(self.state.sequence())
+    }
+
+    /// What is due at this time (ns) where no packet comes: edits that wait, and timers. The number of the last row.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn idle(&mut self, time: u64) -> Result<u64, StepError> {
+        let time = time.max(self.time);
+        self.before(time)?;
+        // Which timers in values are due, only the replicas know.
+        if self.alarms && time - self.time >= IDLE {
+            self.beat(time)?;
+        }
+        Ok(self.state.sequence())
+    }
+
+    /// A heartbeat at this time, ns: each replica does what is due by then. Its number.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn beat(&mut self, time: u64) -> Result<u64, StepError> {
+        self.timers.pass(time);
+        let (header, row): (Header, Option<Row>) =
+            step(&mut self.state, &self.rows, Arrival::Idle, time)?;
+        if let Some(row) = row {
+            self.group.ring.put(&row);
+        }
+        self.time = header.stamp;
+        Ok(header.sequence)
+    }
+
+    /// Heartbeats for what happens before a packet of this time.
+    fn before(&mut self, time: u64) -> Result<(), StepError> {
+        if self.group.edits.wait() {
+            self.edits(time)?;
+        }
+        let long = self.state.due().is_some_and(|due| due <= time);
+        if long || self.timers.due(time) {
+            self.beat(time)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the replicas all rows so far. Before descriptors of their packets are handed over.
+    pub fn publish(&self) {
+        self.group.ring.publish(self.state.sequence());
+    }
+
+    /// The descriptors of all packets so far have been handed to their workers.
+    pub fn handed(&self) {
+        self.group
+            .handed
+            .store(self.state.sequence(), Ordering::Release);
+    }
+
+    /// The last row was made: workers may apply all of them, and there will be none behind it.
+    pub fn end(&self) {
+        self.publish();
+        self.handed();
+        let last = self.state.sequence().saturating_add(1);
+        self.group.last.store(last, Ordering::Release);
+    }
+
+    /// Bytes of the instance that makes rows, and of the ring.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let instance = self.rows.instance.try_borrow();
+        instance.map_or(0, |i| i.module().state_bytes()) + self.group.bytes()
+    }
+}

@@ -1,0 +1,231 @@
+//! Replicas that lose carriers between the sequencer and their cores (the prefix form): they recover rows from each other
+//! (fastpath/sync/recover.h), and are in the end what one core is that sees the rows that any of them saw.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use millrace_history::effects::replicated;
+use millrace_object::Program;
+use millrace_object::program::ObjectId;
+
+use super::functions::frames;
+use super::{compiled, text};
+use crate::support::{Bench, Packet, nf};
+
+/// Entries of each table: it is made anew for each pattern, and is full now and then.
+const ENTRIES: u64 = 16;
+
+/// Which carriers are lost.
+#[derive(Clone, Copy)]
+struct Losses {
+    cores: u32,
+    /// rows of a carrier
+    slots: u32,
+    /// all patterns of up to so many; where `rate` is 0
+    most: u32,
+    /// of 1,000
+    rate: u32,
+    rounds: u32,
+    seed: u64,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    patterns: u32,
+    wrong: u32,
+    first: u32,
+    why: u32,
+    recovered: u64,
+    gone: u64,
+    rows: u64,
+}
+
+impl Found {
+    fn right(&self, name: &str) {
+        let why = ["", "state", "fate", "stopped", "stuck"][self.why as usize];
+        assert_eq!(
+            self.wrong, 0,
+            "{name}: {} of {} patterns, the first is {:#x}: {why}",
+            self.wrong, self.patterns, self.first
+        );
+    }
+}
+
+/// The driver, with a fault of recover.h if one is planted.
+fn driver(bench: &Bench, planted: Option<u32>) -> PathBuf {
+    let driver = bench.path(&format!("lossy{}", planted.unwrap_or(0)));
+    if driver.exists() {
+        return driver;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replicate/lossy.c");
+    let fastpath = bench.cache.headers().unwrap().join("fastpath");
+    let mut command = Command::new(&bench.toolchain.clang);
+    command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-rdynamic"]);
+    command.args(["-fno-strict-aliasing", "-Wno-unused-function"]);
+    command.args(planted.map(|fault| format!("-DPLANTED={fault}")));
+    command.arg("-I").arg(fastpath).arg("-o").arg(&driver);
+    assert!(command.arg(source).arg("-ldl").status().unwrap().success());
+    driver
+}
+
+fn small(bench: &Bench, name: &str) -> Program {
+    let mut program = nf::load(bench, name);
+    let names: Vec<String> = program.objects.iter().map(|o| o.name.clone()).collect();
+    for name in names {
+        // Arrays and settings have the size that they have.
+        let _ = program.set_capacity(&name, ENTRIES);
+    }
+    program
+}
+
+fn run(
+    driver: &Path,
+    program: &Program,
+    module: &Path,
+    losses: Losses,
+    packets: &[Packet],
+) -> Found {
+    let mut input = Vec::new();
+    let head = [
+        packets.len() as u32,
+        losses.cores,
+        losses.slots,
+        losses.most,
+        losses.rate,
+        losses.rounds,
+    ];
+    head.iter()
+        .for_each(|word| input.extend(word.to_le_bytes()));
+    input.extend(losses.seed.to_le_bytes());
+    for (at, object) in program.objects.iter().enumerate() {
+        let initial = object.initial.as_deref().unwrap_or_default();
+        input.extend(u32::from(replicated(program, ObjectId(at))).to_le_bytes());
+        input.extend((initial.len() as u32).to_le_bytes());
+        input.extend(initial);
+    }
+    for p in packets {
+        input.extend(p.program.to_le_bytes());
+        input.extend(p.port.to_le_bytes());
+        input.extend(p.time.to_le_bytes());
+        input.extend((p.bytes.len() as u32).to_le_bytes());
+        input.extend(&p.bytes);
+    }
+    let mut child = Command::new(driver)
+        .arg(module)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    writer.join().unwrap().unwrap();
+    let word = |at: usize| u32::from_le_bytes(output.stdout[at..at + 4].try_into().unwrap());
+    let long = |at: usize| u64::from_le_bytes(output.stdout[at..at + 8].try_into().unwrap());
+    Found {
+        patterns: word(0),
+        wrong: word(4),
+        first: word(8),
+        why: word(12),
+        recovered: long(16),
+        gone: long(24),
+        rows: long(32),
+    }
+}
+
+/// How many ways there are to lose up to `most` of `n`.
+fn ways(n: u64, most: u64) -> u64 {
+    let choose = |k: u64| (0..k).fold(1, |c, i| c * (n - i) / (i + 1));
+    (0..=most).map(choose).sum()
+}
+
+#[test]
+fn all_patterns_of_up_to_four_losses_leave_replicas_alike() {
+    let bench = Bench::new();
+    let driver = driver(&bench, None);
+    let mut gone = 0;
+    for (name, cores, slots) in [
+        ("ddos", 2, 2),
+        ("portknock", 3, 3),
+        ("heavyhitter", 2, 4),
+        ("tokenbucket", 3, 3),
+        ("conntrack", 2, 2),
+    ] {
+        let program = small(&bench, name);
+        let module = compiled(&bench, &text(&program).unwrap(), false);
+        let packets = frames(11, 11);
+        let losses = Losses {
+            cores,
+            slots,
+            most: 4,
+            rate: 0,
+            rounds: 0,
+            seed: 5,
+        };
+        let found = run(&driver, &program, &module, losses, &packets);
+        eprintln!("{name}: {found:?}");
+        assert_eq!(u64::from(found.patterns), ways(11, 4), "{name}");
+        found.right(name);
+        assert!(found.recovered > 0, "{name}: {found:?}");
+        gone += found.gone;
+    }
+    assert!(gone > 0);
+}
+
+#[test]
+fn drawn_losses_leave_replicas_alike() {
+    let bench = Bench::new();
+    let driver = driver(&bench, None);
+    let rounds = match std::env::var_os("MILLRACE_LONG") {
+        Some(_) => 2000,
+        None => 30,
+    };
+    for name in ["ddos", "tokenbucket", "conntrack", "firewall", "bridge"] {
+        let program = small(&bench, name);
+        let module = compiled(&bench, &text(&program).unwrap(), false);
+        let packets = frames(12, 200);
+        for (cores, slots, rate) in [(2, 2, 10), (5, 10, 100), (8, 8, 400), (14, 14, 30)] {
+            let seed = u64::from(cores);
+            let losses = Losses {
+                cores,
+                slots,
+                most: 0,
+                rate,
+                rounds,
+                seed,
+            };
+            let found = run(&driver, &program, &module, losses, &packets);
+            assert_eq!(
+                (found.patterns, found.wrong),
+                (rounds, 0),
+                "{name}: {found:?}"
+            );
+            assert!(found.recovered > 0 && found.rows > 0, "{name}: {found:?}");
+        }
+    }
+}
+
+/// The faults of the paper's public code, and one more: an end of a wait that is taken for a loss, and the first log that
+/// lost a row decides.
+#[test]
+fn replicas_that_recover_wrongly_are_found() {
+    let bench = Bench::new();
+    let program = small(&bench, "conntrack");
+    let module = compiled(&bench, &text(&program).unwrap(), false);
+    let packets = frames(12, 200);
+    let losses = Losses {
+        cores: 4,
+        slots: 4,
+        most: 0,
+        rate: 200,
+        rounds: 30,
+        seed: 1,
+    };
+    for fault in [2, 6] {
+        let driver = driver(&bench, Some(fault));
+        let found = run(&driver, &program, &module, losses, &packets);
+        assert!(found.wrong > 0, "fault {fault}: {found:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Replicas of a function between live ports: the sequencer that numbers packets before workers have them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millrace_dataplane::clock;
+use millrace_dataplane::replica::{Group, Sequencing};
+use millrace_dataplane::worker::{Code, Link};
+
+use crate::Error;
+
+/// The scheme of the ports that have a sequencer.
+const SEQUENCED: &str = "vnic:";
+
+/// Makes what numbers the packets of a chain between `ports` ports on this many workers, with a ring of `rows` rows, and lets
+/// its function know the other replicas; none where no state is replicated.
+///
+/// # Errors
+/// The function stands in a row with others, or there is no memory.
+pub fn sequencing(
+    chain: &mut [Link],
+    workers: usize,
+    ports: usize,
+    rows: usize,
+) -> Result<Option<Arc<Mutex<Sequencing>>>, Error> {
+    let replicated = |link: &Link| match &link.code {
+        Code::Module(code) => code.module.row_bytes().is_some(),
+        Code::Foreign(_) | Code::Classed(_) => false,
+    };
+    if workers < 2 || !chain.iter().any(replicated) {
+        return Ok(None);
+    }
+    let [
+        Link {
+            code: Code::Module(code),
+            ..
+        },
+    ] = chain
+    else {
+        return Err(Error::wrong("--strategy replicate is for one function").help(
+            "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
+        ));
+    };
+    let group = Group::new(&code.module, workers, rows, clock::now()).map_err(Error::wrong)?;
+    let of = (code.program, ports as u32);
+    let made = Sequencing::new(&group, &code.module, &code.config, of).map_err(|e| {
+        Error::wrong(e).help("declare a smaller capacity, or free memory on this machine")
+    })?;
+    code.replicas = Some(group);
+    Ok(Some(Arc::new(Mutex::new(made))))
+}
+
+/// Refuses ports whose packets nobody numbers, and two devices: one sequencer orders all packets of a function.
+///
+/// # Errors
+/// There is such a port.
+pub(crate) fn allow<'a>(receiving: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+    let words: Vec<&String> = receiving.collect();
+    if let Some(other) = words.iter().find(|w| !w.starts_with(SEQUENCED)) {
+        return Err(Error::wrong(format!(
+            "--strategy replicate: {other} has no sequencer, which numbers packets before workers have them"
+        ))
+        .help("use captures or vnic:, or another strategy"));
+    }
+    match words.as_slice() {
+        [] | [_] => Ok(()),
+        [_, second, ..] => Err(Error::wrong(format!(
+            "--strategy replicate: {second} is a second device, and two devices cannot number packets together"
+        ))
+        .help("let one device have both ports: vnic:FILE?split=lan=CIDR")),
+    }
+}
+
+/// Bytes of a sequencer.
+pub(crate) fn bytes(sequencing: &Mutex<Sequencing>) -> u64 {
+    let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+    sequencing.bytes()
+}
+
+/// Ends a sequencer: edits that no replica has made are dropped.
+pub(crate) fn close(sequencing: &Mutex<Sequencing>) {
+    let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+    sequencing.group().end();
+}
