@@ -6,6 +6,11 @@
 //! the one that the others have. Where it is not, because somebody changed the packet meanwhile, state is replayed from the
 //! row like everywhere else, and the packet is aborted.
 //!
+//! Rows come in bursts, and are replayed in passes like packets are run (`codegen/prefetch.rs`): the first finds the
+//! token of the key with which each row's site looks, the second fetches the entry, the third changes state. The own
+//! packets of a burst go the same way, with the tokens of their rows. A token is a hint: what it says is compared
+//! with the table where it is used, so the passes leave the state that row by row leaves.
+//!
 //! Ageing and timers happen at row numbers, at the row's time: each row first fires what is due, and every
 //! [`AGE`]th reclaims what has expired. So all replicas do the same at the same place of their order.
 
@@ -22,7 +27,8 @@ use millrace_place::Held;
 
 use super::{Bodies, Input, Treatment};
 use crate::codegen::{
-    self, Body, Burst, Cut, OUTLINED, PARAMETERS, Role, Slice, Text, Unit, takes_packets,
+    self, Body, Burst, Cut, OUTLINED, PARAMETERS, Role, Slice, Text, Unit, key_words, prefetched,
+    slot, takes_packets,
 };
 use crate::error::Error;
 use crate::sync::{Hooks, Plain};
@@ -30,6 +36,9 @@ use hooks::{Cell, Extract, Head, Process, Replay};
 
 /// How many rows lie between two reclaimings of what has expired.
 pub const AGE: u32 = 32;
+
+/// Up to this many steps a site's replay is written into the loops over rows.
+const INLINED: usize = 500;
 
 /// Every worker has a replica.
 struct Replicate {
@@ -67,11 +76,21 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
     let mut first = 0;
     let mut entries = Vec::new();
     for part in &history.flows {
+        let entry = entries.len();
         entries.push(part.as_ref().map(|part| {
+            let mut keys = BTreeMap::new();
+            for (number, site) in (first as u32 + 1..).zip(&part.sites) {
+                let step = input.wholes.get(entry).map(|w| w.step(site.step));
+                if let Some(object) = step.and_then(|s| prefetched(input.program, s)) {
+                    keys.insert(site.step, (number, object));
+                }
+            }
             let cell = Cell {
                 head,
                 part: part.clone(),
                 first,
+                numbers: keys.iter().map(|(step, key)| (*step, key.0)).collect(),
+                keys,
             };
             first += part.sites.len();
             Process(cell)
@@ -111,6 +130,12 @@ impl Replicate {
         let all = self.entries.iter().enumerate();
         all.filter_map(|(at, p)| Some((at, *self.packets.get(at)?, &p.as_ref()?.0)))
     }
+}
+
+/// Whether control comes back to a step of a slice.
+fn again(slice: &Slice, step: StepId) -> bool {
+    let mut all = slice.layout().into_iter();
+    all.any(|id| slice.successors(id).contains(&step))
 }
 
 /// The steps of a part.
@@ -157,11 +182,18 @@ impl Treatment for Replicate {
             first: touches.map_or(&Plain, |p| p as &dyn Hooks),
             fallback: None,
             hot: false,
+            sites: touches.map(|p| &p.0.numbers).filter(|n| !n.is_empty()),
         }
     }
 
-    fn includes(&self, _: &Unit) -> String {
-        "#include \"sync/rows.h\"\n".into()
+    fn includes(&self, unit: &Unit) -> String {
+        let objects = self.cells().flat_map(|(.., cell)| cell.keys.values());
+        let declared = objects.filter_map(|(_, o)| unit.program.objects.get(o.0));
+        let words = declared.map(key_words).max().unwrap_or(1);
+        format!(
+            "#include \"sync/rows.h\"\n{}",
+            slot(words, std::iter::empty())
+        )
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -203,11 +235,33 @@ impl Treatment for Replicate {
                 let given = |id: StepId| site.late.contains_key(&id);
                 let steps = &cell.part.replay;
                 let slice = sliced(whole, site.step, steps, &|_| false, &given);
-                let hooks = Replay { cell, site };
+                let mut hooks = Replay {
+                    site,
+                    key: cell.keys.get(&site.step).map(|key| key.0),
+                    again: again(&slice, site.step),
+                };
                 let body = Body::of_part(&slice, unit, &none, &Cut::default(), &hooks)?;
-                let signature =
-                    format!("{OUTLINED} void replay{number}_{at}({PARAMETERS}, const u8 *row)");
+                let linkage = match slice.runs() <= INLINED {
+                    true => "MR_INLINE",
+                    false => OUTLINED,
+                };
+                let signature = format!(
+                    "{linkage} void replay{number}_{at}({PARAMETERS}, const u8 *row, const struct slot *slot)"
+                );
                 let title = "What a packet does to state, from its row.";
+                codegen::function_text(out, file, title, &signature, &body)?;
+                let Some(key) = hooks.key.take() else {
+                    continue;
+                };
+                let slice = whole.part(&[site.step], Arc::default(), |id| match id == site.step {
+                    true => Role::Site(key),
+                    false => Role::Absent,
+                });
+                let body = Body::of_part(&slice, unit, &none, &Cut::default(), &hooks)?;
+                let signature = format!(
+                    "MR_INLINE void token{number}_{at}({PARAMETERS}, const u8 *row, struct slot *slot)"
+                );
+                let title = "The token of the key with which that begins, and its first prefetch.";
                 codegen::function_text(out, file, title, &signature, &body)?;
             }
         }
@@ -215,8 +269,9 @@ impl Treatment for Replicate {
     }
 
     fn burst(&self, burst: &Burst) -> String {
+        let sites = text::sites(self.cells());
         let first = match burst.index {
-            0 => text::common(self.head, &text::sites(self.cells()), burst),
+            0 => text::common(self.head, &sites, burst),
             _ => String::new(),
         };
         let cell = self.cells().find(|(_, number, _)| *number == burst.index);
@@ -225,6 +280,11 @@ impl Treatment for Replicate {
 
     fn table(&self) -> [String; 2] {
         let programs: Vec<usize> = self.cells().map(|(_, number, _)| number).collect();
-        text::table(self.head, &programs)
+        let sites = text::sites(self.cells());
+        text::table(
+            self.head,
+            &programs,
+            sites.iter().any(text::Replayed::passes),
+        )
     }
 }
