@@ -37,6 +37,7 @@
 #define COUNTED 200u
 #define RING (1u << 14)
 #define KMOST 16u
+#define LONGEST 20         /* s, after which two processors begin no other turn */
 
 static double ns_per_tick;
 
@@ -447,6 +448,7 @@ static void one(struct running *a, struct running *b, u32 turns, u32 most)
 struct meeting {
 	u64 arrived[2] __attribute__((aligned(64)));
 	double result[2];
+	u64 over; /* no more turns */
 	u64 said[2][8];
 };
 
@@ -489,12 +491,15 @@ static double unrelated(struct running *r, struct meeting *m, u32 self, u64 *rou
 	return calm(ticks, COUNTED) / GROUP;
 }
 
-/* Two replicas: group g of the order is that of core g mod 2. */
-static double related(struct running *r, struct meeting *m, u32 self, u64 *round, u64 dispatch)
+/* BOTH: group g of the order is that of core g mod 2. The others are what that is made of, each core with a ring of its own and its own
+ * rows: its packets alone, or their rows as if another's. */
+enum part { BOTH, OWN, ROWS };
+
+static double related(struct running *r, struct meeting *m, u32 self, u64 *round, u64 dispatch, enum part part)
 {
 	static u64 ticks[COUNTED];
-	const u32 bytes = ROW_BYTES, warm = 40;
 	static const u8 *pointer[GROUP];
+	const u32 bytes = ROW_BYTES, warm = 40, sides = part == BOTH ? 2 : 1;
 
 	/* The same number of rows at both, with times that are over. */
 	for (u32 g = warming(GROUP); g > 0; g--) {
@@ -503,7 +508,7 @@ static double related(struct running *r, struct meeting *m, u32 self, u64 *round
 		replayed(r, batch, GROUP, 0, 1);
 	}
 	for (u32 g = 0; g < warm + COUNTED; g++) {
-		u64 base = r->number, own = base + self * GROUP, start;
+		u64 base = r->number, own = base + (part == BOTH ? self * GROUP : 0), start;
 		u8 row[64];
 
 		/* The sequencer's work, by the core whose packets these are. */
@@ -515,16 +520,16 @@ static double related(struct running *r, struct meeting *m, u32 self, u64 *round
 			fill(r, i, f, own + i);
 		}
 		meet(m, self, round);
-		if (self == 0)
-			history_publish(ring, base + 2 * GROUP - 1);
+		if (part != BOTH || self == 0)
+			history_publish(ring, base + sides * GROUP - 1);
 		meet(m, self, round);
-		r->number += 2 * GROUP;
+		r->number += sides * GROUP;
 		start = now();
-		history_fetch(ring, base - 1, base + 2 * GROUP - 1);
+		history_fetch(ring, base - 1, base + sides * GROUP - 1);
 		spin(dispatch * GROUP);
-		for (u32 side = 0; side < 2; side++) {
+		for (u32 side = 0; side < sides; side++) {
 			take(r, GROUP, batch);
-			if (side != self) {
+			if (part == ROWS || (part == BOTH && side != self)) {
 				replayed(r, batch, GROUP, base + side * GROUP, 1);
 				continue;
 			}
@@ -534,7 +539,7 @@ static double related(struct running *r, struct meeting *m, u32 self, u64 *round
 				exit(3);
 		}
 		count_in(ticks, g, warm, now() - start);
-		for (u32 i = 0; i < GROUP; i++)
+		for (u32 i = 0; i < GROUP && part != ROWS; i++)
 			if (r->packet[i].fate == MR_ABORTED)
 				exit(4);
 		/* Nobody overwrites what the other has still to read. */
@@ -556,6 +561,7 @@ static void two(struct running *a, struct running *b, u32 turns, char **words, i
 {
 	struct meeting *m = must(mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), "memory");
 	struct history *common;
+	time_t began;
 	cpu_set_t set;
 	int processors[2], found = 0, status;
 	pid_t child;
@@ -581,43 +587,35 @@ static void two(struct running *a, struct running *b, u32 turns, char **words, i
 		b->applied = b->number - 1;
 		/* Different packets. */
 		a->at = b->at = self * (measured / 2);
-		for (u32 t = 0; t < turns; t++) {
-			double c[3];
-			const char *names[] = { "alone", "T1", "replay-ring" };
+		time(&began);
+		/* Both have to run at once for each group: where other work has the processors, that takes long. */
+		for (u32 t = 0; t < turns && !m->over; t++) {
+			struct history *mine = make_ring();
 
-			/* What the formula is made of, with both cores busy; the rows are the core's own. */
-			ring = make_ring();
-			b->applied = b->number - 1;
-			for (u32 i = 0; i < 3; i++) {
-				meet(m, self, &round);
-				m->result[self] = i == 0 ? alone(a, 1) : i == 1 ? replica(b, 1, GROUPS) : rows_only(b, 1, 1);
-				meet(m, self, &round);
-				if (self == 0)
-					printf("%s %f\n", names[i], (m->result[0] + m->result[1]) / 2);
-			}
-			munmap(ring, history_bytes(RING));
-			ring = common;
-			/* Numbers go on where both are. */
-			meet(m, self, &round);
-			m->said[self][0] = b->number;
-			meet(m, self, &round);
-			b->number = m->said[0][0] > m->said[1][0] ? m->said[0][0] : m->said[1][0];
-			b->applied = b->number - 1;
 			for (int i = 0; i < count; i++) {
 				u64 dispatch = (u64)(atof(words[i]) / ns_per_tick);
+				static const char *names[] = { "unrelated", "own", "rows", "related" };
 
-				meet(m, self, &round);
-				m->result[self] = unrelated(a, m, self, &round, dispatch);
-				meet(m, self, &round);
-				c[1] = (m->result[0] + m->result[1]) / 2;
-				meet(m, self, &round);
-				m->result[self] = related(b, m, self, &round, dispatch);
-				meet(m, self, &round);
-				c[2] = (m->result[0] + m->result[1]) / 2;
-				if (self == 0)
-					printf("unrelated-%s %f\nrelated-%s %f\n", words[i], c[1], words[i], c[2]);
+				for (u32 p = 0; p < 4; p++) {
+					double ns;
+
+					ring = p == 3 ? common : mine;
+					meet(m, self, &round);
+					if (p == 0)
+						ns = unrelated(a, m, self, &round, dispatch);
+					else
+						ns = related(b, m, self, &round, p == 2 ? 0 : dispatch, p == 1 ? OWN : p == 2 ? ROWS : BOTH);
+					m->result[self] = ns;
+					meet(m, self, &round);
+					if (self == 0)
+						printf("%s-%s %f\n", names[p], words[i], (m->result[0] + m->result[1]) / 2);
+				}
 			}
+			munmap(mine, history_bytes(RING));
 			fflush(stdout);
+			if (self == 0)
+				m->over = time(NULL) - began > LONGEST;
+			meet(m, self, &round);
 		}
 		for (u32 o = 0; o < b->module->objects && o < 8; o++) {
 			const struct mr_object *object = &b->module->object[o];

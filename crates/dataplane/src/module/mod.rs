@@ -8,6 +8,7 @@ pub mod abi;
 mod control;
 mod homes;
 mod instance;
+mod rows;
 mod saved;
 mod shared;
 
@@ -19,6 +20,7 @@ use millrace_object::state::{self, StateKind};
 pub use control::{KeyValue, Record};
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
+pub use rows::Rows;
 pub use saved::Keeping;
 pub use shared::Shared;
 

@@ -22,7 +22,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millrace_check::facts::{Op, StepId};
+use millrace_history::effects::replicated;
 use millrace_history::{History, Refusal, Steps};
+use millrace_object::program::ObjectId;
 use millrace_place::Held;
 
 use super::{Bodies, Input, Treatment};
@@ -59,10 +61,13 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         place: input.program.name.clone(),
         what,
     };
-    let other = |p: &&millrace_place::Place| {
-        !matches!(p.held, Held::Replicated | Held::Copied | Held::Own { .. })
+    let other = |(at, place): &(usize, &millrace_place::Place)| match place.held {
+        Held::Replicated | Held::Copied | Held::Own { .. } => false,
+        // Records, and what is per CPU, each core has for itself.
+        Held::Merged { .. } => replicated(input.program, ObjectId(*at)),
+        _ => true,
     };
-    if let Some(place) = places.iter().find(other) {
+    if let Some((_, place)) = places.iter().enumerate().find(other) {
         return Err(unsupported(format!(
             "replicating some objects while workers hold {} otherwise; replicate it too",
             place.name

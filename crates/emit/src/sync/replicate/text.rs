@@ -7,7 +7,7 @@ use millrace_object::program::ObjectId;
 
 use super::AGE;
 use super::hooks::{Cell, Head};
-use crate::codegen::{Burst, Unit};
+use crate::codegen::Burst;
 
 /// A site's functions.
 pub struct Replayed {
@@ -35,19 +35,6 @@ pub fn sites<'a>(cells: impl Iterator<Item = (usize, usize, &'a Cell)>) -> Vec<R
         }));
     }
     all
-}
-
-/// The condition under which passes pay, about `self` and `n`; none where there is nothing to fetch ahead.
-fn gate(unit: &Unit, objects: impl Iterator<Item = ObjectId>) -> Option<String> {
-    let mut objects: Vec<ObjectId> = objects.collect();
-    objects.sort_unstable();
-    objects.dedup();
-    let cold = |o: &ObjectId| {
-        let kind = unit.program.objects.get(o.0).map_or("", |o| o.kind.c);
-        format!("{kind}_cold({})", unit.operands(*o))
-    };
-    let cold: Vec<String> = objects.iter().map(cold).collect();
-    (!cold.is_empty()).then(|| format!("n >= MR_FEW && ({})", cold.join(" || ")))
 }
 
 /// What happens before each row, the passes, and the replay of rows.
@@ -169,9 +156,9 @@ static __attribute__((noinline)) int replay_plain(struct mr_instance *self, cons
         count = sites.len(),
         bytes = head.bytes,
     );
-    match gate(burst.unit, sites.iter().filter_map(|s| s.object)) {
-        Some(gate) => out.push_str(&passes(head, &gate, &tokens, &fetches)),
-        None => out.push_str(
+    match sites.iter().any(Replayed::passes) {
+        true => out.push_str(&passes(head, &tokens, &fetches)),
+        false => out.push_str(
             "
 static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress)
 {
@@ -183,12 +170,9 @@ static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 numbe
     out
 }
 
-fn passes(head: Head, gate: &str, tokens: &str, fetches: &str) -> String {
+fn passes(head: Head, tokens: &str, fetches: &str) -> String {
     format!(
         "
-/* A few rows have nothing to overlap; while the state fits the cache the passes would cost more than they save. */
-MR_INLINE int rows_pay(const struct mr_instance *self, u32 n) {{ return {gate}; }}
-
 /* The first pass of a row. */
 MR_INLINE void row_token(struct mr_instance *self, struct mr_packet *pkt, const u8 *row, struct slot *slot)
 {{
@@ -239,9 +223,11 @@ static __attribute__((noinline)) int replay_passes(struct mr_instance *self, con
 	return 0;
 }}
 
+/* A few rows have nothing to overlap. Others pay whether or not the state fits the cache: that of a single flow is what each row waits for
+ * the one before to store, and meanwhile the keys of the next ones are found. */
 static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress)
 {{
-	if (rows_pay(self, n))
+	if (n >= MR_FEW)
 		return replay_passes(self, rows, n, number, time, ingress);
 	return replay_plain(self, rows, n, number, time, ingress);
 }}
@@ -398,7 +384,7 @@ static __attribute__((noinline)) int mixed_passes({parameters})
         );
     }
     let gate = match passes {
-        true => format!("\tif (rows_pay(self, n))\n\t\treturn mixed_passes({passed});\n"),
+        true => format!("\tif (n >= MR_FEW)\n\t\treturn mixed_passes({passed});\n"),
         false => String::new(),
     };
     let _ = write!(
