@@ -34,7 +34,8 @@ pub fn text(plan: &Plan) -> String {
         }
     }
     if plan.strategy == Strategy::Replicate {
-        out.push_str("\nany packet goes to any core; the sequencer gives each core the rows of all packets\n");
+        out.push_str("\nany packet goes to any core; a sequencer, which is part of the NIC (vnic:), gives each core the rows of all \
+             packets; in software it is a core more, which receives every packet\n");
     }
     if let Some(history) = plan.history.as_ref().filter(|_| !plan.objects.is_empty()) {
         let _ = match history.refusals.first() {

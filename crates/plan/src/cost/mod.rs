@@ -36,7 +36,7 @@
 //! T(n) = max(q, (d + c + (n - 1) r) / n)      ns
 //! ```
 //!
-//! (Xu et al., State-Compute Replication, section 4.2). It does not depend on how packets are divided among flows, grows with the
+//! (Xu et al., State-Compute Replication, appendix A). It does not depend on how packets are divided among flows, grows with the
 //! cores exactly while `d + c > r`, and ends at `1000 / r`. A sequencer in software, a core in front of the others, receives
 //! each packet: its `q` is more by `d`.
 //!

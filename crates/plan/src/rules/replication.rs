@@ -1,11 +1,11 @@
 //! R7, replication: each core has all of an object and repeats what packets of other cores do to it from their rows, the few
-//! bytes of a packet that reach state (`millrace_history`; Xu et al., "State-Compute Replication", ours for any program). It asks
-//! nothing of the steering: any packet goes to any core. All objects of a program are replicated or none, since a row says of a packet what it
-//! does to all of them.
+//! bytes of a packet that reach state (`millrace_history`; Xu et al., "State-Compute Replication", which transforms programs by hand). It asks nothing of the steering:
+//! any packet goes to any core. All objects of a program are replicated or none, since a row says of a packet what it does to all
+//! of them.
 
 use millrace_history::effects::replicated;
 use millrace_history::{History, Refusal};
-use millrace_object::program::{ObjectId, Program};
+use millrace_object::program::{Line, ObjectId, Program};
 
 use super::Said;
 use crate::plan::Rule;
@@ -31,10 +31,16 @@ pub(crate) fn bar(
     None
 }
 
+/// FILE:LINE, without folders.
+fn place(line: &Line) -> String {
+    let file = line.file.rsplit('/').next().unwrap_or_default();
+    format!("{file}:{}", line.line)
+}
+
 /// A refusal with its place.
 pub(crate) fn refused(refusal: &Refusal) -> String {
     let line = refusal.line.as_ref();
-    let line = line.map_or_else(String::new, |l| format!("{}:{}: ", l.file, l.line));
+    let line = line.map_or_else(String::new, |l| format!("{}: ", place(l)));
     let of = refusal.object.as_deref();
     let of = of.map_or_else(String::new, |o| format!("{o}: "));
     format!("{line}{of}{}", refusal.reason)
@@ -49,7 +55,7 @@ pub(crate) fn said(history: &History) -> Said {
             "every core has all of it, and repeats what packets of the others do to it: {}",
             row(history)
         ),
-        line.map(|l| format!("{}:{}", l.file, l.line)),
+        line.map(place),
     )
 }
 
