@@ -659,81 +659,161 @@ static void carry(struct running *r, const struct carrier_shape *s, u8 (*bytes)[
 	}
 }
 
-static void recover(struct running *b, u32 turns, u32 k)
+struct recovering {
+	struct recover_group *group;
+	struct recover core;
+	struct carrier_shape shape;
+	u64 seq;
+	u32 k;
+};
+
+/* A burst of carriers of which some are lost, through the log; the core's own packets come with those that are not. */
+static void by_log(struct running *b, struct recovering *r, u8 (*bytes)[2048], const u8 *gone, u64 *own_at)
 {
-	static u8 bytes[GROUP][2048], recent[KMOST][64], rows[GROUP * KMOST][64];
-	static u64 with[COUNTED], without[COUNTED];
+	static const u8 *pointer[RECOVER_ROWS];
+	static struct mr_packet *among[RECOVER_ROWS];
+	static u8 single[HISTORY_ROW_BYTES];
+	struct history_row e;
+	u32 own = 0, owned = 0, run;
+
+	for (u32 j = 0; j < GROUP; j++) {
+		struct carrier c;
+
+		if (gone[j])
+			continue;
+		if (carrier_read(&c, &r->shape, bytes[j], 1600) != CARRIER_TAKEN ||
+		    recover_put(r->group, &r->core, &r->shape, &c) != RECOVER_TAKEN)
+			exit(5);
+		own_at[owned++] = c.seq;
+	}
+	own_at[owned] = 0;
+	recover_publish(r->group, &r->core);
+	for (u32 j = 0;;) {
+		enum recover_next next;
+
+		while ((run = recover_run(r->group, &r->core, RECOVER_ROWS))) {
+			u64 number = r->core.applied + 1;
+
+			for (u32 i = 0; i < run; i++) {
+				pointer[i] = (const u8 *)recover_entry(r->group, 0, number + i)->word;
+				among[i] = NULL;
+				if (number + i != own_at[own])
+					continue;
+				/* Carrier j is the next one that came. */
+				while (gone[j])
+					j++;
+				among[i] = &b->packet[j++];
+				own++;
+			}
+			if (b->history->burst(b->self, 0, among, pointer, run, number, r->seq * GAP, r->seq))
+				exit(3);
+			recover_applied(&r->core, run);
+		}
+		next = recover_next(r->group, &r->core, &e);
+		if (next == RECOVER_DONE)
+			break;
+		if (next != RECOVER_APPLY)
+			exit(6);
+		memcpy(single, e.word, ROW_BYTES);
+		replayed(b, single, 1, r->core.applied, 0);
+	}
+}
+
+/* With rows gathered from the carriers instead, at no loss. */
+static void gathered(struct running *b, struct recovering *r, u8 (*bytes)[2048])
+{
 	static const u8 *pointer[GROUP * KMOST];
 	static struct mr_packet *among[GROUP * KMOST];
-	const struct carrier_shape s = { .slots = (u8)k, .row_bytes = ROW_BYTES, .time = CARRIER_NO_TIME };
-	struct recover_group *g = must(aligned_alloc(64, (recover_bytes(k, RECOVER_ROWS) + 4095) / 4096 * 4096), "memory");
-	struct recover r = { .self = 0 };
-	u64 seq = 0;
+	u64 first = r->seq - (u64)GROUP * r->k + 1;
+	u32 n = 0;
 
-	memset(g, 0, recover_bytes(k, RECOVER_ROWS));
-	recover_create(g, k, RECOVER_ROWS);
-	b->number = k + 1;
-	for (u32 t = 0; t < turns; t++) {
-		const u32 warm = warming(GROUP * k);
+	for (u32 j = 0; j < GROUP; j++) {
+		struct carrier c;
 
-		for (u32 i = 0; i < 2 * (warm + COUNTED); i++) {
-			u64 start, first, number, own;
-			u32 run, n = 0, next_own = 0;
-
-			carry(b, &s, bytes, &seq, recent, k);
-			first = seq - (u64)GROUP * k + 1;
-			start = now();
-			if (i % 2) {
-				/* Without: rows of all packets gathered, then applied. */
-				for (u32 j = 0; j < GROUP; j++) {
-					struct carrier c;
-
-					if (carrier_read(&c, &s, bytes[j], 1600) != CARRIER_TAKEN)
-						exit(5);
-					for (u64 at = first + n; at <= c.seq; at++, n++) {
-						pointer[n] = carrier_row(&c, &s, carrier_at(&c, &s, at));
-						among[n] = at == c.seq ? &b->packet[j] : NULL;
-					}
-				}
-				if (b->history->burst(b->self, 0, among, pointer, n, first, seq * GAP, seq))
-					exit(3);
-				count_in(without, i / 2, warm, now() - start);
-				/* The log goes on behind them. */
-				r.put = r.applied = seq;
-				history_write(recover_entry(g, 0, seq), seq, HISTORY_LOST, 0, NULL, 0);
-				recover_publish(g, &r);
-				continue;
-			}
-			for (u32 j = 0; j < GROUP; j++) {
-				struct carrier c;
-
-				if (carrier_read(&c, &s, bytes[j], 1600) != CARRIER_TAKEN || recover_put(g, &r, &s, &c) != RECOVER_TAKEN)
-					exit(5);
-			}
-			recover_publish(g, &r);
-			number = first;
-			own = first + k - 1;
-			while ((run = recover_run(g, &r, GROUP * KMOST))) {
-				for (u32 j = 0; j < run; j++) {
-					pointer[j] = (const u8 *)recover_entry(g, 0, r.applied + 1 + j)->word;
-					among[j] = r.applied + 1 + j == own ? &b->packet[next_own] : NULL;
-					next_own += among[j] != NULL;
-					own += among[j] ? k : 0;
-				}
-				if (b->history->burst(b->self, 0, among, pointer, run, number, seq * GAP, seq))
-					exit(3);
-				recover_applied(&r, run);
-				number += run;
-			}
-			if (r.applied != seq)
-				exit(6);
-			count_in(with, i / 2, warm, now() - start);
+		if (carrier_read(&c, &r->shape, bytes[j], 1600) != CARRIER_TAKEN)
+			exit(5);
+		for (u64 at = first + n; at <= c.seq; at++, n++) {
+			pointer[n] = carrier_row(&c, &r->shape, carrier_at(&c, &r->shape, at));
+			among[n] = at == c.seq ? &b->packet[j] : NULL;
 		}
-		printf("recover %f\n", calm(with, COUNTED) / GROUP);
-		printf("gather %f\n", calm(without, COUNTED) / GROUP);
+	}
+	if (b->history->burst(b->self, 0, among, pointer, n, first, r->seq * GAP, r->seq))
+		exit(3);
+}
+
+/* The log of another core, which has received all rows. */
+static void other_log(struct recovering *r, u8 (*bytes)[2048])
+{
+	for (u32 j = 0; j < GROUP; j++) {
+		struct carrier c;
+
+		if (carrier_read(&c, &r->shape, bytes[j], 1600) != CARRIER_TAKEN)
+			exit(5);
+		for (u64 at = c.oldest; at <= c.seq; at++)
+			history_write(recover_entry(r->group, 1, at), at, HISTORY_ROW, 0, carrier_row(&c, &r->shape, carrier_at(&c, &r->shape, at)), ROW_BYTES);
+	}
+	__atomic_store_n(&r->group->log[1].head, r->seq, __ATOMIC_RELEASE);
+}
+
+static void recover(struct running *b, u32 turns, u32 k)
+{
+	static const struct {
+		const char *name;
+		u32 in; /* one carrier in so many is lost; 0: none */
+		int log;
+	} variants[] = { { "gather", 0, 0 }, { "recover", 0, 1 }, { "lost-0.01", 10000, 1 }, { "lost-0.1", 1000, 1 }, { "lost-1", 100, 1 } };
+	static u8 bytes[GROUP][2048], recent[KMOST][64], gone[GROUP + 1];
+	static u64 ticks[COUNTED], own_at[GROUP + 1];
+	struct recovering r = { .shape = { .slots = (u8)k, .row_bytes = ROW_BYTES, .time = CARRIER_NO_TIME }, .k = k };
+	u64 drawn = 1;
+
+	r.group = must(aligned_alloc(64, (recover_bytes(k, RECOVER_ROWS) + 4095) / 4096 * 4096), "memory");
+	memset(r.group, 0, recover_bytes(k, RECOVER_ROWS));
+	recover_create(r.group, k, RECOVER_ROWS);
+	for (u32 t = 0; t < turns; t++) {
+		for (u32 v = 0; v < sizeof(variants) / sizeof(*variants); v++) {
+			const u32 warm = warming(GROUP * k);
+			double sum = 0;
+
+			for (u32 g = 0; g < warm + COUNTED; g++) {
+				u64 start, took;
+
+				carry(b, &r.shape, bytes, &r.seq, recent, k);
+				other_log(&r, bytes);
+				/* The last one of a group comes, so that each group ends where it is counted. */
+				for (u32 j = 0; j < GROUP; j++) {
+					drawn = drawn * 6364136223846793005ull + 1442695040888963407ull;
+					gone[j] = variants[v].in && j + 1 < GROUP && (drawn >> 33) % variants[v].in == 0;
+				}
+				start = now();
+				if (variants[v].log)
+					by_log(b, &r, bytes, gone, own_at);
+				else
+					gathered(b, &r, bytes);
+				took = now() - start;
+				count_in(ticks, g, warm, took);
+				if (!variants[v].log) {
+					/* The log goes on behind them. */
+					r.core.put = r.core.applied = r.seq;
+					history_write(recover_entry(r.group, 0, r.seq), r.seq, HISTORY_LOST, 0, NULL, 0);
+					recover_publish(r.group, &r.core);
+				}
+				if (r.core.applied != r.seq)
+					exit(6);
+			}
+			/* Losses are rare: what they cost is in the mean, of all but the slowest twentieth. */
+			if (variants[v].in) {
+				qsort(ticks, COUNTED, sizeof(*ticks), by_value);
+				for (u32 i = 0; i < COUNTED - COUNTED / 20; i++)
+					sum += (double)ticks[i];
+				printf("%s %f\n", variants[v].name, sum / (COUNTED - COUNTED / 20) * ns_per_tick / GROUP);
+			} else {
+				printf("%s %f\n", variants[v].name, calm(ticks, COUNTED) / GROUP);
+			}
+		}
 		fflush(stdout);
 	}
-	(void)rows;
+	sure(r.core.recovered > 0 && r.core.lost >= r.core.recovered, "no row was recovered");
 }
 
 int main(int argc, char **argv)

@@ -344,10 +344,11 @@ fn rows(
     let ratio = figure(&recovery, &["recover", "gather"], |v| {
         (d + v[0]) / (d + v[1])
     })?;
+    let losses = ["gather", "recover", "lost-0.01", "lost-0.1", "lost-1"];
     out.push(row(
         name("recovery, k=8"),
         flows,
-        ns(&recovery, &["recover", "gather"])?,
+        ns(&recovery, &losses)?,
         ratio,
         ("at most 1.15", ratio.median <= 1.15),
     ));
