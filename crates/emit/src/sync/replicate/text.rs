@@ -7,7 +7,7 @@ use millrace_object::program::ObjectId;
 
 use super::AGE;
 use super::hooks::{Cell, Head};
-use crate::codegen::Burst;
+use crate::codegen::{Burst, Unit, key_words};
 
 /// A site's functions.
 pub struct Replayed {
@@ -157,7 +157,10 @@ static __attribute__((noinline)) int replay_plain(struct mr_instance *self, cons
         bytes = head.bytes,
     );
     match sites.iter().any(Replayed::passes) {
-        true => out.push_str(&passes(head, &tokens, &fetches)),
+        true => {
+            out.push_str(&gate(burst.unit, sites));
+            out.push_str(&passes(head, &tokens, &fetches));
+        }
         false => out.push_str(
             "
 static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress)
@@ -168,6 +171,45 @@ static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 numbe
         ),
     }
     out
+}
+
+/// When rows are replayed in passes.
+fn gate(unit: &Unit, sites: &[Replayed]) -> String {
+    let mut objects: Vec<ObjectId> = sites.iter().filter_map(|s| s.object).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    let declared = |o: &ObjectId| unit.program.objects.get(o.0);
+    let long = objects
+        .iter()
+        .filter_map(declared)
+        .any(|o| key_words(o) > 1);
+    if long {
+        return "
+/* A few rows have nothing to overlap. Others pay whether or not the state fits the cache: keys of several words are hashed
+ * while rows of one entry wait for each other. */
+MR_INLINE int rows_pay(const struct mr_instance *self, u32 n)
+{
+	(void)self;
+	return n >= MR_FEW;
+}
+"
+        .to_owned();
+    }
+    let cold = |o: &ObjectId| {
+        let kind = declared(o).map_or("", |o| o.kind.c);
+        format!("{kind}_cold({})", unit.operands(*o))
+    };
+    let cold: Vec<String> = objects.iter().map(cold).collect();
+    format!(
+        "
+/* A few rows have nothing to overlap; with keys of a word the passes cost more than they save while the state fits the cache. */
+MR_INLINE int rows_pay(const struct mr_instance *self, u32 n)
+{{
+	return n >= MR_FEW && ({});
+}}
+",
+        cold.join(" || ")
+    )
 }
 
 fn passes(head: Head, tokens: &str, fetches: &str) -> String {
@@ -223,11 +265,9 @@ static __attribute__((noinline)) int replay_passes(struct mr_instance *self, con
 	return 0;
 }}
 
-/* A few rows have nothing to overlap. Others pay whether or not the state fits the cache: that of a single flow is what each row waits for
- * the one before to store, and meanwhile the keys of the next ones are found. */
 static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress)
 {{
-	if (n >= MR_FEW)
+	if (rows_pay(self, n))
 		return replay_passes(self, rows, n, number, time, ingress);
 	return replay_plain(self, rows, n, number, time, ingress);
 }}
@@ -384,7 +424,7 @@ static __attribute__((noinline)) int mixed_passes({parameters})
         );
     }
     let gate = match passes {
-        true => format!("\tif (n >= MR_FEW)\n\t\treturn mixed_passes({passed});\n"),
+        true => format!("\tif (rows_pay(self, n))\n\t\treturn mixed_passes({passed});\n"),
         false => String::new(),
     };
     let _ = write!(
