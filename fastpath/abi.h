@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 8u
+#define MR_ABI 9u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -175,6 +175,13 @@ struct mr_history {
     /* Does to state what `n` packets do, the first at place `number`. `time` and `ingress`, the time and the number of a
      * packet near them, say what a row's few bits of these are part of. -EINVAL: a row that is none; it has no effect. */
     int (*replay)(struct mr_instance *, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress);
+    /* The same row by row, without the prefetching passes, for measuring what they give. */
+    int (*replay_plain)(struct mr_instance *, const u8 *rows, u32 n, u64 number, u64 time, u64 ingress);
+    /* Both in passes, for `n` places of the order: packets[i] is NULL where the row is another replica's, rows[i] where
+     * the packet has none; the first row that there is is at place `number`. -EINVAL: a row of no packet that is none;
+     * nothing behind it has been done. */
+    int (*burst)(struct mr_instance *, u32 program, struct mr_packet *const *packets, const u8 *const *rows, u32 n,
+                 u64 number, u64 time, u64 ingress);
 };
 
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.

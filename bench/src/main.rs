@@ -15,6 +15,7 @@ mod keys;
 mod measure;
 mod model;
 mod plan;
+mod replicate;
 mod report;
 mod start;
 mod workload;
@@ -33,7 +34,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest
+    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest, replicate
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -58,6 +59,8 @@ struct Bench {
     record: bool,
     ns_per_tick: f64,
     functions: Vec<Function>,
+    /// the function that was asked for
+    only: Option<String>,
 }
 
 fn main() -> std::process::ExitCode {
@@ -93,6 +96,7 @@ fn run() -> Result<()> {
                     .is_none_or(|name| name == f.name)
             })
             .collect(),
+        only: arguments.function.clone(),
     };
     eprintln!(
         "60-byte packets, bursts of {}, {} turns, pinned to processor {processor}; ns a packet inside the function",
@@ -101,7 +105,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 9] = [
+    let all: [(&str, Measure); 10] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -113,6 +117,10 @@ fn run() -> Result<()> {
         ("plan", |b| plan::section(b.record)),
         ("keys", |b| keys::section(b.turns)),
         ("guest", |b| guest::section(b.turns, b.record)),
+        ("replicate", |b| {
+            let only: Vec<&str> = b.only.iter().map(String::as_str).collect();
+            replicate::section(&b.cache, &only, b.turns)
+        }),
     ];
     for (name, measure) in all {
         if arguments.only.as_deref().is_none_or(|only| only == name) {

@@ -54,6 +54,48 @@ static void *sequencer(void *unused)
     return NULL;
 }
 
+/* The same by bursts of rows side by side, in memory of exactly the size that is asked for. */
+static void *bursts(void *which)
+{
+    u32 self = (u32)(uintptr_t)which;
+    u64 applied = 0, before, time;
+    struct history_row e;
+
+    while (applied < ROWS) {
+        u64 upto = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+        u32 most = 1 + (u32)(applied % 13), n;
+        u8 *rows = (u8 *)malloc(most * ROW + 8);
+        enum history_next next = HISTORY_GIVEN;
+
+        before = applied;
+        n = history_take(ring, &applied, upto, most, rows, ROW, &time);
+        if (n > most || applied != before + n || applied > upto)
+            __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED);
+        for (u32 i = 0; i < n; i++) {
+            u8 row[ROW];
+
+            row_of(before + i + 1, row);
+            if (memcmp(rows + i * ROW, row, ROW) || (before + i + 1) % 9 == 0)
+                __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED);
+        }
+        if (n && time != applied * 10)
+            __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED);
+        if (n == 0)
+            next = history_next(ring, &applied, upto, &e);
+        if (n == 0 && next == HISTORY_GIVEN && !right(&e, applied))
+            __atomic_fetch_add(&bad, 1, __ATOMIC_RELAXED);
+        free(rows);
+        __atomic_store_n(&progress[self], applied, __ATOMIC_RELAXED);
+        if (next == HISTORY_OVERRUN) {
+            __atomic_fetch_add(&overruns, 1, __ATOMIC_RELAXED);
+            break;
+        }
+        sched_yield();
+    }
+    given[self] = applied;
+    return NULL;
+}
+
 static void *replica(void *which)
 {
     u32 self = (u32)(uintptr_t)which;
@@ -89,7 +131,7 @@ static void freely(u64 pace)
     paced = pace;
     overruns = 0;
     for (u32 i = 0; i < REPLICAS; i++)
-        pthread_create(&reader[i], NULL, replica, (void *)(uintptr_t)i);
+        pthread_create(&reader[i], NULL, i ? replica : bursts, (void *)(uintptr_t)i);
     pthread_create(&writer, NULL, sequencer, NULL);
     pthread_join(writer, NULL);
     for (u32 i = 0; i < REPLICAS; i++)
@@ -102,7 +144,8 @@ static void freely(u64 pace)
 
 static void stalled(void)
 {
-    u64 applied = 0;
+    u64 applied = 0, time = 0;
+    u8 taken[9 * ROW + 8];
     struct history_row e;
 
     memset(memory, 0, sizeof memory);
@@ -125,6 +168,14 @@ static void stalled(void)
         CHECK(applied == 2);
     }
     CHECK(history_next(ring, &applied, PLACES + 3, &e) == HISTORY_OVERRUN && applied == 2);
+    CHECK(history_take(ring, &applied, PLACES + 3, 4, taken, ROW, &time) == 0 && applied == 2);
+    applied = 3;
+    /* Up to the heartbeat, which is row 9. */
+    CHECK(history_take(ring, &applied, PLACES + 4, 9, taken, ROW, &time) == 0 && applied == 3);
+    CHECK(history_take(ring, &applied, PLACES + 3, 9, taken, ROW, &time) == 5 && applied == 8 && time == 80);
+    CHECK(history_take(ring, &applied, PLACES + 3, 9, taken, ROW, &time) == 0 && applied == 8);
+    CHECK(history_next(ring, &applied, PLACES + 3, &e) == HISTORY_GIVEN && e.kind == HISTORY_BEAT);
+    CHECK(history_take(ring, &applied, 11, 9, taken, ROW, &time) == 2 && applied == 11);
 }
 
 /* Rows of every size, which end where memory ends. */

@@ -42,6 +42,47 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
+/// One flow: no key divides it, each packet writes, and replicas share its packets.
+#[test]
+fn a_plan_replicates_what_one_flow_fills() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.pcap");
+    let mut command = millrace();
+    command
+        .args(["trace", "gen", "--packets", "4000", "--flows", "1"])
+        .args(["--size", "64", "-o"])
+        .arg(&path);
+    assert!(output(&mut command).0.status.success());
+    let mut command = millrace();
+    command
+        .args(["plan", "heavyhitter", "--cores", "8", "--in"])
+        .arg(&path);
+    let (plan, status) = json(&mut command);
+    assert_eq!(
+        (status, &plan["grounds"]),
+        (0, &"measured".into()),
+        "{plan}"
+    );
+    assert_eq!(plan["strategy"], "replicate", "{}", plan["predicted"]);
+    let flows = plan["objects"].as_array().unwrap().iter();
+    let flows = flows.clone().find(|o| o["name"] == "flows").unwrap();
+    assert_eq!(
+        (&flows["treatment"], &flows["rule"]),
+        (&"replicate".into(), &"R7".into())
+    );
+    assert_eq!(plan["history"]["bytes"], 15);
+    let names: Vec<_> = plan["relaxations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| &r["name"])
+        .collect();
+    assert!(
+        names.contains(&&"order".into()) && names.contains(&&"lost".into()),
+        "{names:?}"
+    );
+}
+
 #[test]
 fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     let dir = tempfile::tempdir().unwrap();
@@ -63,9 +104,14 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     assert!(number(&measured["dispatch_ns"]) > 0.0);
     let strategies = measured["strategies"].as_array().unwrap();
     let names: Vec<_> = strategies.iter().map(|s| &s["strategy"]).collect();
-    assert_eq!(names, ["shard", "lock", "alone"], "{measured}");
+    assert_eq!(names, ["shard", "lock", "replicate", "alone"], "{measured}");
     for s in strategies {
         assert!(number(&s["packet_ns"]) > 0.0, "{s}");
+        let replica = s["strategy"] == "replicate";
+        for key in ["replay_ns", "sequencer_ns"] {
+            let there = s[key].as_f64().is_some_and(|ns| ns > 0.0);
+            assert_eq!(there, replica, "{s}");
+        }
         let writes = number(&s["writes"]);
         // The policer takes from a bucket with every packet that it passes.
         assert!(

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use millrace_check::{Budget, Checked, Options};
 use millrace_emit::cache::Cache;
 use millrace_emit::{alone, toolchain};
+use millrace_history::History;
 use millrace_model::{Limits, Model};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
@@ -38,6 +40,14 @@ pub struct Proved<'a> {
     pub checked: Checked,
     /// its module was built before: what it locks and how large its objects are does not change any more
     pub built: bool,
+}
+
+impl Proved<'_> {
+    /// What of its packets reaches state, for plans that may replicate it.
+    #[must_use]
+    pub fn history(&self) -> Arc<History> {
+        Arc::new(History::of(self.program, &self.checked))
+    }
 }
 
 impl Found {

@@ -19,7 +19,8 @@ use crate::plan::ObjectPlan;
 use crate::rules::derived::Derived;
 use crate::rules::homing::{self, Home};
 use crate::rules::{
-    Answer, Barred, Constraints, Said, disjoint, equality, incompatible, nothing, unknown,
+    Answer, Barred, Constraints, Said, disjoint, equality, incompatible, nothing, replication,
+    unknown,
 };
 use crate::solved::{Answered, Device, Solved, is_six, why};
 use crate::together;
@@ -197,7 +198,11 @@ impl Draft {
         });
         let objects = answers.iter().filter_map(|(object, answer)| {
             let declared = program.objects.get(*object)?;
-            let subject = Subject { declared, answer };
+            let subject = Subject {
+                declared,
+                answer,
+                unreplicated: replication::bar(device.history, program, ObjectId(*object)),
+            };
             let plan = subject.planned(ObjectId(*object), treatments::by_order);
             Some(ObjectPlan {
                 asked: self.beside.asked.get(object).copied(),

@@ -3,9 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millrace_check::Budget;
+use millrace_history::History;
 use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
 use millrace_steer::Ports;
@@ -42,6 +44,8 @@ pub struct Wanted {
     pub solver_time: Duration,
     /// another solver for them than ours: the command of Z3
     pub solver: Option<PathBuf>,
+    /// what of a packet reaches state; without it nothing is replicated
+    pub history: Option<Arc<History>>,
     /// what is left of the object's time and memory; none: [`Budget::default`] begins with the plan
     pub budget: Option<Budget>,
 }
@@ -69,6 +73,7 @@ impl Default for Wanted {
             carried: Carried::default(),
             solver_time: SOLVER_TIME,
             solver: None,
+            history: None,
             budget: None,
         }
     }
@@ -125,6 +130,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         cases: Cases::default(),
         budget,
         ended: Cell::default(),
+        history: wanted.history.as_deref(),
         computed: RefCell::new(Computed::new(&Limits {
             time: wanted.solver_time.min(budget.left()),
             solver: wanted.solver.clone(),
@@ -153,7 +159,8 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     let strategy = wanted.strategy.unwrap_or(found);
     let mut solved = choice.solved.as_ref().unwrap_or(&spread);
     if strategy != found {
-        asked_for(&program.name, (strategy, found), &mut objects)?;
+        let history = wanted.history.as_deref();
+        asked_for((program, history), (strategy, found), &mut objects)?;
         solved = &spread;
     }
     let cores = match strategy {
@@ -176,6 +183,7 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
         exhaustive: model.exhaustive(),
         covers: model.covers(),
         ports: ports(program, solved, &choice),
+        history: wanted.history.as_deref().map(said),
         objects,
         relaxations,
         homes,
@@ -194,6 +202,16 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
             Vec::new()
         },
     })
+}
+
+/// The part of a history that a plan says.
+fn said(history: &History) -> History {
+    History {
+        fields: history.fields.clone(),
+        refusals: history.refusals.clone(),
+        flows: Vec::new(),
+        ..*history
+    }
 }
 
 /// Effort to aim packets of a class at one core.

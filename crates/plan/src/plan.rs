@@ -3,6 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_history::History;
 pub use millrace_model::sums::Word;
 use millrace_model::weaken::weak;
 use millrace_object::program::ObjectId;
@@ -50,6 +51,8 @@ pub enum Rule {
     R5,
     /// homing: its numbers are leased so that packets which carry one come home by it
     R6,
+    /// replication: every core has all of it, and repeats what packets of others do to it from their rows
+    R7,
 }
 
 /// A treatment that an object could have.
@@ -193,7 +196,7 @@ pub struct PortPlan {
 /// Ways in which the run may differ from the sequential program, counted when it does.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Relaxation {
-    /// `capacity`, `eviction`, `collision`, `lease`, `latest`, `cpu` or `queue`
+    /// `capacity`, `eviction`, `collision`, `lease`, `latest`, `cpu`, `queue`, `order` or `lost`
     pub name: &'static str,
     /// the object
     pub object: String,
@@ -258,6 +261,9 @@ pub struct Plan {
     pub objects: Vec<ObjectPlan>,
     /// in the program's order
     pub ports: Vec<PortPlan>,
+    /// what of a packet reaches state, or why it cannot be told (R7); none where nobody asked
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
     /// what may differ
     pub relaxations: Vec<Relaxation>,
     /// allocators whose numbers come home

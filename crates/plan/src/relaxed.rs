@@ -43,6 +43,23 @@ pub(crate) fn relaxations(
         };
         out.extend(means.into_iter().map(named));
     }
+    if cores > 1 && objects.iter().any(|o| o.treatment == Treatment::Replicate) {
+        let of_packets = [
+            (
+                "order",
+                "packets of one flow are on all cores and leave by several queues, so they may leave in another order than they came",
+            ),
+            (
+                "lost",
+                "where rows come with packets and not by a ring, a packet whose row no core received has no effect on any, and no output",
+            ),
+        ];
+        out.extend(of_packets.map(|(name, meaning)| Relaxation {
+            name,
+            object: "packets".to_owned(),
+            meaning: meaning.to_owned(),
+        }));
+    }
     if cores > 1 {
         out.extend(of_the_core(program, model, cores));
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use millrace_check::Budget;
 use millrace_check::budget::Spent;
+use millrace_history::History;
 use millrace_model::Model;
 use millrace_model::expr::ids::IdMap;
 use millrace_steer::keys::{
@@ -121,6 +122,8 @@ pub(crate) struct Device<'a> {
     pub budget: Budget,
     /// what of it is used up, where no keys were looked for because of that
     pub ended: Cell<Option<Spent>>,
+    /// what of a packet reaches state
+    pub history: Option<&'a History>,
     /// what cases came to
     pub remembered: RefCell<Remembered>,
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::plan::{By, Degenerate, Grounds, KindPlan, Plan, Rule};
 use crate::words::{listed, spaced};
+use millrace_place::Strategy;
 
 /// Writes it down.
 #[must_use]
@@ -31,6 +32,25 @@ pub fn text(plan: &Plan) -> String {
         if let Some(remedy) = &o.remedy {
             let _ = writeln!(out, "    help: {remedy}");
         }
+    }
+    if plan.strategy == Strategy::Replicate {
+        out.push_str("\nany packet goes to any core; a sequencer, which is part of the NIC (vnic:), gives each core the rows of all \
+             packets; in software it is a core more, which receives every packet\n");
+    }
+    if let Some(history) = plan.history.as_ref().filter(|_| !plan.objects.is_empty()) {
+        let _ = match history.refusals.first() {
+            Some(refusal) => writeln!(
+                out,
+                "\nno replication: {}",
+                crate::rules::replication::refused(refusal)
+            ),
+            None if history.bytes == 0 => Ok(()),
+            None => writeln!(
+                out,
+                "\nreplication: {}",
+                crate::rules::replication::row(history)
+            ),
+        };
     }
     for port in &plan.ports {
         let _ = writeln!(

@@ -275,6 +275,7 @@ fn a_parameter_in_a_key_is_taken_as_it_is_set() {
         let mut modelled = Modelled {
             program: modelled.program.clone(),
             model: modelled.model.clone(),
+            history: modelled.history.clone(),
         };
         modelled.program.set_param("by_destination", value).unwrap();
         let plan = modelled.plan("generic");

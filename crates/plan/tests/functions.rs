@@ -65,19 +65,17 @@ fn the_bridge_is_locked_because_of_mac_addresses() {
 
 #[test]
 fn every_treatment_is_possible_or_said_not_to_be() {
-    use Treatment::{Alone, Lock, Shard, Spread};
+    use Treatment::{Alone, Lock, Replicate, Shard, Spread};
     for (name, of, possible) in [
-        ("policer", "buckets", &[Shard, Lock, Alone][..]),
-        ("bridge", "stations", &[Lock, Alone]),
-        ("sbridge", "stations", &[Spread, Lock, Alone]),
+        ("policer", "buckets", &[Shard, Lock, Alone, Replicate][..]),
+        ("bridge", "stations", &[Lock, Alone, Replicate]),
+        ("sbridge", "stations", &[Spread, Lock, Alone, Replicate]),
+        ("nat", "flows", &[Shard, Lock, Alone]),
     ] {
         let Some(plan) = function(name) else { return };
         let o = object(&plan, of);
         let all: Vec<Treatment> = o.offers.iter().map(|o| o.treatment).collect();
-        // No rule of the plan replicates yet.
-        let mut wanted = Treatment::ALL
-            .iter()
-            .filter(|t| **t != Treatment::Replicate);
+        let mut wanted = Treatment::ALL.iter();
         assert!(wanted.all(|t| all.contains(t)), "{all:?}");
         let open = o.offers.iter().filter(|o| o.impossible.is_none());
         let open: Vec<Treatment> = open.map(|o| o.treatment).collect();
@@ -88,6 +86,51 @@ fn every_treatment_is_possible_or_said_not_to_be() {
         let locked = (o.treatment == Lock).then_some(&o.reason);
         assert!(locked.is_none_or(|reason| shard.impossible.as_ref() == Some(reason)));
     }
+}
+
+/// Nothing asks for it before something is measured; where it is asked for, all that packets change is replicated by R7, or the
+/// object, the line and the reason against it are said.
+#[test]
+fn what_is_replicated_is_by_its_rows() {
+    for (name, of, bytes) in [
+        ("bridge", "stations", 15),
+        ("portknock", "sources", 6),
+        ("heavyhitter", "flows", 15),
+    ] {
+        let Some(mut modelled) = support::modelled(&support::source(name)) else {
+            return;
+        };
+        let plan = modelled.replicated().unwrap();
+        assert_eq!((plan.strategy, plan.cores), (Strategy::Replicate, 16));
+        assert_eq!(decided(&plan, of), (Treatment::Replicate, Rule::R7));
+        let o = object(&plan, of);
+        assert!(
+            o.reason.contains(&format!("a row of {bytes} bytes")),
+            "{o:?}"
+        );
+        assert!(o.line.as_ref().unwrap().contains(".c:"), "{o:?}");
+        assert_eq!(plan.history.as_ref().unwrap().bytes, bytes);
+        let names: Vec<&str> = plan.relaxations.iter().map(|r| r.name).collect();
+        assert!(
+            names.contains(&"order") && names.contains(&"lost"),
+            "{names:?}"
+        );
+        // Records are each core's own.
+        let reports = plan.objects.iter().find(|o| o.name == "reports");
+        assert!(reports.is_none_or(|o| o.treatment == Treatment::Merge));
+        // A packet of one flow goes to any core.
+        let steering = plan.steering(2, [3; 32]).unwrap();
+        assert_eq!(steering.len(), 2);
+    }
+    let Some(mut nat) = support::modelled(&support::source("nat")) else {
+        return;
+    };
+    let error = nat.replicated().unwrap_err().to_string();
+    for part in ["replicate", "nat.c:", "forwards", "several kinds of memory"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let plan = nat.plan("generic");
+    assert_eq!(plan.history.as_ref().unwrap().refusals.len(), 1);
 }
 
 #[test]

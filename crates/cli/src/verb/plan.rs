@@ -105,6 +105,7 @@ impl Plan {
             strategy,
             solver_time: Duration::from_secs(self.solver_time),
             solver: self.solver.clone(),
+            history: Some(proved.history()),
             budget: Some(budget),
             ..Wanted::default()
         };

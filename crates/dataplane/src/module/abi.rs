@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 8;
+pub const ABI: u32 = 9;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -301,8 +301,27 @@ pub struct History {
     /// runs a program on a packet with its row
     pub process: Option<unsafe extern "C" fn(*mut Instance, u32, *mut Packet, *const u8, u64)>,
     /// does to state what the packets of rows do
-    pub replay: Option<unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64) -> c_int>,
+    pub replay: Option<Replay>,
+    /// the same row by row
+    pub replay_plain: Option<Replay>,
+    /// both for successive places of the order, where either a packet or its row is null
+    pub burst: Option<Mixed>,
 }
+
+/// Program, packets, rows, how many, the number of the first row, time and number of a packet near them.
+type Mixed = unsafe extern "C" fn(
+    *mut Instance,
+    u32,
+    *const *mut Packet,
+    *const *const u8,
+    u32,
+    u64,
+    u64,
+    u64,
+) -> c_int;
+
+/// Rows, how many, the number of the first, time and number of a packet near them.
+type Replay = unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64) -> c_int;
 
 #[cfg(test)]
 mod tests {
@@ -429,7 +448,9 @@ mod tests {
             time_bits,
             extract,
             process,
-            replay
+            replay,
+            replay_plain,
+            burst
         );
         for (name, value) in [
             ("MR_ABI", ABI),

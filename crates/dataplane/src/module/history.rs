@@ -22,7 +22,7 @@ pub struct Seen<'a> {
 }
 
 impl Module {
-    fn history(&self) -> Option<&abi::History> {
+    pub(super) fn history(&self) -> Option<&abi::History> {
         // SAFETY: `verify` has seen the table; the pointer is null or names a constant of the library, which stays
         // loaded as long as `self`.
         unsafe { self.table().history.as_ref() }

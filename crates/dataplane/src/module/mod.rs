@@ -9,6 +9,7 @@ mod control;
 mod history;
 mod homes;
 mod instance;
+mod rows;
 mod saved;
 mod shared;
 
@@ -21,6 +22,7 @@ pub use control::{KeyValue, Record};
 pub use history::Seen;
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
+pub use rows::Rows;
 pub use saved::Keeping;
 pub use shared::Shared;
 

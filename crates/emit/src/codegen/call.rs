@@ -235,7 +235,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                         .into());
                         arguments.push("token".into());
                     }
-                    None => arguments.push(token),
+                    None => arguments.push(body.hooks.token(body, id, token)),
                 }
             }
             Arg::Value if has_object => {

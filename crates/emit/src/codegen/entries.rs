@@ -65,7 +65,8 @@ pub fn write(
     let none = BTreeMap::new();
     let mut firsts: Vec<Body> = (parts.iter().zip(&passes))
         .map(|(parts, pass)| {
-            let sites = pass.as_ref().map_or(&none, |s| &s.sites);
+            let own = parts.bodies.sites.unwrap_or(&none);
+            let sites = pass.as_ref().map_or(own, |s| &s.sites);
             let body = Body::new(&parts.first, unit, Purpose::Program, sites)?;
             body.hooked(parts.bodies.first)
         })

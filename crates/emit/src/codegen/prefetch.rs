@@ -19,6 +19,7 @@
 use std::collections::BTreeMap;
 
 use millrace_check::facts::{Access, ArgFact, Op, Step, StepId};
+use millrace_object::Program;
 use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
@@ -127,19 +128,8 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         ArgFact::Memory { access, .. } => readable(slice, *access),
         _ => true,
     });
-    let key = helper.key_argument().and_then(|at| step.args.get(at));
-    if let (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) =
-        (step.args.first(), key)
-    {
-        let declaration = slice.program.objects.get(object.0);
-        // Which of the maps of a shape it is, a lookup says, and the prefetch pass makes none.
-        let prefetches = declaration.is_some_and(|o| {
-            !o.is_shape()
-                && ["token", "prefetch", "prefetch_entry", "cold"]
-                    .iter()
-                    .all(|f| offers(o, f))
-        });
-        return if prefetches && readable(slice, *access) {
+    if let Some((object, access)) = keyed(step) {
+        return if prefetches(slice.program, object) && readable(slice, access) {
             Role::Site(0)
         } else {
             Role::Stop
@@ -150,4 +140,33 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
     } else {
         Role::Stop
     }
+}
+
+/// The object and the key's memory of a step that is a keyed operation.
+fn keyed(step: &Step) -> Option<(ObjectId, Access)> {
+    let Op::Plain(Insn::Call { helper: number }) = step.op else {
+        return None;
+    };
+    let key = helper::by_number(number)?.key_argument()?;
+    match (step.args.first(), step.args.get(key)) {
+        (Some(ArgFact::Object(object)), Some(ArgFact::Memory { access, .. })) => {
+            Some((*object, *access))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the entries of an object can be fetched ahead. Which of the maps of a shape it is, a lookup says, and no
+/// prefetch pass makes one.
+fn prefetches(program: &Program, object: ObjectId) -> bool {
+    let functions = ["token", "prefetch", "prefetch_entry", "cold"];
+    let declaration = program.objects.get(object.0);
+    declaration.is_some_and(|o| !o.is_shape() && functions.iter().all(|f| offers(o, f)))
+}
+
+/// The object of a step that is a keyed operation with its key on the stack, if its entries can be fetched ahead.
+pub fn prefetched(program: &Program, step: &Step) -> Option<ObjectId> {
+    let (object, access) = keyed(step)?;
+    let stack = matches!(access, Access::Stack { .. });
+    (stack && prefetches(program, object)).then_some(object)
 }

@@ -9,6 +9,8 @@ pub mod alone;
 pub mod lock;
 pub mod replicate;
 
+use std::collections::BTreeMap;
+
 use millrace_check::Checked;
 use millrace_check::facts::StepId;
 use millrace_object::Program;
@@ -94,6 +96,7 @@ pub trait Treatment {
             first: &Plain,
             fallback: None,
             hot: true,
+            sites: None,
         }
     }
 
@@ -180,6 +183,9 @@ pub struct Bodies<'a> {
     pub fallback: Option<&'a dyn Hooks>,
     /// the first body is what nearly all packets run: it may be inlined, and a prefetch pass may run ahead of it
     pub hot: bool,
+    /// keyed operations of which the treatment's own passes may have the token, with their numbers from 1; the body then
+    /// takes a slot, or NULL, of a type that [`Treatment::includes`] declares
+    pub sites: Option<&'a BTreeMap<StepId, u32>>,
 }
 
 /// How a body that may leave before its end differs from the program.
@@ -231,6 +237,11 @@ pub trait Hooks {
     /// The result of a step from elsewhere ([`Role::Given`](crate::codegen::Role::Given)).
     fn given(&self, _step: StepId) -> Option<Code> {
         None
+    }
+
+    /// The token of the key of a step that is a call, which `own` computes, where it may be at hand.
+    fn token(&self, _body: &Body, _step: StepId, own: Code) -> Code {
+        own
     }
 
     /// The condition of a branch in place of its own.

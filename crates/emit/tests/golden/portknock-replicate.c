@@ -87,11 +87,11 @@ L32:
 	row_put(row, 32, 16, (r6_0 & 0xffffu));
 #line 70
 	return 1;
-#line 258 "portknock-replicate.c"
+#line 274 "portknock-replicate.c"
 }
 
 /* What a packet does to state, from its row. */
-static __attribute__((noinline)) void replay0_0(struct mr_instance *self, struct mr_packet *pkt, const u8 *row)
+MR_INLINE void replay0_0(struct mr_instance *self, struct mr_packet *pkt, const u8 *row, const struct slot *slot)
 {
 	const u64 t0 = row_take(row, 0, 32); /* packet[26..30] */
 	const u64 f0 = t0;
@@ -114,7 +114,7 @@ L39:
 #line 70
 		u64 key[] = { mr_load32(s0_4) };
 #line 70
-		p0_0 = hash_map_lookup_elem(&self->o0_sources, &shape0_sources, key, hash_token(&self->o0_sources, &shape0_sources, key), pkt);
+		p0_0 = hash_map_lookup_elem(&self->o0_sources, &shape0_sources, key, (slot ? slot->token : hash_token(&self->o0_sources, &shape0_sources, key)), pkt);
 #line 70
 	}
 #line 70
@@ -169,6 +169,39 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	goto L31;                                                /* 71: goto 31 */
-#line 340 "portknock-replicate.c"
+#line 356 "portknock-replicate.c"
+}
+
+/* The token of the key with which that begins, and its first prefetch. */
+MR_INLINE void token0_0(struct mr_instance *self, struct mr_packet *pkt, const u8 *row, struct slot *slot)
+{
+	const u64 t0 = row_take(row, 0, 32); /* packet[26..30] */
+	const u64 f0 = t0;
+	(void)f0;
+	const u64 t1 = row_take(row, 32, 16); /* packet[… +2], 2 B */
+	const u64 f1 = t1;
+	(void)f1;
+	_Alignas(8) u8 s0_4[4] = { 0 };
+
+	row_store(s0_4, f0, 4);
+	goto L39;
+L39:
+#line 70 "nfs/portknock/portknock.c" /* state = bpf_map_lookup_elem(&sources, &source); */
+	{                                                        /* 40: call map_lookup_elem#1 */
+#line 70
+		u64 key[] = { mr_load32(s0_4) };
+#line 70
+		slot->token = hash_token(&self->o0_sources, &shape0_sources, key);
+#line 70
+		memcpy(slot->key, key, sizeof(key));
+#line 70
+		slot->site = 1;
+#line 70
+		hash_prefetch(&self->o0_sources, &shape0_sources, slot->token);
+#line 70
+		return;
+#line 70
+	}
+#line 389 "portknock-replicate.c"
 }
 

@@ -37,6 +37,7 @@ impl Treatment for Serial {
 
     fn bodies(&self, _entry: usize) -> Bodies<'_> {
         Bodies {
+            sites: None,
             first: &Plain,
             fallback: None,
             hot: false,

@@ -3,6 +3,7 @@
 
 mod lock;
 mod replay;
+mod replicas;
 pub mod together;
 mod trace;
 
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use millrace_dataplane::port::vnic::{self, Settings};
 use millrace_dataplane::{Module, place};
 use millrace_model::Model;
-use millrace_place::{Placement, Strategy, Treatment};
+use millrace_object::Program;
+use millrace_object::program::{ObjectId, StateObject};
+use millrace_place::{Held, Placement, Strategy, Treatment};
 use millrace_plan::cost::{self, Measured, Share, Unmeasured, Work};
 use millrace_plan::{Grounds, Plan, Wanted};
 
@@ -86,7 +89,7 @@ impl Proved<'_> {
             };
             let candidate = other.and_then(|plan| {
                 let subject = Subject {
-                    module: module(&function, &plan, traced)?,
+                    module: module((self.program, &function), &plan, traced)?,
                     ..Subject::of(&function, ports.len() as u32)
                 };
                 Ok(Candidate { plan, subject })
@@ -99,7 +102,10 @@ impl Proved<'_> {
         let mut turns: Vec<Vec<Turn>> = candidates.iter().map(|_| Vec::new()).collect();
         for _ in 0..TURNS {
             for (candidate, turns) in candidates.iter().zip(&mut turns) {
-                turns.push(turn(&candidate.subject, &frames)?);
+                turns.push(match candidate.plan.strategy {
+                    Strategy::Replicate => replicas::turn(&candidate.subject, &frames)?,
+                    _ => turn(&candidate.subject, &frames)?,
+                });
             }
         }
         let mut cores = cost::CORES.to_vec();
@@ -140,12 +146,18 @@ impl Proved<'_> {
     }
 }
 
-/// What is compared: what was found, or asked for; everything locked; one core. In the order that is
-/// preferred where figures are alike.
+/// What is compared: what was found, or asked for; everything locked; one core; everything replicated, where packets leave something. In the
+/// order that is preferred where figures are alike.
 fn strategies(found: Strategy) -> Vec<Strategy> {
     let mut all = vec![found];
-    if matches!(found, Strategy::Shard | Strategy::Mixed) {
+    if matches!(
+        found,
+        Strategy::Shard | Strategy::Mixed | Strategy::Replicate
+    ) {
         all.push(Strategy::Lock);
+    }
+    if !matches!(found, Strategy::Spread | Strategy::Replicate) {
+        all.push(Strategy::Replicate);
     }
     if found != Strategy::Alone {
         all.push(Strategy::Alone);
@@ -153,8 +165,22 @@ fn strategies(found: Strategy) -> Vec<Strategy> {
     all
 }
 
-/// The module that runs a plan: the function's own, or one whose locked objects are shared; or why there is none.
-fn module(function: &Function, plan: &Plan, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
+/// The module that runs a plan: the function's own, or one whose locked objects are shared, or whose state is replicated; or why
+/// there is none.
+fn module(
+    (program, function): (&Program, &Function),
+    plan: &Plan,
+    traced: &Traced<'_>,
+) -> Result<Arc<Module>, String> {
+    if plan.strategy == Strategy::Replicate {
+        let held = |(at, _): (usize, &StateObject)| match plan.treatment(ObjectId(at)) {
+            Treatment::Replicate => Held::Replicated,
+            _ => Held::Copied,
+        };
+        let held = program.objects.iter().enumerate().map(held).collect();
+        let placement = Placement::even(&program.objects, 1, held);
+        return made(Arc::new(placement), traced);
+    }
     let locked = plan
         .objects
         .iter()
@@ -163,11 +189,16 @@ fn module(function: &Function, plan: &Plan, traced: &Traced<'_>) -> Result<Arc<M
     if !shared.locks() {
         return Ok(function.module.clone());
     }
+    made(Arc::new(shared), traced)
+}
+
+/// The module of a placement.
+fn made(placement: Arc<Placement>, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
     let (Source::C(_) | Source::Object(_)) = &traced.found.source else {
-        return Err("what was built before has no lock: give its source or its object".into());
+        return Err("what was built before is as it is: give its source or its object".into());
     };
     let make = Make {
-        placement: Some(Arc::new(shared)),
+        placement: Some(placement),
         ..traced.make.clone()
     };
     let function = traced.found.load(&make, &mut |_| {});
@@ -186,7 +217,12 @@ fn work(
     times.sort_by(f64::total_cmp);
     let writes = turns.iter().map(|t| t.writes).fold(0.0, f64::max);
     let (mut busiest, mut heaviest) = (Vec::new(), 0.0);
-    if plan.strategy != Strategy::Alone {
+    let median = |of: fn(&Turn) -> Option<f64>| {
+        let mut all: Vec<f64> = turns.iter().filter_map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all.get(all.len() / 2).copied()
+    };
+    if !matches!(plan.strategy, Strategy::Alone | Strategy::Replicate) {
         let steering = plan
             .steering(ports.len().max(1), seed::keys())
             .map_err(|e| Error::wrong(e).help("give fewer cores, or another --nic"))?;
@@ -209,6 +245,8 @@ fn work(
         writes,
         busiest,
         heaviest,
+        replay_ns: median(|t| t.replay_ns),
+        sequencer_ns: median(|t| t.sequencer_ns),
     })
 }
 

@@ -15,9 +15,9 @@ use crate::{Error, Function};
 /// moment ago would be read out of the store buffer.
 pub const QUEUE: usize = 8;
 /// Packets that a figure is over, at least: a short trace is replayed several times.
-const PACKETS: usize = 20_000;
+pub const PACKETS: usize = 20_000;
 /// But not more often than this, each time with fresh state.
-const ROUNDS: usize = 32;
+pub const ROUNDS: usize = 32;
 
 /// A module that is measured.
 pub struct Subject {
@@ -56,6 +56,10 @@ pub struct Turn {
     pub packet_ns: f64,
     /// the part of the packets that wrote shared state
     pub writes: f64,
+    /// ns that a row of another core's packet takes, for each packet; of replicas
+    pub replay_ns: Option<f64>,
+    /// ns that the sequencer spends on a packet; of replicas
+    pub sequencer_ns: Option<f64>,
 }
 
 /// Replays the trace on fresh state. Its first half brings the state to what it usually is and is not counted:
@@ -101,13 +105,20 @@ pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Error> {
         }
         instance.stop(config.time);
     }
-    ticks.sort_by(f64::total_cmp);
-    ticks.truncate((ticks.len() * 19).div_ceil(20));
-    let mean = ticks.iter().sum::<f64>() / ticks.len().max(1) as f64;
+    let mean = calm(&mut ticks);
     Ok(Turn {
         packet_ns: mean * rate.ns_per_tick(),
         writes: writes as f64 / packets.max(1) as f64,
+        replay_ns: None,
+        sequencer_ns: None,
     })
+}
+
+/// The mean without the slowest twentieth.
+pub fn calm(ticks: &mut Vec<f64>) -> f64 {
+    ticks.sort_by(f64::total_cmp);
+    ticks.truncate((ticks.len() * 19).div_ceil(20));
+    ticks.iter().sum::<f64>() / ticks.len().max(1) as f64
 }
 
 /// How many packets of a burst that went through a module with a lock wrote shared state: their numbers in the

@@ -96,7 +96,12 @@ impl Proved<'_> {
     /// # Errors
     /// As [`millrace_plan::plan()`]; also where a strategy is asked for that a lock would have to guard and cannot.
     pub fn plan(&self, model: &mut Model, wanted: &Wanted) -> Result<Plan, PlanError> {
-        let plan = millrace_plan::plan(model, self.program, wanted)?;
+        let replicated = wanted.strategy == Some(Strategy::Replicate);
+        let asked = (replicated && wanted.history.is_none()).then(|| Wanted {
+            history: Some(self.history()),
+            ..wanted.clone()
+        });
+        let plan = millrace_plan::plan(model, self.program, asked.as_ref().unwrap_or(wanted))?;
         let plan = guarded(plan, self.program, &self.checked);
         let asked = wanted.strategy.filter(|s| *s != Strategy::Alone);
         match asked {
@@ -118,7 +123,7 @@ impl Proved<'_> {
 /// once for all workers, so all else that they write is one for all as well; and what cannot be guarded keeps the
 /// function on one core.
 fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
-    if plan.strategy == Strategy::Alone {
+    if matches!(plan.strategy, Strategy::Alone | Strategy::Replicate) {
         return plan;
     }
     let repeated = lock::repeated(program, checked);

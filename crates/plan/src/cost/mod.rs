@@ -26,6 +26,20 @@
 //! with the cores. The limit of many cores is `1 / heaviest` times one core's rate for `shard`, and below
 //! `1000 / (w x)` for `lock`.
 //!
+//! What is replicated has its packets on all cores in turn, and each core has the rows of all others beside its own packets: with
+//!
+//! - `r`, what a row costs that another core's packet left ([`Work::replay_ns`]),
+//! - `q`, what the sequencer spends on making a packet's row ([`Work::sequencer_ns`]); it is part of the NIC, so that it delays nobody and costs no
+//!   worker anything,
+//!
+//! ```text
+//! T(n) = max(q, (d + c + (n - 1) r) / n)      ns
+//! ```
+//!
+//! (Xu et al., State-Compute Replication, appendix A). It does not depend on how packets are divided among flows, grows with the
+//! cores exactly while `d + c > r`, and ends at `1000 / r`. A sequencer in software, a core in front of the others, receives
+//! each packet: its `q` is more by `d`.
+//!
 //! # What it leaves out
 //!
 //! A core's part of the state fits its cache better than the whole does, and memory bandwidth is shared: both
@@ -78,6 +92,12 @@ pub struct Work {
     /// the part of the packets that the heaviest entry of the indirection table has, 0 to 1: no table makes
     /// the busiest worker's part smaller
     pub heaviest: f64,
+    /// what the row of another core's packet costs, ns; none but for what is replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_ns: Option<f64>,
+    /// what the sequencer spends on making a packet's row, ns; none but for what is replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequencer_ns: Option<f64>,
 }
 
 /// The busiest worker's part.

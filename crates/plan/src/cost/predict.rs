@@ -20,6 +20,11 @@ fn busiest(work: &Work, cores: u32) -> f64 {
 /// Nanoseconds that the busiest worker needs for each packet that all receive; none where it is not known
 /// what the lock costs between cores.
 fn time_ns(measured: &Measured, work: &Work, cores: u32) -> Option<f64> {
+    if let (Some(replay), Some(sequencer)) = (work.replay_ns, work.sequencer_ns) {
+        let n = f64::from(cores.max(1));
+        let each = measured.dispatch_ns + work.packet_ns + (n - 1.0) * replay;
+        return Some((each / n).max(sequencer));
+    }
     let share = busiest(work, cores);
     let own = share * (measured.dispatch_ns + work.packet_ns);
     if work.writes <= 0.0 || cores <= 1 {

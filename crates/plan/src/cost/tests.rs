@@ -14,7 +14,48 @@ fn work(strategy: Strategy, writes: f64, shares: &[(u32, f64)], heaviest: f64) -
         writes,
         busiest: shares.iter().map(share).collect(),
         heaviest,
+        replay_ns: None,
+        sequencer_ns: None,
     }
+}
+
+/// 20 ns to receive and send, 30 in the function, these for a row and for the sequencer.
+fn replicated(replay: f64, sequencer: f64) -> Work {
+    Work {
+        replay_ns: Some(replay),
+        sequencer_ns: Some(sequencer),
+        ..work(Strategy::Replicate, 0.0, &[], 0.0)
+    }
+}
+
+#[test]
+fn replicas_share_packets_and_repeat_rows() {
+    let m = measured(vec![replicated(10.0, 2.0)]);
+    assert!(near(mpps(&m, Strategy::Replicate, 1), 20.0));
+    // Two: 60 ns for two packets. Sixteen: 200 ns for sixteen.
+    assert!(near(mpps(&m, Strategy::Replicate, 2), 2000.0 / 60.0));
+    assert!(near(mpps(&m, Strategy::Replicate, 16), 80.0));
+    // The sequencer is the limit.
+    let slow = measured(vec![replicated(10.0, 25.0)]);
+    assert!(near(mpps(&slow, Strategy::Replicate, 16), 40.0));
+}
+
+/// One flow has all packets: sharding is one core's rate, and replication is taken; where all flows are alike, it is not.
+#[test]
+fn an_elephant_is_replicated() {
+    let one = measured(vec![
+        work(Strategy::Shard, 0.0, &[(8, 1.0)], 1.0),
+        work(Strategy::Alone, 0.0, &[], 0.0),
+        replicated(10.0, 2.0),
+    ]);
+    let predicted = predict(&one, &[1, 8]);
+    assert_eq!(best(&predicted, 8).unwrap().strategy, Strategy::Replicate);
+    let even = measured(vec![
+        work(Strategy::Shard, 0.0, &[(8, 0.125)], 0.01),
+        replicated(10.0, 2.0),
+    ]);
+    let predicted = predict(&even, &[1, 8]);
+    assert_eq!(best(&predicted, 8).unwrap().strategy, Strategy::Shard);
 }
 
 fn measured(strategies: Vec<Work>) -> Measured {

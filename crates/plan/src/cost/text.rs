@@ -44,6 +44,12 @@ fn write(
                 work.writes * 100.0
             )?;
         }
+        if let (Some(replay), Some(sequencer)) = (work.replay_ns, work.sequencer_ns) {
+            write!(
+                out,
+                ", {replay:.1} ns a row of another core's packet, {sequencer:.1} ns in the sequencer"
+            )?;
+        }
         if let Some(share) = work.busiest.last().filter(|s| s.cores > 1) {
             write!(
                 out,

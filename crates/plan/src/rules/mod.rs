@@ -1,6 +1,6 @@
 //! Rules that find what separates the packets that reach an object, or why nothing does: one file a rule. R1 to R5 are
-//! those of Pereira et al., "Automatic Parallelization of Software Network Functions" (NSDI 2024, section 3.4); R6 is
-//! ours. No rule decides the treatment of an object ([`crate::treatments`]).
+//! those of Pereira et al., "Automatic Parallelization of Software Network Functions" (NSDI 2024, section 3.4); R6 and
+//! R7 are ours. No rule decides the treatment of an object ([`crate::treatments`]).
 
 pub(crate) mod derived;
 pub(crate) mod disjoint;
@@ -9,6 +9,7 @@ pub(crate) mod homing;
 pub(crate) mod incompatible;
 pub(crate) mod interchangeable;
 pub(crate) mod nothing;
+pub(crate) mod replication;
 pub(crate) mod subsumption;
 pub(crate) mod unknown;
 

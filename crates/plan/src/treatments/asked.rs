@@ -1,19 +1,26 @@
 //! The treatments of a strategy that was asked for.
 
+use millrace_history::History;
+use millrace_history::effects;
+use millrace_object::program::Program;
 use millrace_place::{Strategy, Treatment};
 
 use crate::make::PlanError;
 use crate::plan::ObjectPlan;
+use crate::rules::replication;
 
-/// Replaces the treatments that come to the strategy `found` by those of the one that is `wanted` of the program `name`.
+/// Replaces the treatments that come to the strategy `found` by those of the one that is `wanted` of the program.
 ///
 /// # Errors
 /// [`PlanError::Strategy`]: the reasons for these exclude it.
 pub(crate) fn asked_for(
-    name: &str,
+    (program, history): (&Program, Option<&History>),
     (wanted, found): (Strategy, Strategy),
     objects: &mut [ObjectPlan],
 ) -> Result<(), PlanError> {
+    if wanted == Strategy::Replicate {
+        return replicated((program, history), objects);
+    }
     let to = match wanted {
         Strategy::Alone => Treatment::Alone,
         Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
@@ -35,7 +42,7 @@ pub(crate) fn asked_for(
                 },
             );
             return Err(PlanError::Strategy {
-                name: name.to_owned(),
+                name: program.name.clone(),
                 wanted: wanted.name(),
                 reason,
             });
@@ -47,6 +54,46 @@ pub(crate) fn asked_for(
     for o in objects.iter_mut().filter(others) {
         o.treatment = to;
         o.reason = format!("asked for; of itself: {}", o.reason);
+    }
+    Ok(())
+}
+
+/// All that packets leave something in on every core, by R7; each core has its own of the rest.
+fn replicated(
+    (program, history): (&Program, Option<&History>),
+    objects: &mut [ObjectPlan],
+) -> Result<(), PlanError> {
+    let refused = |reason: String| PlanError::Strategy {
+        name: program.name.clone(),
+        wanted: Strategy::Replicate.name(),
+        reason,
+    };
+    let Some(history) = history else {
+        return Err(refused(
+            "nothing is known of what of a packet reaches state".to_owned(),
+        ));
+    };
+    if let Some(refusal) = history.refusals.first() {
+        return Err(refused(replication::refused(refusal)));
+    }
+    if !history.touches() && history.bytes == 0 {
+        return Err(refused("no packet changes state".to_owned()));
+    }
+    for o in objects {
+        if effects::replicated(program, o.id) {
+            let said = replication::said(history);
+            o.treatment = Treatment::Replicate;
+            (o.rule, o.line) = (said.rule, said.line);
+            o.reason = format!("{}; of itself: {}", said.reason, o.reason);
+            (o.infeasible, o.remedy) = (false, None);
+            o.words.clear();
+        } else if !matches!(o.treatment, Treatment::Spread | Treatment::Merge) {
+            o.treatment = Treatment::Spread;
+            o.reason = format!(
+                "each core has its own, on which no state depends; of itself: {}",
+                o.reason
+            );
+        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod alone;
 mod asked;
 mod lock;
 mod merge;
+mod replicate;
 mod shard;
 mod spread;
 
@@ -23,13 +24,14 @@ pub(crate) use asked::asked_for;
 pub(crate) use shard::divides;
 
 /// Every treatment, in order of preference: what needs no steering first, then what shares nothing, and what always serves
-/// last.
-const TREATMENTS: [Contract; 5] = [
+/// last. Replication comes behind that: whether it is faster than one core, a measurement says.
+const TREATMENTS: [Contract; 6] = [
     spread::CONTRACT,
     merge::CONTRACT,
     shard::CONTRACT,
     lock::CONTRACT,
     alone::CONTRACT,
+    replicate::CONTRACT,
 ];
 
 /// Where a treatment is possible, and its words.
@@ -45,6 +47,8 @@ struct Contract {
 pub(crate) struct Subject<'a> {
     pub declared: &'a StateObject,
     pub answer: &'a Answer,
+    /// why it cannot be replicated (R7)
+    pub unreplicated: Option<String>,
 }
 
 impl Subject<'_> {
@@ -101,6 +105,7 @@ pub(crate) fn is_vital(declared: &StateObject) -> bool {
     let subject = Subject {
         declared,
         answer: &Answer::Not(nothing),
+        unreplicated: None,
     };
     by_order(&possible(&subject.offers())) == Treatment::Alone
 }

@@ -5,14 +5,16 @@
 mod models;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_check::Options;
+use millrace_history::History;
 use millrace_model::{Limits, Model};
 use millrace_object::program::Program;
-use millrace_place::Treatment;
+use millrace_place::{Strategy, Treatment};
 use millrace_plan::plan::{KindPlan, ObjectPlan, PortPlan, Rule};
-use millrace_plan::{Plan, Wanted, plan};
+use millrace_plan::{Plan, PlanError, Wanted, plan};
 
 /// Where a bundled function is.
 pub fn source(name: &str) -> PathBuf {
@@ -42,6 +44,7 @@ pub fn program_with(name: &str, settings: &[(&str, &str)]) -> Option<Plan> {
 pub struct Modelled {
     pub program: Program,
     pub model: Model,
+    pub history: Arc<History>,
 }
 
 /// Compiles, proves and models; none, and a line that says why, if clang or Z3 is not here.
@@ -63,8 +66,13 @@ pub fn modelled_with(source: &Path, settings: &[(&str, &str)]) -> Option<Modelle
         ..Limits::default()
     };
     let model = millrace_model::model(&loaded.program, &checked, &limits);
+    let history = Arc::new(History::of(&loaded.program, &checked));
     let program = loaded.program;
-    Some(Modelled { program, model })
+    Some(Modelled {
+        program,
+        model,
+        history,
+    })
 }
 
 impl Modelled {
@@ -73,9 +81,21 @@ impl Modelled {
         let wanted = Wanted {
             cores: 16,
             nic: nic.to_owned(),
+            history: Some(self.history.clone()),
             ..Wanted::default()
         };
         plan(&mut self.model, &self.program, &wanted).unwrap()
+    }
+
+    /// The plan for 16 cores with all state replicated.
+    pub fn replicated(&mut self) -> Result<Plan, PlanError> {
+        let wanted = Wanted {
+            cores: 16,
+            strategy: Some(Strategy::Replicate),
+            history: Some(self.history.clone()),
+            ..Wanted::default()
+        };
+        plan(&mut self.model, &self.program, &wanted)
     }
 }
 

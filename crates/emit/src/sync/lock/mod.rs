@@ -143,6 +143,7 @@ impl Treatment for Lock {
         let Locked { reader, writer, .. } = &self.bodies[entry];
         match reader {
             Some(reader) => Bodies {
+                sites: None,
                 first: reader,
                 fallback: Some(writer),
                 hot: true,
@@ -151,6 +152,7 @@ impl Treatment for Lock {
                 first: writer,
                 fallback: None,
                 hot: false,
+                sites: None,
             },
         }
     }

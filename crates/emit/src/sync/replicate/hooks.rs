@@ -6,6 +6,7 @@ use millrace_check::facts::{FrameId, StepId};
 use millrace_history::expr::Expr;
 use millrace_history::{History, Part, Set, Site};
 use millrace_object::insn::{Insn, Reg};
+use millrace_object::program::ObjectId;
 
 use super::expression::{code, gathered, scattered};
 use crate::c;
@@ -46,6 +47,10 @@ pub struct Cell {
     pub part: Part,
     /// the number of its first site
     pub first: usize,
+    /// sites that are keyed operations whose entries can be fetched ahead: their numbers from 1, and the objects
+    pub keys: BTreeMap<StepId, (u32, ObjectId)>,
+    /// the same without the objects
+    pub numbers: BTreeMap<StepId, u32>,
 }
 
 impl Cell {
@@ -226,10 +231,12 @@ impl Hooks for Process {
 
 /// What state depends on behind one site, over a row.
 pub struct Replay<'a> {
-    /// the program's part
-    pub cell: &'a Cell,
     /// the site
     pub site: &'a Site,
+    /// its number from 1, if it is a keyed operation whose entry can be fetched ahead
+    pub key: Option<u32>,
+    /// control comes back to it, maybe with another key
+    pub again: bool,
 }
 
 impl Hooks for Replay<'_> {
@@ -251,6 +258,18 @@ impl Hooks for Replay<'_> {
             lines.push("(void)row;".into());
         }
         Ok(lines)
+    }
+
+    fn token(&self, _: &Body, step: StepId, own: Code) -> Code {
+        match self.key.filter(|_| step == self.site.step) {
+            None => own,
+            Some(_) if !self.again => c!("(slot ? slot->token : {})", own),
+            Some(number) => c!(
+                "(slot_holds(slot, {}, key, sizeof(key) / 8) ? slot->token : {})",
+                number,
+                own
+            ),
+        }
     }
 
     fn given(&self, step: StepId) -> Option<Code> {
@@ -299,7 +318,6 @@ impl Hooks for Replay<'_> {
                 }
             }
         }
-        let _ = self.cell;
         Ok(out)
     }
 }

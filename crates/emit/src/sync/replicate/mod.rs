@@ -6,6 +6,11 @@
 //! the one that the others have. Where it is not, because somebody changed the packet meanwhile, state is replayed from the
 //! row like everywhere else, and the packet is aborted.
 //!
+//! Rows come in bursts, and are replayed in passes like packets are run (`codegen/prefetch.rs`): the first finds the
+//! token of the key with which each row's site looks, the second fetches the entry, the third changes state. The own
+//! packets of a burst go the same way, with the tokens of their rows. A token is a hint: what it says is compared
+//! with the table where it is used, so the passes leave the state that row by row leaves.
+//!
 //! Ageing and timers happen at row numbers, at the row's time: each row first fires what is due, and every
 //! [`AGE`]th reclaims what has expired. So all replicas do the same at the same place of their order.
 
@@ -17,12 +22,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millrace_check::facts::{Op, StepId};
+use millrace_history::effects::replicated;
 use millrace_history::{History, Refusal, Steps};
+use millrace_object::program::ObjectId;
 use millrace_place::Held;
 
 use super::{Bodies, Input, Treatment};
 use crate::codegen::{
-    self, Body, Burst, Cut, OUTLINED, PARAMETERS, Role, Slice, Text, Unit, takes_packets,
+    self, Body, Burst, Cut, OUTLINED, PARAMETERS, Role, Slice, Text, Unit, key_words, prefetched,
+    slot, takes_packets,
 };
 use crate::error::Error;
 use crate::sync::{Hooks, Plain};
@@ -30,6 +38,9 @@ use hooks::{Cell, Extract, Head, Process, Replay};
 
 /// How many rows lie between two reclaimings of what has expired.
 pub const AGE: u32 = 32;
+
+/// Up to this many steps a site's replay is written into the loops over rows.
+const INLINED: usize = 500;
 
 /// Every worker has a replica.
 struct Replicate {
@@ -50,14 +61,10 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         place: input.program.name.clone(),
         what,
     };
-    let other = |(at, p): &(usize, &millrace_place::Place)| match p.held {
+    let other = |(at, place): &(usize, &millrace_place::Place)| match place.held {
         Held::Replicated | Held::Copied | Held::Own { .. } => false,
-        // Each core's packets add to values of its own.
-        Held::Merged { .. } => !input
-            .program
-            .objects
-            .get(*at)
-            .is_some_and(|o| o.kind.per_cpu),
+        // Records, and what is per CPU, each core has for itself.
+        Held::Merged { .. } => replicated(input.program, ObjectId(*at)),
         _ => true,
     };
     if let Some((_, place)) = places.iter().enumerate().find(other) {
@@ -74,11 +81,21 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
     let mut first = 0;
     let mut entries = Vec::new();
     for part in &history.flows {
+        let entry = entries.len();
         entries.push(part.as_ref().map(|part| {
+            let mut keys = BTreeMap::new();
+            for (number, site) in (first as u32 + 1..).zip(&part.sites) {
+                let step = input.wholes.get(entry).map(|w| w.step(site.step));
+                if let Some(object) = step.and_then(|s| prefetched(input.program, s)) {
+                    keys.insert(site.step, (number, object));
+                }
+            }
             let cell = Cell {
                 head,
                 part: part.clone(),
                 first,
+                numbers: keys.iter().map(|(step, key)| (*step, key.0)).collect(),
+                keys,
             };
             first += part.sites.len();
             Process(cell)
@@ -118,6 +135,12 @@ impl Replicate {
         let all = self.entries.iter().enumerate();
         all.filter_map(|(at, p)| Some((at, *self.packets.get(at)?, &p.as_ref()?.0)))
     }
+}
+
+/// Whether control comes back to a step of a slice.
+fn again(slice: &Slice, step: StepId) -> bool {
+    let mut all = slice.layout().into_iter();
+    all.any(|id| slice.successors(id).contains(&step))
 }
 
 /// The steps of a part.
@@ -164,11 +187,18 @@ impl Treatment for Replicate {
             first: touches.map_or(&Plain, |p| p as &dyn Hooks),
             fallback: None,
             hot: false,
+            sites: touches.map(|p| &p.0.numbers).filter(|n| !n.is_empty()),
         }
     }
 
-    fn includes(&self, _: &Unit) -> String {
-        "#include \"sync/rows.h\"\n".into()
+    fn includes(&self, unit: &Unit) -> String {
+        let objects = self.cells().flat_map(|(.., cell)| cell.keys.values());
+        let declared = objects.filter_map(|(_, o)| unit.program.objects.get(o.0));
+        let words = declared.map(key_words).max().unwrap_or(1);
+        format!(
+            "#include \"sync/rows.h\"\n{}",
+            slot(words, std::iter::empty())
+        )
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -210,11 +240,33 @@ impl Treatment for Replicate {
                 let given = |id: StepId| site.late.contains_key(&id);
                 let steps = &cell.part.replay;
                 let slice = sliced(whole, site.step, steps, &|_| false, &given);
-                let hooks = Replay { cell, site };
+                let mut hooks = Replay {
+                    site,
+                    key: cell.keys.get(&site.step).map(|key| key.0),
+                    again: again(&slice, site.step),
+                };
                 let body = Body::of_part(&slice, unit, &none, &Cut::default(), &hooks)?;
-                let signature =
-                    format!("{OUTLINED} void replay{number}_{at}({PARAMETERS}, const u8 *row)");
+                let linkage = match slice.runs() <= INLINED {
+                    true => "MR_INLINE",
+                    false => OUTLINED,
+                };
+                let signature = format!(
+                    "{linkage} void replay{number}_{at}({PARAMETERS}, const u8 *row, const struct slot *slot)"
+                );
                 let title = "What a packet does to state, from its row.";
+                codegen::function_text(out, file, title, &signature, &body)?;
+                let Some(key) = hooks.key.take() else {
+                    continue;
+                };
+                let slice = whole.part(&[site.step], Arc::default(), |id| match id == site.step {
+                    true => Role::Site(key),
+                    false => Role::Absent,
+                });
+                let body = Body::of_part(&slice, unit, &none, &Cut::default(), &hooks)?;
+                let signature = format!(
+                    "MR_INLINE void token{number}_{at}({PARAMETERS}, const u8 *row, struct slot *slot)"
+                );
+                let title = "The token of the key with which that begins, and its first prefetch.";
                 codegen::function_text(out, file, title, &signature, &body)?;
             }
         }
@@ -222,8 +274,9 @@ impl Treatment for Replicate {
     }
 
     fn burst(&self, burst: &Burst) -> String {
+        let sites = text::sites(self.cells());
         let first = match burst.index {
-            0 => text::common(self.head, &text::sites(self.cells()), burst),
+            0 => text::common(self.head, &sites, burst),
             _ => String::new(),
         };
         let cell = self.cells().find(|(_, number, _)| *number == burst.index);
@@ -232,6 +285,11 @@ impl Treatment for Replicate {
 
     fn table(&self) -> [String; 2] {
         let programs: Vec<usize> = self.cells().map(|(_, number, _)| number).collect();
-        text::table(self.head, &programs)
+        let sites = text::sites(self.cells());
+        text::table(
+            self.head,
+            &programs,
+            sites.iter().any(text::Replayed::passes),
+        )
     }
 }
