@@ -104,7 +104,10 @@ const CLANG: &[(&[&str], &str)] = &[
     ),
     (
         // The fields of `struct packet` are the only ones of this type.
-        &["incompatible integer to pointer conversion", "'const __u32'"],
+        &[
+            "incompatible integer to pointer conversion",
+            "'const __u32'",
+        ],
         "the packet's bytes come from `packet_at(p, OFFSET, TYPE)`, which is NULL where the packet is shorter",
     ),
     (

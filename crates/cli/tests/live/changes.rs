@@ -272,12 +272,21 @@ fn a_packet_class_moves_on_every_kind_of_live_port() {
             let ascends = |all: &Vec<u32>| all.is_sorted_by(|a, b| a < b);
             assert!(ascends(got), "{kind}: from 10.0.0.{source}: {got:?}");
             assert!(ascends(seen), "{kind}: seen from 10.0.0.{source}: {seen:?}");
-            let unseen: Vec<_> = got.iter().filter(|n| seen.binary_search(n).is_err()).collect();
-            assert!(unseen.is_empty(), "{kind}: unseen from 10.0.0.{source}: {unseen:?}");
+            let unseen: Vec<_> = got
+                .iter()
+                .filter(|n| seen.binary_search(n).is_err())
+                .collect();
+            assert!(
+                unseen.is_empty(),
+                "{kind}: unseen from 10.0.0.{source}: {unseen:?}"
+            );
             lost += sent as usize - got.len();
         }
         let missed = super::service::missed(&net, &account);
-        assert!(lost <= missed, "{kind}: {lost} lost, {missed} of them by rings and sockets: {account}");
+        assert!(
+            lost <= missed,
+            "{kind}: {lost} lost, {missed} of them by rings and sockets: {account}"
+        );
         let workers = account["workers"].as_array().unwrap();
         assert!(workers.iter().all(|w| count(w, "packets") > 0), "{account}");
         held.sort_by(f64::total_cmp);
