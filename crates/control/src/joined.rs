@@ -204,8 +204,12 @@ fn elements(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
+
+    /// What a piece is, its place, stamp, key and value.
+    type Given<'a> = (What, u64, u64, &'a [u8], &'a [u8]);
+    type Read = (What, u64, u64, Vec<u8>, Vec<u8>);
 
     fn object(kind: &str, held: &str, parts: Vec<Content>) -> Object {
         Object {
@@ -227,8 +231,8 @@ mod tests {
         }
     }
 
-    /// A head, pieces by what they are, place, stamp, key and value, an end.
-    fn part(head: u64, pieces: &[(What, u64, u64, &[u8], &[u8])]) -> Content {
+    /// A head, pieces, an end.
+    fn part(head: u64, pieces: &[Given<'_>]) -> Content {
         let mut all = Content::default();
         all.push(&Piece {
             place: head,
@@ -251,8 +255,8 @@ mod tests {
         all
     }
 
-    /// Of the whole: what, place, stamp, key, value.
-    fn read(all: &Content) -> Vec<(What, u64, u64, Vec<u8>, Vec<u8>)> {
+    /// The pieces of a content.
+    fn read(all: &Content) -> Vec<Read> {
         let form = Form {
             key_bytes: 1,
             value_bytes: 1,
@@ -276,8 +280,8 @@ mod tests {
         ];
         let saved = object("map", "divided", parts.clone());
         let all = contents(&saved, &identity("map", COPIED), 1).unwrap();
-        let [all] = all.as_slice() else { panic!("one") };
-        let read = read(all);
+        assert_eq!(all.len(), 1);
+        let read = read(&all[0]);
         let entries: Vec<_> = read.iter().filter(|p| p.0 == What::Entry).collect();
         assert_eq!(
             entries,
@@ -290,7 +294,7 @@ mod tests {
         assert_eq!((read[0].0, read[0].2), (What::Head, 2));
         // Shared by three it is the same; parts of three it cannot be.
         let shared = contents(&saved, &identity("map", LOCKED), 3).unwrap();
-        assert_eq!(shared.as_slice(), std::slice::from_ref(all));
+        assert_eq!(shared, all);
         assert!(contents(&saved, &identity("map", "divided"), 3).is_err());
         // The same key twice.
         let twice = object("map", "divided", vec![parts[0].clone(), parts[0].clone()]);

@@ -50,7 +50,8 @@ fn packets_that_are_passed_reach_the_host_or_the_run_says_that_they_do_not() {
         let Some(net) = Net::new("afxdp") else { return };
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("pass.c");
-        let text = "#include <millrace/nf.h>\nPORTS(LAN, WAN);\nON_PACKET(p)\n{\n\treturn PASS;\n}\n";
+        let text =
+            "#include <millrace/nf.h>\nPORTS(LAN, WAN);\nON_PACKET(p)\n{\n\treturn PASS;\n}\n";
         std::fs::write(&source, text).unwrap();
         let words = net.words("");
         let mut args = vec![source.to_str().unwrap(), "--ports", &words];
