@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Builds target/millrace_VERSION_ARCHITECTURE.deb from what scripts/install.sh installs.
-# PROFILE as for scripts/install.sh; OUT is the folder of the package, target by default.
+# PROFILE as for scripts/install.sh; OUT is the folder of the package, target by default, which has one package afterwards.
+# VERSION: by default that of Cargo.toml, the number of commits, and the last one, so that a newer state is an upgrade.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile=${PROFILE:-release}
 out=${OUT:-target}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+if [ -n "${VERSION:-}" ]; then
+    version=$VERSION
+elif commit=$(git rev-parse --short HEAD 2>/dev/null); then
+    version=$version+$(git rev-list --count HEAD).g$commit
+fi
 architecture=$(dpkg --print-architecture)
 # Whoever builds packages for others names themselves by Debian's variables.
 maintainer="${DEBFULLNAME:-Millrace} <${DEBEMAIL:-millrace@example.org}>"
@@ -65,7 +71,9 @@ done
 chmod 644 "$root"/DEBIAN/{control,conffiles,md5sums}
 find "$root" -type d -exec chmod 755 {} +
 
+# The page for operators names it by a pattern.
 mkdir -p "$out"
+rm -f "$out"/millrace_*_"$architecture".deb
 package=$out/millrace_${version}_$architecture.deb
 compression=(-Zxz)
 [ "$profile" = release ] || compression=(-Zgzip -z1)

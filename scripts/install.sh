@@ -65,6 +65,10 @@ for page in README.md LICENSE docs/*.md docs/*.svg docs/measurements/*.md; do
     [ ! -e "$page" ] || put "$page" "$prefix/share/doc/millrace/$page"
 done
 
+for file in packaging/examples/*/*; do
+    put "$file" "$prefix/share/doc/millrace/${file#packaging/}"
+done
+
 # systemd reads units and users below /usr/local, too.
 fill packaging/millrace@.service "$prefix/lib/systemd/system/millrace@.service"
 put packaging/millrace.sysusers "$prefix/lib/sysusers.d/millrace.conf"

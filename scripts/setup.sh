@@ -108,7 +108,10 @@ fi
 PATH="$HOME/.cargo/bin:$PATH"
 if ! command -v cargo >/dev/null; then
     echo "setup: installing Rust by rustup"
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c clippy -c rustfmt || {
+        echo "setup: rustup cannot be fetched: install Rust $minimum_rust or later by hand and run make again" >&2
+        exit 1
+    }
 fi
 
 have=$(rustc --version | awk '{print $2}')

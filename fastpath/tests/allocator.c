@@ -134,6 +134,8 @@ static void random_operations(u64 capacity, u64 first, u64 expire_after, int age
             for (u64 j = 0; j < capacity; j++)
                 all += leased(&m, s, j, pkt.time);
             CHECK(n == all && allocator_count(&a, s, pkt.time) == all);
+            /* Those that have expired and were not reclaimed are among the taken ones. */
+            CHECK(allocator_used(&a, s, pkt.time) >= all && allocator_used(&a, s, pkt.time) <= s->capacity);
         }
     }
     allocator_destroy(&a, s);
@@ -210,7 +212,9 @@ static void short_keys(void)
     CHECK(allocator_allocator_lease(&a, &s, (u8 *)&value, &pkt) == 0x1230);
     CHECK(allocator_next(&a, &s, &cursor, key, (u8 *)&value, 0) == 0 && mr_load16(key) == 0x1230);
     CHECK(allocator_get(&a, &s, key, (u8 *)&value, 0) == 0 && value == 5);
+    CHECK(allocator_used(&a, &s, 0) == 1);
     CHECK(allocator_remove(&a, &s, key, 0) == 0 && allocator_count(&a, &s, 0) == 0);
+    CHECK(allocator_used(&a, &s, 0) == 0);
     allocator_destroy(&a, &s);
     free(key);
 }

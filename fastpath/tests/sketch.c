@@ -86,10 +86,12 @@ static void saturation_and_windows(void)
     pkt.time = 50999;
     CHECK(sketch_sketch_add(&k, &second, &key, token, 5, &pkt) == 5);
     CHECK(sketch_count(&k, &second, pkt.time) == 3);
+    CHECK(sketch_used(&k, &second, 0) == 1); /* of a row */
     pkt.time = 51000;
     CHECK(sketch_count(&k, &second, pkt.time) == 0);
     CHECK(sketch_sketch_count(&k, &second, &key, token, &pkt) == 0);
     CHECK(sketch_sketch_add(&k, &second, &key, token, 2, &pkt) == 2);
+    CHECK(sketch_used(&k, &second, 0) == 1); /* what the window before has left does not count */
     pkt.time = 50999; /* back: counted in the newest window */
     CHECK(sketch_sketch_add(&k, &second, &key, token, 1, &pkt) == 3);
     pkt.time = 49000; /* and before the first packet */
@@ -99,6 +101,26 @@ static void saturation_and_windows(void)
     pkt.time = 52000;
     CHECK(sketch_sketch_count(&k, &second, &key, token, &pkt) == 0);
     sketch_destroy(&k, &second);
+}
+
+/* Of n keys in m counters of a row, m (1 - e^(-n/m)) are not 0; the estimate's standard error is below 5 %. */
+static void occupied(void)
+{
+    static const struct shape s = { .key_bytes = 8, .capacity = 16384, .rows = 2 };
+    struct mr_config config = { .sketch_seed = 7 };
+    struct mr_packet pkt = { 0 };
+    struct sketch k;
+    u64 key = 0;
+
+    CHECK(sketch_create(&k, &s, &config, NULL) == 0);
+    CHECK(sketch_used(&k, &s, 0) == 0);
+    for (key = 0; key < 8192; key++)
+        sketch_sketch_add(&k, &s, &key, sketch_token(&k, &s, &key), 1, &pkt);
+    CHECK(sketch_used(&k, &s, 0) > 4400 && sketch_used(&k, &s, 0) < 8500);
+    for (; key < 200000; key++)
+        sketch_sketch_add(&k, &s, &key, sketch_token(&k, &s, &key), 1, &pkt);
+    CHECK(sketch_used(&k, &s, 0) == s.capacity);
+    sketch_destroy(&k, &s);
 }
 
 /* The same seed, the same sketch; hash_seed, which is secret, does not enter. */
@@ -139,6 +161,7 @@ int main(void)
         bounds(rows, 1000, 30000);
     }
     saturation_and_windows();
+    occupied();
     seeded();
     refused_declarations();
     return check_report();

@@ -42,6 +42,7 @@ fn classes(hole: Planted) -> &'static [Class] {
     use Class::{Branches, Decided, Iterators, Loops, Numbers, Packet, Places, Stack, Values};
     match hole {
         Planted::RelatedPlacesApart
+        | Planted::HalfForWhole
         | Planted::EntriesAsOne
         | Planted::FramesAsOne
         | Planted::MapsAsOne

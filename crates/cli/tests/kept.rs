@@ -278,6 +278,72 @@ fn several_workers_go_on_where_those_of_the_last_run_were() {
     }
 }
 
+/// From several workers with parts of their own to one and to several that share, and on between those: every connection goes
+/// on with the public port that it had, and new ones get others.
+#[test]
+fn state_goes_on_on_another_number_of_cores() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    let state = file("state");
+    let go = |name: &str, packets: &[Packet], words: &[&str]| {
+        let (input, output) = (
+            file(&format!("{name}.pcap")),
+            file(&format!("{name}-out.pcap")),
+        );
+        capture(&input, packets);
+        let mut command = run(&state, &["nat"], (&input, &output), words);
+        let (account, status) = common::json(&mut command);
+        assert_eq!(
+            (status, &account["dropped"]),
+            (0, &0.into()),
+            "{words:?}: {account}"
+        );
+        let out = read(&output).into_iter().map(|(_, _, bytes)| bytes);
+        out.collect::<Vec<_>>()
+    };
+    let public = |packet: &[u8]| u16::from_be_bytes([packet[34], packet[35]]);
+    let mut ports = Vec::new();
+    let mut time = 0;
+    for (number, words) in [
+        &["--cores", "3"][..],
+        &[],
+        &["--cores", "2", "--strategy", "lock"],
+        &["--cores", "3", "--strategy", "lock"],
+        &[],
+    ]
+    .iter()
+    .enumerate()
+    {
+        // Those that are there are answered and sent from again; others are opened.
+        let known = ports.len();
+        let answers = ports.iter().map(|port| udp(SERVER, (PUBLIC, *port)));
+        let new = opened(known as u32, known as u32 + 10 * (10 - number as u32));
+        let packets = [answers.collect(), opened(0, known as u32), new].concat();
+        let out = go(&format!("run{number}"), &timed(packets, time), words);
+        time += out.len() as u64;
+        for (n, answer) in out[..known].iter().enumerate() {
+            let to = lan(n as u32);
+            assert_eq!(
+                (&answer[30..34], &answer[36..38]),
+                (&to.0[..], &to.1.to_be_bytes()[..]),
+                "{words:?}"
+            );
+        }
+        let now: Vec<u16> = out[known..].iter().map(|p| public(p)).collect();
+        assert!(now.starts_with(&ports), "{words:?}: other public ports");
+        let each: std::collections::BTreeSet<_> = now.iter().collect();
+        assert_eq!(each.len(), now.len(), "{words:?}: a public port of two");
+        ports = now;
+    }
+    // Which of several workers with parts a connection would belong to is not known: refused before a packet is read.
+    let (input, output) = (file("run0.pcap"), file("refused-out.pcap"));
+    let before = std::fs::read(state.join("state")).unwrap();
+    let mut command = run(&state, &["nat"], (&input, &output), &["--cores", "3"]);
+    let said = refused(&mut command, 1);
+    assert!(said.contains("1 cores before, 3 now"), "{said}");
+    assert!(std::fs::read(state.join("state")).unwrap() == before);
+}
+
 #[test]
 fn a_killed_run_goes_on_where_it_was_last_saved() {
     let dir = tempfile::tempdir().unwrap();
@@ -413,7 +479,15 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
             &["--capacity", "flows=1000"],
             &["flows: 1000 entries fit, 64512 did before"],
         ),
-        (&["nat"], &["--cores", "2"], &["1 cores before, 2 now"]),
+        (
+            &["nat"],
+            &["--cores", "2"],
+            &[
+                "1 cores before, 2 now: ",
+                "leases: divided on the workers now",
+                "--strategy lock",
+            ],
+        ),
         (&["nat"], &["--seed", "3"], &["seed 0"]),
     ];
     for (elements, words, parts) in cases {

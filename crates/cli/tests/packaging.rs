@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common::typed::{self, Asked};
 use crate::common::{output, root};
 
 /// A script of the repository, for the command of this build.
@@ -327,23 +328,29 @@ fn a_worker_that_hangs_in_a_function_is_not_covered_up() {
     child.wait().unwrap();
 }
 
-/// The package, installed in a system that systemd has booted: started, watched, started again, stopped, removed.
-#[test]
-fn the_service_of_the_package_runs_under_systemd() {
-    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    succeeds(script("deb.sh").env("OUT", folder.path()));
-    let made = std::fs::read_dir(folder.path()).unwrap().flatten();
-    let package = made
-        .map(|e| e.path())
-        .find(|p| p.extension().is_some_and(|e| e == "deb"));
+/// Makes a package of this version, of the command of this build without what `strip` with these words takes out.
+fn package(folder: &Path, version: &str, strip: &str) -> PathBuf {
+    let command = folder.join("millrace");
+    std::fs::create_dir_all(folder).unwrap();
+    let mut stripped = Command::new("strip");
+    stripped.args([strip, "-o"]).arg(&command);
+    succeeds(stripped.arg(env!("CARGO_BIN_EXE_millrace")));
+    let mut deb = script("deb.sh");
+    deb.env("OUT", folder).env("VERSION", version);
+    succeeds(deb.env("MILLRACE_COMMAND", command));
+    let made = std::fs::read_dir(folder).unwrap().flatten();
+    let mut packages = made.map(|e| e.path());
+    packages
+        .find(|p| p.extension().is_some_and(|e| e == "deb"))
+        .unwrap()
+}
+
+/// Runs a script in a system that systemd has booted, with the package installed or beside it; what it said and its status. None
+/// where none can be booted, which is said.
+fn booted(package: &Path, script: &Path, output: &Path) -> Option<(String, String)> {
     let scripts = root().join("crates/cli/tests/packaging");
     let booted = Command::new(scripts.join("boot.sh"))
-        .arg(package.unwrap())
-        .arg(scripts.join("service.sh"))
-        .arg(folder.path())
+        .args([package, script, output])
         .output()
         .unwrap();
     if booted.status.code() == Some(77) {
@@ -352,12 +359,28 @@ fn the_service_of_the_package_runs_under_systemd() {
             "skipped: {}",
             why.trim().lines().last().unwrap_or("systemd does not boot")
         );
-        return;
+        return None;
     }
     assert!(booted.status.success(), "{booted:?}");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(output.join(name)).unwrap();
     let (said, status) = (read("said"), read("status"));
-    assert_eq!(status.trim(), "0", "{said}\n{}", read("boot"));
+    Some((said, status.trim().to_owned()))
+}
+
+/// The package, installed in a system that systemd has booted: started, watched, started again, stopped, removed.
+#[test]
+fn the_service_of_the_package_runs_under_systemd() {
+    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let package = package(folder.path(), "1", "--strip-all");
+    let script = root().join("crates/cli/tests/packaging/service.sh");
+    let Some((said, status)) = booted(&package, &script, folder.path()) else {
+        return;
+    };
+    let boot = std::fs::read_to_string(folder.path().join("boot")).unwrap();
+    assert_eq!(status, "0", "{said}\n{boot}");
     let lines: Vec<&str> = said.lines().collect();
     let has = |line: &str| assert!(lines.iter().any(|l| l.starts_with(line)), "{line}:\n{said}");
     has("user: millrace:/var/lib/millrace");
@@ -377,4 +400,87 @@ fn the_service_of_the_package_runs_under_systemd() {
         sets.iter().all(|set| set.ends_with("\t0000000000000000")),
         "{said}"
     );
+}
+
+/// The page for operators, and what its words stand for where the test types it: `make deb` gives the package that was made before,
+/// from the command of this build, as a release takes minutes to build; `sudo` is root's.
+const PAGE: &str = "docs/operate.md";
+const BEFORE: &str = r#"
+set -eu
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+dpkg --purge millrace > /dev/null
+cd "$(mktemp -d)"
+mkdir target
+make() {
+    [ "$*" = deb ]
+    rm -f target/*.deb
+    cp /mnt/output/"$((++build))"/*.deb target/
+}
+sudo() {
+    "$@" && return
+    # Without a network apt-get cannot fetch what the package names and this machine has otherwise.
+    [ "${*:1:2}" = "apt-get install" ]
+    echo "skipped: $*"
+    dpkg --force-depends -i "$3"
+}
+build=0
+# Modules that are not optimised take a third of the time.
+mkdir -p /run/systemd/system/millrace@.service.d
+printf '[Service]\nEnvironment=MILLRACE_UNOPTIMISED=1\n' > /run/systemd/system/millrace@.service.d/test.conf
+"#;
+
+/// From the clone to an upgrade and a power cut, as the page has it.
+#[test]
+fn the_page_for_operators_is_typed_in_a_system_with_systemd() {
+    let tools = ["ping", "traceroute", "curl", "iperf3", "python3", "ip"];
+    if !tools.iter().all(|t| has(t)) || !has("dpkg-deb") || !has("dpkg-shlibdeps") || !has("strip")
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let first = package(&file("1"), "1", "--strip-all");
+    // Another build, by what dpkg and systemd see of it: a higher version, and other bytes.
+    package(&file("2"), "2", "--strip-debug");
+    let heading = "A NAT router, from the clone to an upgrade";
+    let blocks = typed::blocks(PAGE, heading);
+    let (words, all) = typed::script(PAGE, &blocks, folder.path(), "/mnt/output");
+    assert!(!all.is_empty(), "the section shows nothing");
+    let script = file("script");
+    std::fs::write(&script, format!("#!/bin/bash\n{BEFORE}{words}")).unwrap();
+    let Some((said, status)) = booted(&first, &script, folder.path()) else {
+        return;
+    };
+    let printed = |asked: &Asked| std::fs::read_to_string(file(&asked.file())).ok();
+    if status != "0" {
+        let boot = std::fs::read_to_string(file("boot")).unwrap();
+        let place = Asked::failed(&all, printed);
+        panic!("{status}: {place}\nall that was printed beside:\n{said}\n{boot}");
+    }
+    for skipped in said.lines().filter(|l| l.starts_with("skipped: ")) {
+        println!("{skipped}");
+    }
+    for asked in &all {
+        asked.compare(&printed(asked).unwrap(), &said);
+    }
+}
+
+/// The example is the recipe's, with what makes it a service.
+#[test]
+fn the_example_of_the_service_is_the_recipe() {
+    let examples = root().join("packaging/examples/nat-router");
+    let blocks = typed::blocks("docs/recipes.md", "A NAT router for a lab");
+    let files = blocks
+        .iter()
+        .filter_map(|b| Some((b.file.as_ref()?, &b.text)));
+    let mut compared = 0;
+    for (name, text) in files {
+        let there = std::fs::read_to_string(examples.join(name)).unwrap();
+        let of_a_service = ["#", "ports = ", "state = ", "state-every = "];
+        let lines = there.lines();
+        let lines = lines.filter(|l| !of_a_service.iter().any(|start| l.starts_with(start)));
+        assert!(lines.eq(text.lines()), "{name}: {there}");
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
 }

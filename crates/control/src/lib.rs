@@ -11,6 +11,7 @@ pub mod contents;
 pub mod elements;
 pub mod exposed;
 pub mod guests;
+mod joined;
 pub mod literal;
 pub mod pins;
 pub mod protocol;

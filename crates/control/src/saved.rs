@@ -15,6 +15,7 @@ use millrace_state::{Element, Front, Identity, Object, State, Wrong};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::exposed::Exposed;
+use crate::joined;
 use crate::trouble::Trouble;
 
 /// The file in the folder.
@@ -148,7 +149,8 @@ impl Found {
     /// # Errors
     /// It is larger than any state of them, it is no state of this version, or it cannot be read.
     pub fn read(self, elements: &[Named<'_>], workers: usize) -> Result<State, Trouble> {
-        let most = most(elements, workers);
+        // Whoever wrote the file says how many workers there were, too.
+        let most = most(elements, workers.max(self.front.workers.min(MOST_WORKERS)));
         if self.bytes > most {
             let what = format!(
                 "--state: what was saved does not fit this run: {} has {} bytes, and its objects need at most {most}",
@@ -184,6 +186,8 @@ fn unfit(what: String) -> Trouble {
         .help("run what the state was saved by, or begin without it: --anew replaces it at the end")
 }
 
+/// The most workers of a run that left a state: what others would need is not read.
+const MOST_WORKERS: usize = 1024;
 /// Bytes of a piece without key and value: what it is, which numbers it has, and 7 numbers.
 const PIECE: u64 = 2 + 7 * 10;
 /// Bytes for the front, for each element, and for its timers on each worker.
@@ -280,7 +284,7 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
 }
 
 /// What is said of an object that all workers share.
-const LOCKED: &str = "locked";
+pub(crate) const LOCKED: &str = "locked";
 
 /// The objects of an element that are kept, without their contents.
 fn objects(exposed: &Exposed, stage: &StagePart) -> Vec<Object> {
@@ -320,26 +324,31 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
     }
 }
 
-/// What each worker takes up of a state.
+/// What each worker takes up of a state. On another number of workers than before, all state is made one, for one worker or
+/// for several that share it.
 ///
 /// # Errors
-/// The state is that of other elements, objects or workers; all that differs is named.
+/// The state is that of other elements or objects, or cannot be that of so many workers; all that differs is named.
 pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec<Part>, Trouble> {
     let differs = |what: String| {
         unfit(format!(
             "--state: what was saved does not fit this run: {what}"
         ))
     };
-    if state.numbers.len() != workers {
-        return Err(differs(format!(
-            "{} cores before, {workers} now: the parts of objects belong to the cores that their packets come to",
-            state.numbers.len()
-        )));
-    }
-    let mut parts: Vec<_> = (state.numbers.iter())
-        .map(|packets| Part {
+    let before = state.numbers.len();
+    // No two packets have one number: those of new workers begin behind all.
+    let all = state
+        .numbers
+        .iter()
+        .fold(0_u64, |n, m| n.saturating_add(*m));
+    let packets = |worker: usize| match state.numbers.get(worker) {
+        Some(own) if before == workers => *own,
+        _ => all,
+    };
+    let mut parts: Vec<_> = (0..workers)
+        .map(|worker| Part {
             time: state.time,
-            packets: *packets,
+            packets: packets(worker),
             ..Part::default()
         })
         .collect();
@@ -357,24 +366,35 @@ pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec
             wrong.push(format!("element `{name}` is new"));
             continue;
         };
-        if element.timers.len() != workers {
-            return Err(differs(format!(
-                "timers of {} workers",
-                element.timers.len()
-            )));
+        let mut timers = std::mem::take(&mut element.timers);
+        if timers.len() != before {
+            return Err(differs(format!("timers of {} workers", timers.len())));
         }
-        for (part, timers) in parts.iter_mut().zip(std::mem::take(&mut element.timers)) {
+        // Each worker's fire at the same moments of the packets' time.
+        if before != workers {
+            let first = timers.first().cloned().unwrap_or_default();
+            timers = vec![first; workers];
+        }
+        for (part, timers) in parts.iter_mut().zip(timers) {
             part.stages.push(StagePart {
                 name: (*name).to_owned(),
                 timers,
                 ..StagePart::default()
             });
         }
-        let mut missing = fits(&mut element, exposed, workers, &mut parts);
+        let mut missing = fits(&mut element, exposed, before, &mut parts);
         wrong.extend(missing.drain(..).map(|why| format!("{name}: {why}")));
     }
     match wrong.is_empty() {
         true => Ok(parts),
+        false if before != workers => Err(differs(format!(
+            "{before} cores before, {workers} now: {}",
+            wrong.join("; ")
+        ))
+        .help(format!(
+            "run it on --cores {before}, as it was saved; what workers had parts of, one core can take up, or several with \
+             --strategy lock; or begin without it: --anew replaces it at the end"
+        ))),
         false => Err(differs(wrong.join("; "))),
     }
 }
@@ -383,20 +403,33 @@ pub fn parts(state: State, elements: &[Named<'_>], workers: usize) -> Result<Vec
 fn fits(
     element: &mut Element,
     exposed: &Exposed,
-    workers: usize,
+    before: usize,
     parts: &mut [Part],
 ) -> Vec<String> {
     let mut wrong = Vec::new();
+    let workers = parts.len();
     let objects: Vec<_> = (0..exposed.objects.len())
         .filter(|at| exposed.keeping(*at) != Keeping::Nothing)
         .map(|at| identity(exposed, at))
         .collect();
-    for saved in &element.objects {
+    for saved in &mut element.objects {
         let of = &saved.identity;
         let Some(now) = objects.iter().find(|o| o.name == of.name) else {
             wrong.push(format!("{}: there is no such object", of.name));
             continue;
         };
+        if before != workers {
+            let same = Identity {
+                held: now.held.clone(),
+                ..of.clone()
+            };
+            let fits = unlike(&same, now).map_or(Ok(()), Err);
+            match fits.and_then(|()| joined::contents(saved, now, workers)) {
+                Ok(contents) => saved.parts = contents,
+                Err(why) => wrong.push(format!("{}: {why}", now.name)),
+            }
+            continue;
+        }
         if let Some(why) = unlike(of, now) {
             wrong.push(format!("{}: {why}", of.name));
         }
@@ -575,7 +608,11 @@ mod tests {
                 .unwrap_err()
                 .what
         };
-        assert!(refused(&before, "f", 3).contains("2 cores before, 3 now"));
+        let text = refused(&before, "f", 3);
+        assert!(
+            text.contains("2 cores before, 3 now: f: own: divided on the workers now"),
+            "{text}"
+        );
         let text = refused(&before, "g", 2);
         assert!(
             text.contains("no element `f`") && text.contains("`g` is new"),

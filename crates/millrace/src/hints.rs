@@ -103,6 +103,14 @@ const CLANG: &[(&[&str], &str)] = &[
         "define the function in this file, or spell it as the headers of millrace/ do",
     ),
     (
+        // The fields of `struct packet` are the only ones of this type.
+        &[
+            "incompatible integer to pointer conversion",
+            "'const __u32'",
+        ],
+        "the packet's bytes come from `packet_at(p, OFFSET, TYPE)`, which is NULL where the packet is shorter",
+    ),
+    (
         &["no locks, atomics or threads"],
         "use a plain variable and plain `+=`",
     ),

@@ -46,7 +46,7 @@ const PARTS: usize = 4096;
 const REMEMBERED: usize = 1 << 16;
 
 /// Both hold.
-fn both(a: &mut Known, b: &Known) {
+pub fn both(a: &mut Known, b: &Known) {
     for (of, set) in b {
         let room = a.len() < PLACES;
         match a.get_mut(of) {
@@ -58,7 +58,8 @@ fn both(a: &mut Known, b: &Known) {
 }
 
 /// One or the other holds.
-fn either(a: &Known, b: &Known) -> Known {
+#[must_use]
+pub fn either(a: &Known, b: &Known) -> Known {
     let shared = a.iter().filter_map(|(of, s)| Some((*of, s.or(b.get(of)?))));
     shared.collect()
 }

@@ -115,7 +115,11 @@ fn nor_in_the_objects_of_others() {
         else {
             continue;
         };
-        let loaded = Loaded { program, checked };
+        let loaded = Loaded {
+            program,
+            checked,
+            types: Default::default(),
+        };
         compared += compare(&name, &loaded, Duration::from_secs(2)).0;
     }
     assert!(

@@ -20,6 +20,18 @@ pub struct Member {
     pub network: bool,
 }
 
+impl Member {
+    /// One for all bytes.
+    pub(crate) fn whole(bytes: usize) -> [Self; 1] {
+        [Self {
+            name: String::new(),
+            from: 0,
+            bytes: bytes as u32,
+            network: false,
+        }]
+    }
+}
+
 /// Layout of an object's entries.
 #[derive(Clone, Default, Debug)]
 pub struct Parts {

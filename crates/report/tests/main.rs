@@ -9,5 +9,6 @@
 
 mod deep;
 mod hostile;
+mod keys;
 #[path = "../../model/tests/support/mod.rs"]
 mod models;

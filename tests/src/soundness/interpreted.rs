@@ -6,7 +6,6 @@ use millrace_check::{Checked, Options, check};
 use millrace_object::contract::Holds;
 use millrace_object::insn::Insn;
 use millrace_object::program::{FunctionId, Nesting, ObjectId, Program, Role, StateObject};
-use millrace_object::state::lpm;
 use millrace_reference::{End, Layout, Machine};
 use rand::{Rng, RngExt};
 
@@ -196,11 +195,6 @@ fn interpret_in(
             None if matches!(o.kind.holds, Holds::Sequence { .. }) => {
                 let held = machine.held(id).into_iter();
                 gather(held.map(|value| (Vec::new(), value)))
-            }
-            // Addresses without the lengths before them.
-            None if *o.kind == lpm::KIND => {
-                let entries = machine.entries(id).into_iter();
-                gather(entries.map(|(key, value)| (key[4..].to_vec(), value)))
             }
             None => gather(machine.entries(id).into_iter()),
         }

@@ -4,6 +4,7 @@ use millrace_object::program::{FunctionId, ObjectId};
 
 use super::scalar::Scalar;
 use crate::ids::{FrameId, StepId};
+use crate::planted::{self, Planted};
 
 /// A name shared by values that are known to be the same unknown thing; 0 means none.
 pub type Id = u32;
@@ -221,7 +222,7 @@ impl Pointer {
     /// packet lies so that nothing wraps within twice [`REACH`](crate::rules::alu::REACH) of its start.
     #[must_use]
     pub fn narrow(&self) -> bool {
-        self.of_packet() && !self.nullable
+        (self.of_packet() || planted::is(Planted::HalfForWhole)) && !self.nullable
     }
 
     /// Whether it moves with the packet.

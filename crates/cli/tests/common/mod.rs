@@ -5,6 +5,7 @@ pub mod live;
 pub mod openmetrics;
 pub mod stream;
 pub mod terminal;
+pub mod typed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

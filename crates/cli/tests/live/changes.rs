@@ -257,7 +257,6 @@ fn a_packet_class_moves_on_every_kind_of_live_port() {
         let (account, status) = instance.stop();
         assert_eq!(status, 0, "{kind}: {account}");
         assert!(held.len() > 12, "{held:?}");
-        let all: Vec<_> = (0..sent).collect();
         let mut seen = BTreeMap::new();
         let mut used = 0;
         for class in 0..3 {
@@ -266,10 +265,28 @@ fn a_packet_class_moves_on_every_kind_of_live_port() {
             seen.extend(own);
         }
         assert!(used > 1, "{kind}: all packets are of one class");
+        // In order and none twice; what is not there the system says it has lost, where this machine is too busy.
+        let mut lost = 0;
         for source in SOURCES {
-            assert_eq!(got[&source], all, "{kind}: from 10.0.0.{source}");
-            assert_eq!(seen[&source], all, "{kind}: seen from 10.0.0.{source}");
+            let (got, seen) = (&got[&source], &seen[&source]);
+            let ascends = |all: &Vec<u32>| all.is_sorted_by(|a, b| a < b);
+            assert!(ascends(got), "{kind}: from 10.0.0.{source}: {got:?}");
+            assert!(ascends(seen), "{kind}: seen from 10.0.0.{source}: {seen:?}");
+            let unseen: Vec<_> = got
+                .iter()
+                .filter(|n| seen.binary_search(n).is_err())
+                .collect();
+            assert!(
+                unseen.is_empty(),
+                "{kind}: unseen from 10.0.0.{source}: {unseen:?}"
+            );
+            lost += sent as usize - got.len();
         }
+        let missed = super::service::missed(&net, &account);
+        assert!(
+            lost <= missed,
+            "{kind}: {lost} lost, {missed} of them by rings and sockets: {account}"
+        );
         let workers = account["workers"].as_array().unwrap();
         assert!(workers.iter().all(|w| count(w, "packets") > 0), "{account}");
         held.sort_by(f64::total_cmp);

@@ -42,6 +42,43 @@ fn a_plain_name_is_the_best_port_that_the_machine_allows() {
     assert!(facts.contains("b1 is served as afpacket:b1"), "{facts}");
 }
 
+/// `XDP_PASS` where the port has taken the packet from the kernel: the run says that the host does not get it, or hands it to a
+/// tap, on which the host answers.
+#[test]
+fn packets_that_are_passed_reach_the_host_or_the_run_says_that_they_do_not() {
+    for tap in [false, true] {
+        let Some(net) = Net::new("afxdp") else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("pass.c");
+        let text =
+            "#include <millrace/nf.h>\nPORTS(LAN, WAN);\nON_PACKET(p)\n{\n\treturn PASS;\n}\n";
+        std::fs::write(&source, text).unwrap();
+        let words = net.words("");
+        let mut args = vec![source.to_str().unwrap(), "--ports", &words];
+        if tap {
+            args.extend(["--pass", "tap:host0"]);
+        }
+        let instance = Instance::start(&net, "n", &args);
+        net.settle();
+        // What was sent before a neighbour is known are ARP requests, which count as well.
+        let sent = ["-c", "2", "-i", "0.2", "-W", "1", "10.0.0.2"];
+        net.within("a", "ping", &sent);
+        let warning = "packets are passed to the host and do not reach it";
+        if tap {
+            let counted = net.within("n", "cat", &["/sys/class/net/host0/statistics/rx_packets"]);
+            let counted = String::from_utf8(counted.stdout).unwrap();
+            assert!(counted.trim().parse::<u64>().unwrap() > 0, "{counted}");
+            assert!(!instance.said().contains(warning), "{}", instance.said());
+        } else {
+            until("it says so", || instance.said().contains(warning));
+            assert!(instance.said().contains("--pass tap:NAME"));
+        }
+        let (account, status) = instance.stop();
+        assert_eq!(status, 0, "{account:#}");
+        assert!(account["passed"].as_u64() > Some(0), "{account:#}");
+    }
+}
+
 #[test]
 fn a_plain_name_that_is_wrong_is_told_with_what_to_write() {
     let Some(net) = Net::new("afpacket") else {

@@ -110,7 +110,7 @@ fn a_service_is_reloaded_on_every_kind_of_live_port() {
 }
 
 /// Datagrams that a ring of the run or the receiver's socket had no room for.
-fn missed(net: &Net, account: &serde_json::Value) -> usize {
+pub fn missed(net: &Net, account: &serde_json::Value) -> usize {
     let queues = account["queues"].as_array().into_iter().flatten();
     let rings: u64 = queues.filter_map(|q| q["missed"].as_u64()).sum();
     let counts = net.within("b", "cat", &["/proc/net/snmp"]).stdout;

@@ -1,6 +1,7 @@
 //! Programs of this folder as models.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -9,11 +10,14 @@ use millrace_check::{Checked, Options, check};
 use millrace_model::model::Entry;
 use millrace_model::{Limits, Model, model};
 use millrace_object::program::Program;
+use millrace_object::types::{EntryTypes, entry_types};
 
 /// A program, and what its proof knows.
 pub struct Loaded {
     pub program: Program,
     pub checked: Checked,
+    /// what the author's keys and values are made of
+    pub types: BTreeMap<String, EntryTypes>,
 }
 
 /// Compiles and proves `programs/NAME.c`; none, and a line that says why, if clang or Z3 is not here.
@@ -57,7 +61,12 @@ pub fn compile(source: &Path) -> Option<Loaded> {
     assert!(output.status.success(), "{said}");
     let program = millrace_object::load_file(&object).unwrap();
     let checked = check(&program, &Options::default()).unwrap();
-    Some(Loaded { program, checked })
+    let types = entry_types(&std::fs::read(&object).unwrap());
+    Some(Loaded {
+        program,
+        checked,
+        types,
+    })
 }
 
 impl Loaded {

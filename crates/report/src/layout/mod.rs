@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use millrace_model::expr::sets::{Place, Set};
-use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel};
-use millrace_model::known::Of;
+use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel, mask};
+use millrace_model::known::{Known, Of};
 
 use crate::words::Memory;
 use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, Name, TAG, transport};
@@ -140,13 +140,57 @@ fn header_bytes(arena: &Arena, e: ExprId) -> Option<Place> {
     (zeros && arena.width(*length) == 4 && arena.width(*low) == 2).then_some((base, at))
 }
 
+/// What an offset is the sum of: numbers that are not constant, and the constant.
+fn summands(arena: &Arena, base: Option<ExprId>, at: i64) -> (Vec<ExprId>, i64) {
+    let (mut others, mut sum) = (Vec::new(), at);
+    let mut todo: Vec<ExprId> = base.into_iter().collect();
+    while let Some(e) = todo.pop() {
+        match *arena.node(e) {
+            Node::Bin(Bin::Add, a, b) => todo.extend([a, b]),
+            Node::Concat(ref parts) => match extended(arena, parts) {
+                Some(sum) => todo.push(sum),
+                None => others.push(e),
+            },
+            Node::Const(c) => sum = sum.wrapping_add(c as i64),
+            _ => others.push(e),
+        }
+    }
+    others.sort_unstable();
+    (others, sum)
+}
+
+/// A sum behind zeros that make it wider, if its own width is enough for it.
+fn extended(arena: &Arena, parts: &[ExprId]) -> Option<ExprId> {
+    let [zeros, sum] = *parts else { return None };
+    let Node::Bin(Bin::Add, a, b) = *arena.node(sum) else {
+        return None;
+    };
+    let most = arena.bounds(a).1.checked_add(arena.bounds(b).1)?;
+    (arena.constant(zeros) == Some(0) && most <= mask(arena.width(sum))).then_some(sum)
+}
+
 impl Layout {
     /// Layout that a guard implies.
     #[must_use]
     pub fn of(arena: &Arena, guard: &[ExprId], memory: &Memory) -> Self {
         memory.settle(arena);
-        let guard: Vec<(ExprId, bool)> = guard.iter().map(|e| (*e, true)).collect();
+        let guard = guard.iter().map(|e| (*e, true)).collect();
         Self::read(arena, guard, memory)
+    }
+
+    /// Layout that conditions imply, each of which holds or does not, and values that are known beside them.
+    pub(crate) fn with(
+        arena: &Arena,
+        guard: Vec<(ExprId, bool)>,
+        known: &Known,
+        memory: &Memory,
+    ) -> Self {
+        memory.settle(arena);
+        Self::from_known(arena, guard, known, memory)
+    }
+
+    pub(crate) fn guard(&self) -> &[(ExprId, bool)] {
+        &self.guard
     }
 
     /// Layout where these conditions, or their negations, hold, too.
@@ -158,6 +202,15 @@ impl Layout {
 
     fn read(arena: &Arena, guard: Vec<(ExprId, bool)>, memory: &Memory) -> Self {
         let known = memory.known.each(arena, &guard);
+        Self::from_known(arena, guard, &known, memory)
+    }
+
+    fn from_known(
+        arena: &Arena,
+        guard: Vec<(ExprId, bool)>,
+        known: &Known,
+        memory: &Memory,
+    ) -> Self {
         let at = |place: Place| known.get(&Of::Byte(place)).and_then(Set::only);
         let byte = |offset: i64| at((None, offset));
         let word = |at: i64| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
@@ -179,7 +232,7 @@ impl Layout {
             return layout;
         };
         if kind == 0x86dd {
-            let chains = Chains::of(arena, (&guard, &known), at_network, &memory.landings);
+            let chains = Chains::of(arena, (&guard, known), at_network, &memory.landings);
             (layout.chains, layout.guard) = (Some(chains), guard);
             return layout;
         }
@@ -191,8 +244,9 @@ impl Layout {
             let at_inner = at_network + ICMP_BYTES;
             let carried = |offset: i64| {
                 let mut places = known.iter().filter_map(|(of, set)| match of {
-                    Of::Byte((Some(b), t)) if *t == at_inner + offset => {
-                        layout.is_transport(arena, *b).then_some(set)
+                    Of::Byte((base @ Some(_), at)) => {
+                        let place = layout.behind_ipv4(arena, *base, *at);
+                        (place == Some((false, at_inner + offset))).then_some(set)
                     }
                     _ => None,
                 });
@@ -213,28 +267,32 @@ impl Layout {
         Some((at, if kind == 0x0800 { "ip" } else { "ip6" }))
     }
 
-    /// Whether a base is the length of the IPv4 header: what follows is the transport header.
-    fn is_transport(&self, arena: &Arena, base: ExprId) -> bool {
-        let Some((network, 0x0800)) = self.network else {
-            return false;
+    /// Where a byte lies whose offset has the length of the IPv4 header in it: whether also that of the one that the packet
+    /// carries, and the rest of the offset. None for all others.
+    fn behind_ipv4(&self, arena: &Arena, base: Option<ExprId>, at: i64) -> Option<(bool, i64)> {
+        let (network, 0x0800) = self.network? else {
+            return None;
         };
-        header_bytes(arena, base) == Some((None, network))
-    }
-
-    /// Whether a base is the length of the IPv4 header and of the one that the packet carries.
-    fn is_inner_transport(&self, arena: &Arena, base: ExprId) -> bool {
-        let Some((network, 0x0800)) = self.network else {
-            return false;
+        let (lengths, at) = summands(arena, base, at);
+        // The length of the header that begins at the network header, or behind the first one and eight bytes of ICMP.
+        let own = |e: &ExprId| {
+            let (base, at) = header_bytes(arena, *e)?;
+            Some(summands(arena, base, at) == (Vec::new(), network))
         };
-        let Node::Bin(Bin::Add, a, b) = *arena.node(base) else {
-            return false;
+        let carried = |e: &ExprId| {
+            let (base, at) = header_bytes(arena, *e)?;
+            let (lengths, at) = summands(arena, base, at);
+            let [first] = lengths.as_slice() else {
+                return None;
+            };
+            Some(own(first)? && at == network + ICMP_BYTES)
         };
-        let second = |e: ExprId| {
-            header_bytes(arena, e).is_some_and(|(base, at)| {
-                at == network + ICMP_BYTES && base.is_some_and(|b| self.is_transport(arena, b))
-            })
-        };
-        (self.is_transport(arena, a) && second(b)) || (self.is_transport(arena, b) && second(a))
+        match lengths.as_slice() {
+            [a] if own(a)? => Some((false, at)),
+            [a, b] if own(a)? && carried(b)? => Some((true, at)),
+            [a, b] if own(b)? && carried(a)? => Some((true, at)),
+            _ => None,
+        }
     }
 
     /// An offset that is computed along the headers behind IPv6, or the number of the last of them.
@@ -275,39 +333,38 @@ impl Layout {
         {
             return chains.field(landing, at);
         }
-        let find = |fields: &'static [Field], from: i64, inner: bool| {
-            let hit = fields
-                .iter()
-                .find(|f| (f.1..f.1 + f.2).contains(&(at - from)));
-            hit.map(|f| (Name::of(inner, f.0), at - from - f.1, f.2))
+        let find = |fields: &'static [Field], at: i64, inner: bool| {
+            let hit = fields.iter().find(|f| (f.1..f.1 + f.2).contains(&at));
+            hit.map(|f| (Name::of(inner, f.0), at - f.1, f.2))
         };
-        let Some(b) = base else {
+        if base.is_none() {
             if at < 14 {
-                return find(ETHERNET, 0, false);
+                return find(ETHERNET, at, false);
             }
             if at < 14 + 4 * self.tags {
-                return find(TAG, 14 + (at - 14) / 4 * 4, false);
+                return find(TAG, (at - 14) % 4, false);
             }
             let (network, kind) = self.network?;
             if kind == 0x0800 {
-                return find(IPV4, network, false).or_else(|| {
+                return find(IPV4, at - network, false).or_else(|| {
                     let from = network + self.header?;
-                    find(transport(self.protocol, false), from, false)
+                    find(transport(self.protocol, false), at - from, false)
                 });
             }
             return None;
-        };
+        }
         let (network, _) = self.network?;
-        if self.is_transport(arena, b) {
-            let own = find(transport(self.protocol, false), network, false);
+        let (within, at) = self.behind_ipv4(arena, base, at)?;
+        if !within {
+            let own = find(transport(self.protocol, false), at - network, false);
             return match own {
-                None if self.inner => find(IPV4, network + ICMP_BYTES, true),
+                None if self.inner => find(IPV4, at - network - ICMP_BYTES, true),
                 own => own,
             };
         }
-        if self.inner && self.is_inner_transport(arena, b) {
+        if self.inner {
             let kind = transport(self.inner_protocol, false);
-            return find(kind, network + ICMP_BYTES, true);
+            return find(kind, at - network - ICMP_BYTES, true);
         }
         None
     }

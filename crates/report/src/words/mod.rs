@@ -5,6 +5,7 @@ mod bytes;
 pub mod checksum;
 mod compare;
 mod condition;
+mod headers;
 mod identity;
 mod number;
 mod ways;
@@ -97,6 +98,9 @@ type Update = (u64, Vec<ExprId>, Vec<String>);
 /// The byte that a condition is about, and the values for which it holds; none if it is about more.
 type OneByte = Option<(Place, Set)>;
 
+/// The arena that a key is in, the key, and of how many conditions its path's guard is.
+type Key = (u64, Vec<ExprId>, usize);
+
 /// Results computed once an expression, by the arena that it is in.
 #[derive(Default)]
 pub struct Memory {
@@ -117,6 +121,8 @@ pub struct Memory {
     lows: RefCell<HashMap<(u64, ExprId, ExprId), bool>>,
     /// what a checksum that is written follows, by the bytes of it and of the other updates, and their fields
     adjusted: RefCell<HashMap<Update, Option<checksum::Adjusted>>>,
+    /// keys by the headers that their fields are in
+    headers: RefCell<HashMap<Key, Option<Vec<String>>>>,
 }
 
 impl Memory {
@@ -380,7 +386,10 @@ impl Printer<'_> {
             return vec![text];
         }
         if parts.numbered {
-            return vec![deeper.whole(key)];
+            let text = deeper.whole(key);
+            let by_headers = || deeper.key_by_headers(key, &names::Member::whole(key.len()));
+            let said = text.contains("f(").then(by_headers).flatten();
+            return said.unwrap_or_else(|| vec![text]);
         }
         if parts.key.is_empty() || !members_are(&parts.key, key.len()) {
             return deeper.bytes(key, Order::Memory);
@@ -392,7 +401,9 @@ impl Printer<'_> {
         });
         let members: Vec<String> = members.collect();
         if members.iter().any(|t| t.contains("f(")) {
-            return deeper.key_by_ways(key, &parts.key).unwrap_or(members);
+            let by_ways = deeper.key_by_ways(key, &parts.key);
+            let by_headers = || deeper.key_by_headers(key, &parts.key);
+            return by_ways.or_else(by_headers).unwrap_or(members);
         }
         members
     }

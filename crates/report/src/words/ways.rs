@@ -90,24 +90,29 @@ impl Printer<'_> {
                 all.push(texts);
             }
         }
-        let first = all.first()?.clone();
         let long = all.iter().flatten().any(|t| t.contains("f("));
-        if all.len() > MOST || long {
+        if all.is_empty() || all.len() > MOST || long {
             return None;
         }
-        let differs = |i: &usize| all.iter().any(|t| t.get(*i) != first.get(*i));
-        let from = (0..first.len()).find(differs);
-        let Some((from, to)) = from.zip((0..first.len()).rfind(differs)) else {
-            return Some(first);
-        };
-        let mut each: Vec<String> = all
-            .iter()
-            .map(|t| t.get(from..=to).unwrap_or(&[]).join(" ++ "))
-            .collect();
-        each.sort();
-        let mut out = first.get(..from).unwrap_or(&[]).to_vec();
-        out.push(format!("one of {{{}}}", each.join(", ")));
-        out.extend(first.get(to + 1..).unwrap_or(&[]).iter().cloned());
-        Some(out)
+        Some(together(&all))
     }
+}
+
+/// The members of a key in one or more alternatives, those together in which they differ.
+pub(super) fn together(all: &[Vec<String>]) -> Vec<String> {
+    let first = all.first().cloned().unwrap_or_default();
+    let differs = |i: &usize| all.iter().any(|t| t.get(*i) != first.get(*i));
+    let from = (0..first.len()).find(differs);
+    let Some((from, to)) = from.zip((0..first.len()).rfind(differs)) else {
+        return first;
+    };
+    let mut each: Vec<String> = all
+        .iter()
+        .map(|t| t.get(from..=to).unwrap_or(&[]).join(" ++ "))
+        .collect();
+    each.sort();
+    let mut out = first.get(..from).unwrap_or(&[]).to_vec();
+    out.push(format!("one of {{{}}}", each.join(", ")));
+    out.extend(first.get(to + 1..).unwrap_or(&[]).iter().cloned());
+    out
 }

@@ -75,6 +75,12 @@ impl<R: Rng> Generator<'_, R> {
             self.ask(5, 0);
             return;
         }
+        // Half of an address is none, which only a hole in the checker admits.
+        if self.chance(32) {
+            self.alu(AluOp::Mov, Width::W32, 5, Operand::Reg(Reg(5)));
+            self.load_plain(Size::B1, 5, 5, 0);
+            return;
+        }
         let width = self.of([Width::W64, Width::W64, Width::W32]);
         if width == Width::W32 && self.chance(2) {
             self.alu(AluOp::Mov, Width::W32, 5, Operand::Reg(Reg(5)));
