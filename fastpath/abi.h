@@ -53,7 +53,8 @@ struct mr_packet {
     u32 redirect; /* scratch: port named by bpf_redirect */
     u32 draws;    /* scratch: random draws so far; the host clears it */
 
-    u64 commit; /* where workers share state: its place in the order of packets, see mr_shared */
+    u64 commit; /* where workers share state: its place in the order of packets, see mr_shared; where state is replicated
+                 * the host's: twice the number of its row, or of the last one before it, and 1 if it has a row */
     void *undo; /* scratch: where a reader keeps what it overwrites (sync/undo.h) */
     u32 core;   /* scratch: which of the workers that share state has it */
     u32 home;   /* the index of the indirection table that brought it to its worker; 0 where none did */

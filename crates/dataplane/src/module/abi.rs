@@ -61,7 +61,7 @@ pub struct Packet {
     pub redirect: u32,
     /// the module's scratch, cleared by the host
     pub draws: u32,
-    /// where workers share state: its place in the order of packets
+    /// where workers share state: its place in the order of packets; where it is replicated, `crate::replica::Place`
     pub commit: u64,
     /// the module's scratch
     pub undo: *mut c_void,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_steer::sequence::Row;
-use millrace_steer::sequence::ring::Next;
+use millrace_steer::sequence::ring::Read;
 
 use super::{Fault, Group, Place};
 use crate::clock;
@@ -15,6 +14,15 @@ use crate::runner::Timers;
 const TOGETHER: usize = 64;
 /// Rows in one replay are at most so far apart in time, ns, so that each one's few bits of it say which it is.
 const APART: u64 = 1 << 38;
+
+/// What is known of a row beside its bytes.
+#[derive(Clone, Copy)]
+struct Row {
+    /// ns
+    time: u64,
+    /// a heartbeat, without bytes
+    beat: bool,
+}
 
 /// Progress of one worker in the order of rows.
 pub struct Replica {
@@ -147,27 +155,20 @@ impl Replica {
             (packet.fate, packet.out) = (abi::fate::ABORTED, 0);
             let place = Place::of(packet.commit);
             let number = packet.number;
-            let row = match self.before(instance, place, number) {
-                Ok(row) => row,
-                Err(fault) => {
-                    self.fault.get_or_insert(fault);
-                    continue;
-                }
-            };
+            if let Err(fault) = self.before(instance, place, number) {
+                self.fault.get_or_insert(fault);
+                continue;
+            }
             let at = place.sequence().saturating_sub(1);
+            let row = place.own().then_some(self.rows.as_slice());
             // SAFETY: as the caller promises; `packet` is not used any more.
-            unsafe { instance.process(program, *pointer, row.as_ref().map(Row::bytes), at) };
+            unsafe { instance.process(program, *pointer, row, at) };
         }
         clock::ticks().saturating_sub(begin)
     }
 
-    /// Applies all rows before a packet, and gives its own.
-    fn before(
-        &mut self,
-        instance: &mut Instance,
-        place: Place,
-        ingress: u64,
-    ) -> Result<Option<Row>, Fault> {
+    /// Applies all rows before a packet, and leaves its own in `rows`.
+    fn before(&mut self, instance: &mut Instance, place: Place, ingress: u64) -> Result<(), Fault> {
         let (sequence, own) = (place.sequence(), place.own());
         if own && sequence <= self.applied {
             return Err(Fault::Late {
@@ -177,28 +178,35 @@ impl Replica {
             });
         }
         self.apply(instance, sequence - u64::from(own), ingress)?;
-        match own {
-            true => self.next(sequence),
-            false => Ok(None),
+        self.rows.clear();
+        if own {
+            self.next(sequence)?;
         }
+        Ok(())
     }
 
-    /// The next row up to `upto`.
+    /// Reads the next row up to `upto` behind those that are gathered; none at the end.
     fn next(&mut self, upto: u64) -> Result<Option<Row>, Fault> {
         let worker = self.worker;
-        match self.group.ring.next(&mut self.applied, upto) {
-            Next::Given(row) => {
-                self.time = row.time;
-                Ok(Some(row))
+        let found = self
+            .group
+            .ring
+            .read(&mut self.applied, upto, &mut self.rows);
+        let row = match found {
+            Read::Row(time) => Row { time, beat: false },
+            Read::Beat(time) => Row { time, beat: true },
+            Read::Done => return Ok(None),
+            Read::Ahead => return Err(Fault::Ahead { worker, row: upto }),
+            Read::Overrun => {
+                return Err(Fault::Overrun {
+                    worker,
+                    row: self.applied.saturating_add(1),
+                    rows: self.group.ring.places() as u64,
+                });
             }
-            Next::Done => Ok(None),
-            Next::Ahead => Err(Fault::Ahead { worker, row: upto }),
-            Next::Overrun => Err(Fault::Overrun {
-                worker,
-                row: self.applied.saturating_add(1),
-                rows: self.group.ring.places() as u64,
-            }),
-        }
+        };
+        self.time = row.time;
+        Ok(Some(row))
     }
 
     fn apply(&mut self, instance: &mut Instance, upto: u64, ingress: u64) -> Result<(), Fault> {
@@ -231,20 +239,26 @@ impl Replica {
         self.rows.clear();
         let bytes = self.group.shape.row_bytes();
         while let Some(row) = self.next(upto)? {
+            let number = self.applied;
             if row.beat {
                 self.replay(instance, ingress)?;
-                self.beat(instance, row.number, row.time);
+                self.beat(instance, number, row.time);
                 continue;
             }
-            let far = row.time.saturating_sub(self.first.1) > APART;
-            if self.rows.len() >= TOGETHER * bytes || (far && !self.rows.is_empty()) {
+            let before = self.rows.len() - bytes;
+            if before > 0 && row.time.saturating_sub(self.first.1) > APART {
+                // This one's few bits of the time would not say which it is.
+                let this = self.rows.split_off(before);
+                self.replay(instance, ingress)?;
+                self.rows = this;
+            }
+            if self.rows.len() == bytes {
+                self.first = (number, row.time);
+            }
+            self.last = row.time;
+            if self.rows.len() >= TOGETHER * bytes {
                 self.replay(instance, ingress)?;
             }
-            if self.rows.is_empty() {
-                self.first = (row.number, row.time);
-            }
-            self.rows.extend_from_slice(row.bytes());
-            self.last = row.time;
         }
         self.replay(instance, ingress)
     }

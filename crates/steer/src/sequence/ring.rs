@@ -35,6 +35,21 @@ pub enum Next {
     Overrun,
 }
 
+/// What a reader finds that wants a row's bytes behind those of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// a row of a packet of this time, ns
+    Row(u64),
+    /// a heartbeat of this time, ns
+    Beat(u64),
+    /// as [`Next::Done`]
+    Done,
+    /// as [`Next::Ahead`]
+    Ahead,
+    /// as [`Next::Overrun`]
+    Overrun,
+}
+
 impl Ring {
     /// A ring of at least `places` rows, which is rounded up to a power of two.
     #[must_use]
@@ -94,6 +109,46 @@ impl Ring {
     /// Shows all rows up to `number`, before the descriptors of their packets are handed over.
     pub fn publish(&self, number: u64) {
         self.head.store(number, Ordering::Release);
+    }
+
+    /// Reads the row after `applied`, which it moves, if that is not behind row `upto`, and appends its bytes to `bytes`; a
+    /// heartbeat has none.
+    pub fn read(&self, applied: &mut u64, upto: u64, bytes: &mut Vec<u8>) -> Read {
+        let number = applied.wrapping_add(1);
+        if *applied >= upto {
+            return Read::Done;
+        }
+        if self.head() < upto {
+            return Read::Ahead;
+        }
+        let [seq, kind, time, words @ ..] = self.place(number) else {
+            return Read::Overrun;
+        };
+        let before = seq.load(Ordering::Acquire);
+        let (beat, time) = (
+            kind.load(Ordering::Relaxed) == 2,
+            time.load(Ordering::Relaxed),
+        );
+        let at = bytes.len();
+        for word in words {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        fence(Ordering::Acquire);
+        let whole = before == number && seq.load(Ordering::Relaxed) == number;
+        let own = if beat || !whole {
+            0
+        } else {
+            self.shape.row_bytes()
+        };
+        bytes.truncate(at + own);
+        if !whole {
+            return Read::Overrun;
+        }
+        *applied = number;
+        match beat {
+            true => Read::Beat(time),
+            false => Read::Row(time),
+        }
     }
 
     /// Reads the row after `applied`, which it moves, if that is not behind row `upto`.
