@@ -156,7 +156,10 @@ fn the_three_kinds_of_no() {
 
 #[test]
 fn more_cores_than_a_nic_can_name() {
-    let Some(Modelled { program, mut model, .. }) = modelled(&source("nop")) else {
+    let Some(Modelled {
+        program, mut model, ..
+    }) = modelled(&source("nop"))
+    else {
         return;
     };
     for (nic, most, says) in [

@@ -4,8 +4,8 @@
 use std::ffi::c_int;
 
 use super::{Instance, Module, abi};
-use crate::{clock, inside};
 use crate::packet::Burst;
+use crate::{clock, inside};
 
 /// The rows of a burst's packets.
 #[derive(Debug, Default)]
