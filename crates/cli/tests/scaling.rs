@@ -63,24 +63,28 @@ fn a_plan_replicates_what_one_flow_fills() {
         (0, &"measured".into()),
         "{plan}"
     );
-    assert_eq!(plan["strategy"], "replicate", "{}", plan["predicted"]);
-    let flows = plan["objects"].as_array().unwrap().iter();
-    let flows = flows.clone().find(|o| o["name"] == "flows").unwrap();
-    assert_eq!(
-        (&flows["treatment"], &flows["rule"]),
-        (&"replicate".into(), &"R7".into())
-    );
     assert_eq!(plan["history"]["bytes"], 15);
-    let names: Vec<_> = plan["relaxations"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| &r["name"])
-        .collect();
-    assert!(
-        names.contains(&&"order".into()) && names.contains(&&"lost".into()),
-        "{names:?}"
-    );
+    let predicted = plan["predicted"].as_array().unwrap();
+    let of = |strategy: &str| {
+        let mut all = predicted.iter();
+        let found = all.find(|p| p["strategy"] == strategy && p["cores"] == 8);
+        number(&found.unwrap_or_else(|| panic!("{strategy}: {plan}"))["mpps"])
+    };
+    // What is faster here is a question of the machine and what else it does; that it decides is not.
+    let fastest = of("replicate") > of("shard").max(of("lock")) * 1.1;
+    assert!(!fastest || plan["strategy"] == "replicate", "{plan}");
+    if plan["strategy"] != "replicate" {
+        return;
+    }
+    let mut objects = plan["objects"].as_array().unwrap().iter();
+    let flows = objects.find(|o| o["name"] == "flows").unwrap();
+    assert_eq!(flows["treatment"], "replicate");
+    assert_eq!(flows["rule"], "R7");
+    let relaxations = plan["relaxations"].as_array().unwrap();
+    let names: Vec<_> = relaxations.iter().map(|r| &r["name"]).collect();
+    for name in ["order", "lost"] {
+        assert!(names.iter().any(|n| *n == name), "{names:?}");
+    }
 }
 
 #[test]

@@ -253,8 +253,8 @@ fn slow(cache: &Cache, note: &Path) -> Option<(Duration, String)> {
 
 /// The objects of which a placement makes other code than one worker has.
 fn named(placement: &Placement) -> impl Iterator<Item = &str> {
-    let named = placement.names(|held| matches!(held, Held::Locked | Held::Replicated));
-    named.chain(placement.coming_home())
+    let held = placement.names(|held| matches!(held, Held::Locked | Held::Replicated));
+    held.chain(placement.coming_home())
 }
 
 /// The placement in the program's order.
@@ -381,11 +381,8 @@ fn module_key(
     }
     let flags: Vec<&str> = options.module.flags().collect();
     let placement = options.placement.as_deref();
-    let locked = placement.map(|p| p.names(|held| *held == Held::Locked).collect::<Vec<_>>());
-    let replicated = placement.map(|p| {
-        p.names(|held| *held == Held::Replicated)
-            .collect::<Vec<_>>()
-    });
+    let held = |wanted: Held| placement.map(|p| p.names(|h| *h == wanted).collect::<Vec<_>>());
+    let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",

@@ -56,7 +56,12 @@ pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Error> {
                 let run = own.run_rows(entry, burst, rows);
                 let repeated = other.repeat_rows(rows);
                 let (Some(made), Some(run), Some(repeated)) = (made, run, repeated) else {
-                    return Err(Error::wrong("a replica refused its own rows"));
+                    return Err(Error::wrong(format!(
+                        "replicas cannot be measured: rows {}, packets {}, replay {}",
+                        said(made),
+                        said(run),
+                        said(repeated)
+                    )));
                 };
                 if counted {
                     for (ticks, took) in ticks.iter_mut().zip([run, repeated, made]) {
@@ -75,4 +80,8 @@ pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Error> {
         replay_ns: Some(repeated),
         sequencer_ns: Some(made),
     })
+}
+
+fn said(took: Option<u64>) -> &'static str {
+    if took.is_some() { "done" } else { "refused" }
 }
