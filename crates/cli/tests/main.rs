@@ -43,6 +43,7 @@ mod reload;
 mod routes;
 mod run;
 mod scaling;
+mod sequence;
 mod service;
 mod shell;
 mod skew;

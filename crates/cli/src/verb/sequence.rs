@@ -155,7 +155,7 @@ impl Sequence {
 
     fn check(&self, circuit: &Circuit, path: &PathBuf) -> Result<u8, Failure> {
         let shape = shape(circuit)?;
-        let no = |e: sequenced::Error| Failure::no(e.to_string());
+        let no = |e: sequenced::Error| Failure::no(e.to_string()).help(ASK);
         let mut reader = sequenced::Reader::open(path, self.key()?).map_err(no)?;
         let form = reader.form().clone();
         if form.shape() != shape {
@@ -165,7 +165,8 @@ impl Sequence {
                 form.shape().row_bytes(),
                 circuit.name,
                 shape.row_bytes()
-            )));
+            ))
+            .help(ASK));
         }
         let (mut packets, mut rows, mut beats) = (0_u64, 0_u64, 0_u64);
         while let Some(step) = reader.next().map_err(no)? {
@@ -183,7 +184,8 @@ impl Sequence {
                     "{}: record {}: {why}",
                     path.display(),
                     step.record
-                )));
+                ))
+                .help(ASK));
             }
         }
         if self.json {
@@ -236,6 +238,8 @@ fn differs(circuit: &Circuit, shape: Shape, step: &Step) -> Option<String> {
     ))
 }
 
+const ASK: &str = "docs/replication.md has the format; `millrace sequence NF --in A.pcap --out B.pcap` makes such a capture";
+
 /// Rows of the circuit.
 fn shape(circuit: &Circuit) -> Result<Shape, Failure> {
     Shape::new(circuit.row_bytes(), circuit.time).map_err(|e| Failure::wrong(e.to_string()))
@@ -259,6 +263,7 @@ pub fn circuit(
         Failure {
             detail: Some(detail),
             ..Failure::no(format!("{}: no sequencer can be made of it", program.name))
+                .help("docs/replication.md says what a sequencer can compute")
         }
     })
 }
