@@ -34,12 +34,21 @@ impl Made {
         self.packets.push((self.time, bytes));
     }
 
-    fn tcp(&mut self, after: u64, (from, to): (u8, u8), ports: (u16, u16), tcp: (u32, u32, u8, usize)) {
+    fn tcp(
+        &mut self,
+        after: u64,
+        (from, to): (u8, u8),
+        ports: (u16, u16),
+        tcp: (u32, u32, u8, usize),
+    ) {
         self.put(after, ip(from, to, 6, &[], 0, &segment(ports, tcp)));
     }
 }
 
-fn segment((sport, dport): (u16, u16), (seq, ack, flags, payload): (u32, u32, u8, usize)) -> Vec<u8> {
+fn segment(
+    (sport, dport): (u16, u16),
+    (seq, ack, flags, payload): (u32, u32, u8, usize),
+) -> Vec<u8> {
     let mut all = Vec::new();
     all.extend(sport.to_be_bytes());
     all.extend(dport.to_be_bytes());
@@ -76,7 +85,10 @@ fn traffic() -> Vec<Packet> {
     m.tcp(40, (1, 2), (1000, 80), (101, 501, ack, 0));
     for i in 0..5 {
         m.tcp(700, (1, 2), (1000, 80), (101 + 10 * i, 501, ack, 10));
-        m.put(13, ip(3, 4, 17, &[], 0, &[3, 232, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4]));
+        m.put(
+            13,
+            ip(3, 4, 17, &[], 0, &[3, 232, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4]),
+        );
     }
     for port in [100, 101, 102, 22, 22] {
         m.tcp(1_000_000, (5, 6), (4000, port), (1, 0, syn, 0));
@@ -85,20 +97,62 @@ fn traffic() -> Vec<Packet> {
         m.tcp(1_000_000, (6, 5), (4000, port), (1, 0, syn, 0));
     }
     // ARP, IPv6, too short, without an IP header.
-    m.put(5, [&[255; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &[7; 20]].concat());
-    m.put(5, [&[2; 12][..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64], &[9; 40]].concat());
-    m.put(5, ip(1, 2, 6, &[], 0, &segment((1, 100), (0, 0, syn, 0)))[..33].to_vec());
+    m.put(
+        5,
+        [
+            &[255; 6][..],
+            &[2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1],
+            &[7; 20],
+        ]
+        .concat(),
+    );
+    m.put(
+        5,
+        [
+            &[2; 12][..],
+            &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64],
+            &[9; 40],
+        ]
+        .concat(),
+    );
+    m.put(
+        5,
+        ip(1, 2, 6, &[], 0, &segment((1, 100), (0, 0, syn, 0)))[..33].to_vec(),
+    );
     m.put(5, vec![1; 14]);
     // Options, of one word and of ten; a header that is too short to be one.
-    m.put(5, ip(7, 8, 6, &[1, 1, 1, 0], 0, &segment((9, 100), (77, 0, syn, 3))));
-    m.put(5, ip(7, 8, 6, &[1; 40], 0, &segment((9, 101), (80, 0, syn, 0))));
+    m.put(
+        5,
+        ip(
+            7,
+            8,
+            6,
+            &[1, 1, 1, 0],
+            0,
+            &segment((9, 100), (77, 0, syn, 3)),
+        ),
+    );
+    m.put(
+        5,
+        ip(7, 8, 6, &[1; 40], 0, &segment((9, 101), (80, 0, syn, 0))),
+    );
     m.put(5, {
         let mut bytes = ip(7, 8, 6, &[], 0, &segment((9, 101), (80, 0, syn, 0)));
         bytes[14] = 0x44;
         bytes
     });
     // Fragments: the first, and a later one; TCP whose data begins before its header ends.
-    m.put(5, ip(3, 4, 17, &[], 0x2000, &[3, 232, 0, 53, 0, 12, 0, 0, 5, 6, 7, 8]));
+    m.put(
+        5,
+        ip(
+            3,
+            4,
+            17,
+            &[],
+            0x2000,
+            &[3, 232, 0, 53, 0, 12, 0, 0, 5, 6, 7, 8],
+        ),
+    );
     m.put(5, ip(3, 4, 17, &[], 0x0001, &[9, 9, 9, 9]));
     m.put(5, {
         let mut bytes = ip(1, 2, 6, &[], 0, &segment((1000, 80), (151, 501, ack, 0)));
@@ -124,7 +178,10 @@ fn traffic() -> Vec<Packet> {
     m.tcp(90, (1, 2), (1000, 80), (152, 502, ack, 0));
     m.tcp(90, (1, 2), (1000, 80), (900, 0, syn, 0));
     for i in 0..8 {
-        m.put(300_000, ip(3, 4, 17, &[], 0, &[3, 232, 0, 53, 0, 12, 0, 0, i, i, i, i]));
+        m.put(
+            300_000,
+            ip(3, 4, 17, &[], 0, &[3, 232, 0, 53, 0, 12, 0, 0, i, i, i, i]),
+        );
     }
     m.packets
 }
@@ -145,7 +202,9 @@ fn the_papers_functions_give_the_golden_captures() {
     if bless {
         capture(&input, &traffic());
     }
-    let packets = read(&input).into_iter().map(|(_, time, bytes)| (time, bytes));
+    let packets = read(&input)
+        .into_iter()
+        .map(|(_, time, bytes)| (time, bytes));
     let packets: Vec<Packet> = packets.collect();
     assert_eq!(packets, traffic(), "MILLRACE_BLESS=1 writes it");
     let made = tempfile::tempdir().unwrap();
@@ -154,7 +213,12 @@ fn the_papers_functions_give_the_golden_captures() {
         let (path, words) = golden(function);
         let out = made.path().join("out.pcap");
         let mut command = millrace();
-        command.args(&words).arg("--in").arg(&input).arg("--out").arg(&out);
+        command
+            .args(&words)
+            .arg("--in")
+            .arg(&input)
+            .arg("--out")
+            .arg(&out);
         let (document, status) = json(&mut command);
         assert_eq!(status, 0);
         assert_eq!(document["packets"], packets.len());
@@ -169,7 +233,9 @@ fn the_papers_functions_give_the_golden_captures() {
         }
         assert!(bytes == std::fs::read(&path).unwrap(), "{}", path.display());
         let mut check = millrace();
-        check.args(["sequence", function.0, "--list", "--check"]).arg(&path);
+        check
+            .args(["sequence", function.0, "--list", "--check"])
+            .arg(&path);
         let (shown, wrong) = output(&mut check);
         assert_eq!(shown.status.code(), Some(0), "{wrong}");
         let text = String::from_utf8_lossy(&shown.stdout);
@@ -190,7 +256,10 @@ fn what_the_sequencer_does_not_give_is_refused() {
     let path = |name: &str| work.path().join(name);
     let check = |name: &str, file: &PathBuf, more: &[&str]| {
         let mut command = millrace();
-        command.args(["sequence", name, "--check"]).arg(file).args(more);
+        command
+            .args(["sequence", name, "--check"])
+            .arg(file)
+            .args(more);
         // A terminal's lines, as one.
         let said = refused(&mut command, 1);
         said.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -207,7 +276,10 @@ fn what_the_sequencer_does_not_give_is_refused() {
     other[at + 3] ^= 1;
     std::fs::write(path("other.pcap"), &other).unwrap();
     let said = check("ddos", &path("other.pcap"), &[]);
-    assert!(said.contains("record 2: byte 3 of its row is 0x01, and the function gives 0x00"), "{said}");
+    assert!(
+        said.contains("record 2: byte 3 of its row is 0x01, and the function gives 0x00"),
+        "{said}"
+    );
     // Its Ethernet type: it has no row now.
     let mut other = bytes;
     other[at - 14] = 9;
@@ -220,20 +292,31 @@ fn what_the_sequencer_does_not_give_is_refused() {
     assert!(check("ddos", &ddos, &["--key", &key]).contains("not tagged"));
     let tagged = path("tagged.pcap");
     let mut make = millrace();
-    make.args(["sequence", "ddos", "--key", &key, "--in"]).arg(folder().join("traffic.pcap"));
+    make.args(["sequence", "ddos", "--key", &key, "--in"])
+        .arg(folder().join("traffic.pcap"));
     let (document, status) = json(make.arg("--out").arg(&tagged));
     assert_eq!((status, &document["tagged"]), (0, &true.into()));
     assert!(check("ddos", &tagged, &[]).contains("tagged"));
-    let (document, status) =
-        json(millrace().args(["sequence", "ddos", "--key", &key, "--check"]).arg(&tagged));
+    let (document, status) = json(
+        millrace()
+            .args(["sequence", "ddos", "--key", &key, "--check"])
+            .arg(&tagged),
+    );
     assert_eq!((status, &document["equal"]), (0, &true.into()));
     let short = path("short").display().to_string();
     let mut command = millrace();
-    command.args(["sequence", "ddos", "--key", &short, "--check"]).arg(&tagged);
+    command
+        .args(["sequence", "ddos", "--key", &short, "--check"])
+        .arg(&tagged);
     assert!(refused(&mut command, 2).contains("9 bytes"));
     // A function whose rows no circuit fills: with the line.
     let mut command = millrace();
-    command.args(["sequence", "nat", "--in"]).arg(folder().join("traffic.pcap"));
+    command
+        .args(["sequence", "nat", "--in"])
+        .arg(folder().join("traffic.pcap"));
     let said = refused(command.arg("--out").arg(path("nat.pcap")), 1);
-    assert!(said.contains("nat.c:") && said.contains("several kinds of memory"), "{said}");
+    assert!(
+        said.contains("nat.c:") && said.contains("several kinds of memory"),
+        "{said}"
+    );
 }

@@ -25,11 +25,21 @@ pub struct Sequence {
     nf: String,
 
     /// The capture; the interface of a packet is its port
-    #[arg(long = "in", value_name = "FILE", required_unless_present = "check", conflicts_with = "check")]
+    #[arg(
+        long = "in",
+        value_name = "FILE",
+        required_unless_present = "check",
+        conflicts_with = "check"
+    )]
     input: Option<PathBuf>,
 
     /// Where the sequenced capture goes
-    #[arg(long = "out", value_name = "FILE", required_unless_present = "check", conflicts_with = "check")]
+    #[arg(
+        long = "out",
+        value_name = "FILE",
+        required_unless_present = "check",
+        conflicts_with = "check"
+    )]
     output: Option<PathBuf>,
 
     /// Check this sequenced capture: each record against the sequencer, each row against the function
@@ -116,11 +126,14 @@ impl Sequence {
             counts.set((packets + 1, rows + u64::from(touch)));
             touch
         };
-        let (state, written) =
-            sequenced::sequence(&mut from, (shape, rows), state, form.clone(), |form, state| {
-                sequenced::Writer::create(output, form, state)
-            })
-            .map_err(|e| wrong(&e))?;
+        let (state, written) = sequenced::sequence(
+            &mut from,
+            (shape, rows),
+            state,
+            form.clone(),
+            |form, state| sequenced::Writer::create(output, form, state),
+        )
+        .map_err(|e| wrong(&e))?;
         let (packets, rows) = counts.get();
         let beats = state.sequence() - rows;
         if self.json {
@@ -229,7 +242,9 @@ fn differs(circuit: &Circuit, shape: Shape, step: &Step) -> Option<String> {
         return Some("the packet has a row, and the function gives it none".into());
     }
     // The time is the sequencer's, which the reader has compared.
-    let time = shape.time().map_or(0..0, |at| at..at + millrace_steer::sequence::TIME_BYTES);
+    let time = shape
+        .time()
+        .map_or(0..0, |at| at..at + millrace_steer::sequence::TIME_BYTES);
     let each = expected.iter().zip(row.bytes()).enumerate();
     let mut each = each.filter(|(at, (a, b))| !time.contains(at) && a != b);
     let (at, (expected, found)) = each.next()?;
@@ -255,7 +270,10 @@ pub fn circuit(
         let said = refusals.iter().map(|r| {
             let line = r.line.as_ref();
             let place = line.map_or_else(String::new, |l| format!("{}:{}: ", l.file, l.line));
-            let object = r.object.as_ref().map_or_else(String::new, |o| format!("{o}: "));
+            let object = r
+                .object
+                .as_ref()
+                .map_or_else(String::new, |o| format!("{o}: "));
             let text = line.map_or_else(String::new, |l| format!("\n    {}", l.text));
             format!("{place}{object}{}{text}", r.reason)
         });

@@ -119,9 +119,7 @@ impl Gates {
     /// The largest number that it can be.
     #[must_use]
     pub fn most(&self, wire: Wire) -> u64 {
-        self.known
-            .get(wire.0 as usize)
-            .map_or(u64::MAX, |k| k.most)
+        self.known.get(wire.0 as usize).map_or(u64::MAX, |k| k.most)
     }
 
     fn least(&self, wire: Wire) -> u64 {
@@ -239,7 +237,11 @@ impl Gates {
 
     /// `a + b`.
     pub fn add(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         match (self.constant(a), self.constant(b)) {
             (Some(a), Some(b)) => return self.number(a.wrapping_add(b)),
             (_, Some(0)) => return a,
@@ -299,7 +301,11 @@ impl Gates {
 
     /// `a * b`.
     pub fn mul(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if let Some(n) = self.constant(b).filter(|n| n.is_power_of_two()) {
             let by = self.number(u64::from(n.trailing_zeros()));
             return self.shl(a, by);
@@ -311,7 +317,11 @@ impl Gates {
 
     /// `a & b`.
     pub fn and(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if a == b {
             return a;
         }
@@ -334,7 +344,11 @@ impl Gates {
 
     /// `a | b`.
     pub fn or(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if a == b || self.constant(b) == Some(0) {
             return a;
         }
@@ -360,16 +374,18 @@ impl Gates {
 
     fn is_not(&self, a: Wire, of: Wire) -> bool {
         match *self.gate(a) {
-            Gate::Equal(x, zero) => {
-                x == of && self.constant(zero) == Some(0) && self.most(of) <= 1
-            }
+            Gate::Equal(x, zero) => x == of && self.constant(zero) == Some(0) && self.most(of) <= 1,
             _ => false,
         }
     }
 
     /// `a ^ b`.
     pub fn xor(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if self.constant(b) == Some(0) {
             return a;
         }
@@ -489,7 +505,10 @@ impl Gates {
                 _ => vec![(wire, bits)],
             };
             for (wire, bits) in inner {
-                match all.last_mut().and_then(|l| Some((l.1, self.joined(*l, (wire, bits))?))) {
+                match all
+                    .last_mut()
+                    .and_then(|l| Some((l.1, self.joined(*l, (wire, bits))?)))
+                {
                     Some((had, joined)) => {
                         all.pop();
                         let made = match joined {
@@ -538,7 +557,11 @@ impl Gates {
 
     /// 1 where both are equal.
     pub fn equal(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
+        let (a, b) = if self.constant(a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if a == b {
             return self.number(1);
         }

@@ -111,7 +111,8 @@ impl Circuit {
             }
         }
         let all = (0..self.gates.count() as u32).map(Wire);
-        all.filter(|w| live.get(w.0 as usize) == Some(&true)).collect()
+        all.filter(|w| live.get(w.0 as usize) == Some(&true))
+            .collect()
     }
 
     /// How many bytes of a packet from its start it depends on, 1 to [`WINDOW`].

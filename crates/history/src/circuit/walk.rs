@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use millrace_check::facts::{Access, Flow, FrameId, Kind, Op, Step, StepId};
 use millrace_object::Program;
 use millrace_object::helper;
-use millrace_object::insn::{
-    AluOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Size, Width,
-};
+use millrace_object::insn::{AluOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Size, Width};
 use millrace_object::program::{Dialect, ObjectId};
 
-use super::gates::{Gates, Wire};
 use super::WINDOW;
+use super::gates::{Gates, Wire};
 use crate::expr::Expr;
 use crate::graph::Graph;
 use crate::{History, Part, Refusal, Site};
@@ -103,9 +101,7 @@ pub fn walk(
         block.map(|b| (place[b], at))
     };
     let mut state = State::default();
-    state
-        .registers
-        .insert((FrameId(0), Reg(1)), Value::Context);
+    state.registers.insert((FrameId(0), Reg(1)), Value::Context);
     state
         .registers
         .insert((FrameId(0), Reg(10)), Value::Stack(FrameId(0), 0));
@@ -119,7 +115,8 @@ pub fn walk(
     pending.entry((0, (0, 0))).or_default().push(first);
     let mut touch = walk.gates.number(0);
     let zero = walk.gates.number(0);
-    let mut row = vec![zero; history.bytes as usize];
+    // Without a row nothing looks at it, so that the first site's is the row of all.
+    let mut row: Option<Vec<Wire>> = None;
     while let Some(((iteration, now), ways)) = pending.pop_first() {
         let at = now.1;
         if walk.gates.count() > MOST_GATES {
@@ -130,9 +127,14 @@ pub fn walk(
             let all = walk.all(&way.conditions);
             let site = &part.sites[number];
             let bytes = walk.fill(history, number, site, &way.state);
-            for (to, from) in row.iter_mut().zip(bytes) {
-                *to = walk.gates.select(all, from, *to);
-            }
+            row = Some(match row {
+                None => bytes,
+                Some(row) => {
+                    let each = row.into_iter().zip(bytes);
+                    each.map(|(to, from)| walk.gates.select(all, from, to))
+                        .collect()
+                }
+            });
             touch = walk.gates.or(touch, all);
             walk.answer(at)?;
             continue;
@@ -153,6 +155,7 @@ pub fn walk(
         }
     }
     let gates = walk.gates;
+    let row = row.unwrap_or_else(|| vec![zero; history.bytes as usize]);
     Ok(Made { gates, touch, row })
 }
 
@@ -641,7 +644,10 @@ impl Walk<'_> {
         let cells: Vec<Option<&Cell>> = cells.collect();
         if let Some(Some(Cell::Of(value, 0))) = cells.first()
             && bytes == 8
-            && cells.iter().zip(0..).all(|(c, i)| matches!(c, Some(Cell::Of(v, n)) if v == value && *n == i))
+            && cells
+                .iter()
+                .zip(0..)
+                .all(|(c, i)| matches!(c, Some(Cell::Of(v, n)) if v == value && *n == i))
         {
             return value.clone();
         }
