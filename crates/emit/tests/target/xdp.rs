@@ -349,7 +349,7 @@ fn on_interfaces_the_replicas_forward_what_the_program_alone_does() {
     let bench = Bench::new();
     let pass = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\nSEC(\"xdp\") int pass(struct xdp_md *ctx) { return XDP_PASS; }\n";
     let pass = compiled(&bench, "pass", pass);
-    for (name, slots) in [("portknock", 12), ("tokenbucket", 9)] {
+    for (name, slots) in [("tokenbucket", 9)] {
         let program = strict(&bench, name);
         let files = files(&Xdp, &program, 3, slots);
         let sequencer = compiled(&bench, &format!("{name}-sequencer"), &files[0].text);

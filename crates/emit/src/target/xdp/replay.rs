@@ -63,7 +63,7 @@ pub fn functions(
         history.time_bits + history.number_bits,
         history.selector_bits(),
     );
-    out.push_str("\n/* What a row does to state. */\n__attribute__((noinline)) int replay(struct row *row)\n{\n\tif (!row)\n\t\treturn 0;\n");
+    out.push_str("\n/* What a row does to state. */\n__attribute__((noinline, weak)) int replay(struct row *row)\n{\n\tif (!row)\n\t\treturn 0;\n");
     let _ = writeln!(out, "\tswitch ({which}) {{");
     for number in 0..part.sites.len() {
         let _ = writeln!(

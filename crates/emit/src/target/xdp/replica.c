@@ -34,8 +34,9 @@ struct {
 	__type(value, u64);
 } replica_counts SEC(".maps");
 
-/* Global functions are verified each by itself, once: what is in loops here would be verified once an iteration. */
-__attribute__((noinline)) int count(u32 what, int verdict)
+/* Global functions are verified each by itself, once: what is in loops here would be verified once an iteration. Weak: so that
+ * the compiler assumes nothing of them, such as that an argument is not needed. */
+__attribute__((noinline, weak)) int count(u32 what, int verdict)
 {
 	u64 *number = bpf_map_lookup_elem(&replica_counts, &what);
 
@@ -45,7 +46,7 @@ __attribute__((noinline)) int count(u32 what, int verdict)
 }
 
 /* Whether there is something in a slot behind the rows, which fill `bytes`. */
-__attribute__((noinline)) int beyond(struct scratch *s, u32 bytes)
+__attribute__((noinline, weak)) int beyond(struct scratch *s, u32 bytes)
 {
 	u32 all = 0;
 
@@ -62,7 +63,7 @@ __attribute__((noinline)) int beyond(struct scratch *s, u32 bytes)
 }
 
 /* The times of all rows, newest first: each is the last moment at or before the one behind it that has its 40 bits. */
-__attribute__((noinline)) int times(struct scratch *s, u32 held, u32 own, u32 flags)
+__attribute__((noinline, weak)) int times(struct scratch *s, u32 held, u32 own, u32 flags)
 {
 	u64 behind;
 
@@ -121,23 +122,47 @@ INLINE u32 wrong(struct xdp_md *ctx, struct scratch *s, struct replica_head *r)
 	return times(s, held, own, flags) ? COUNT_TIMES : COUNTS;
 }
 
-/* Copies a row. */
-INLINE void take(struct scratch *s, u32 slot, struct row *row)
+/* Does to state what the row in a slot does, at its time. */
+__attribute__((noinline, weak)) int apply(struct scratch *s, u32 slot, u64 time)
 {
+	u32 zero = 0;
+	struct replica_head *r = bpf_map_lookup_elem(&replica_state, &zero);
+	struct row row = {};
+
+	if (!s || !r || slot >= SLOTS)
+		return 0;
 	BARE(slot);
-	if (slot >= SLOTS)
-		return;
-	for (u32 i = 0; i < ROW; i++)
-		row->bytes[i] = s->slots[slot * ROW + i];
+	for (u32 i = 0; i < ROW && slot < SLOTS; i++)
+		row.bytes[i] = s->slots[slot * ROW + i];
+	r->clock = time;
+	return replay(&row);
+}
+
+/* Whether the packet's first bytes give another row than the one in a slot; without FLAG_TOUCH: whether they give one. */
+__attribute__((noinline, weak)) int other(struct scratch *s, u32 length, u32 port, u32 slot, u32 flags)
+{
+	u32 differ = 0;
+	u64 touch;
+
+	if (!s || slot >= SLOTS)
+		return 1;
+	__builtin_memset(s->own, 0, sizeof(s->own));
+	touch = extract(s->head, length, port, (u8 *)s->own);
+	if (flags != FLAG_TOUCH || !touch)
+		return touch != (flags == FLAG_TOUCH);
+	BARE(slot);
+	for (u32 i = 0; i < ROW && slot < SLOTS; i++)
+		if (TIME < 0 || i < TIME || i >= TIME + 5)
+			differ |= ((u8 *)s->own)[i] ^ s->slots[slot * ROW + i];
+	return differ != 0;
 }
 
 SEC("xdp")
 int replica(struct xdp_md *ctx)
 {
-	u32 zero = 0, why, flags, length, taken;
+	u32 zero = 0, why, flags, length, taken, own;
 	struct replica_head *r = bpf_map_lookup_elem(&replica_state, &zero);
 	struct scratch *s = bpf_map_lookup_elem(&replica_scratch, &zero);
-	struct row row = {}, own = {};
 	u64 sequence, stamp, first, done;
 	int verdict;
 
@@ -173,9 +198,7 @@ int replica(struct xdp_md *ctx)
 		r->applied = number;
 		if (s->prefix.marks[slot / 8] >> slot % 8 & 1)
 			continue;
-		take(s, slot, &row);
-		r->clock = TIME < 0 ? stamp : s->times[slot];
-		replay(&row);
+		apply(s, slot, TIME < 0 ? stamp : s->times[slot]);
 		count(COUNT_REPLAYED, 0);
 	}
 	if (flags == FLAG_BEAT)
@@ -183,29 +206,21 @@ int replica(struct xdp_md *ctx)
 	if (bpf_xdp_adjust_head(ctx, PREFIX))
 		return XDP_ABORTED;
 	count(COUNT_PACKETS, 0);
-	r->clock = stamp;
-	if (flags == FLAG_TOUCH)
-		take(s, (sequence - 1) % SLOTS, &own);
-	/* The row that the packet itself gives. */
+	own = (sequence - 1) % SLOTS;
 	__builtin_memset(s->head, 0, sizeof(s->head));
-	__builtin_memset(s->own, 0, sizeof(s->own));
 	length = bpf_xdp_get_buff_len(ctx);
 	taken = length < WINDOW ? length : WINDOW;
 	BARE(taken);
 	if (taken < 1 || taken > WINDOW || bpf_xdp_load_bytes(ctx, 0, s->head, taken))
 		return XDP_ABORTED;
-	if (extract(s->head, length, bpf_ntohs(s->prefix.port), (u8 *)s->own) != (flags == FLAG_TOUCH))
-		why = COUNT_OTHER;
-	for (u32 i = 0; i < ROW && flags == FLAG_TOUCH; i++)
-		if ((TIME < 0 || i < TIME || i >= TIME + 5) && own.bytes[i] != ((u8 *)s->own)[i])
-			why = COUNT_OTHER;
 	if (flags == FLAG_TOUCH)
 		r->applied = sequence;
-	if (why == COUNT_OTHER) {
+	if (other(s, length, bpf_ntohs(s->prefix.port), own, flags)) {
 		if (flags == FLAG_TOUCH)
-			replay(&own);
+			apply(s, own, stamp);
 		return count(COUNT_OTHER, XDP_ABORTED);
 	}
+	r->clock = stamp;
 	/* The program is called as it is written, by its own convention. */
 	asm volatile("r1 = %[ctx]; call " PROGRAM "; %[verdict] = r0"
 		     : [verdict] "=r"(verdict)
