@@ -126,9 +126,9 @@ module millrace_core #(
     wire [15:0] words = (total + BUS - 1) / BUS;
     wire [15:0] packet_words = flags[1] ? 16'd0 : (length + BUS - 1) / BUS;
     wire [15:0] part = word - WHOLE; // the packet's word that goes into this one
-    wire inside = word >= WHOLE;
+    wire mixed = word >= WHOLE;
     wire held = part < HEAD;
-    wire needed = inside && part < packet_words;
+    wire needed = mixed && part < packet_words;
     // Selections of whole words, at constant places: a part at a computed place would be a shifter of all of them.
     integer k;
     reg [8*BUS-1:0] prefix_word;
@@ -148,7 +148,7 @@ module millrace_core #(
     wire [8*BUS-1:0] before_ = word <= WHOLE ? prefix_word : over;
 
     assign out_valid = state == SEND && (!needed || held || in_valid);
-    assign out_data = before_ | (inside ? shifted[8*BUS-1:0] : {8*BUS{1'b0}});
+    assign out_data = before_ | (mixed ? shifted[8*BUS-1:0] : {8*BUS{1'b0}});
     assign out_last = word + 16'd1 == words;
     assign out_bytes = out_last ? total - BUS * word : BUS;
     assign in_ready = state == GATHER || (state == SEND && needed && !held && out_ready);
