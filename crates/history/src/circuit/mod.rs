@@ -9,7 +9,9 @@
 //!
 //! What is no circuit is refused with the line: a loop, a helper, a byte of the packet at no bounded place, a draw.
 
+mod expression;
 mod gates;
+mod instruction;
 mod walk;
 
 use millrace_check::Checked;

@@ -66,6 +66,7 @@ module millrace_bench;
     endtask
 
     // A record begins with 16 bytes of pcap's: seconds, nanoseconds, bytes here, bytes there.
+    reg [8*BUS-1:0] made;
     integer feed, fed, fill, at, k;
     initial begin
         if (!$value$plusargs("capture=%s", name)) begin
@@ -115,7 +116,8 @@ module millrace_bench;
                     in_time = {file[at + 26], file[at + 27], file[at + 28], file[at + 29],
                                file[at + 30], file[at + 31], file[at + 32], file[at + 33]};
                     for (k = 0; k < BUS; k = k + 1)
-                        in_data[8*k +: 8] = fed + k < fill ? file[at + fed + k] : $random(seed);
+                        made[8*k +: 8] = fed + k < fill ? file[at + fed + k] : $random(seed);
+                    in_data = made;
                     in_valid = 1;
                     @(negedge clk);
                     while (!accepted) @(negedge clk);

@@ -147,6 +147,15 @@ module millrace_core #(
     wire [16*BUS-1:0] shifted = {{8*BUS{1'b0}}, piece} << (8 * OVER);
     wire [8*BUS-1:0] before_ = word <= WHOLE ? prefix_word : over;
 
+    // The first bytes, with this word's in their place.
+    reg [8*HEAD*BUS-1:0] head_next;
+    always @* begin
+        head_next = head;
+        for (k = 0; k < HEAD * BUS; k = k + 1)
+            if (gathered == k / BUS && k < length)
+                head_next[8*k +: 8] = in_data[8*(k % BUS) +: 8];
+    end
+
     assign out_valid = state == SEND && (!needed || held || in_valid);
     assign out_data = before_ | (mixed ? shifted[8*BUS-1:0] : {8*BUS{1'b0}});
     assign out_last = word + 16'd1 == words;
@@ -191,9 +200,7 @@ module millrace_core #(
                     state <= STEP;
             end
             GATHER: if (in_valid) begin
-                for (n = 0; n < HEAD * BUS; n = n + 1)
-                    if (gathered == n / BUS && n < length)
-                        head[8*n +: 8] <= in_data[8*(n % BUS) +: 8];
+                head <= head_next;
                 gathered <= gathered + 16'd1;
                 if (gathered + 16'd1 == HEAD || (gathered + 16'd1) * BUS >= length)
                     state <= STEP;
