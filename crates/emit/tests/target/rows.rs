@@ -8,9 +8,15 @@ use millrace_history::History;
 use millrace_history::circuit::Circuit;
 use millrace_object::Program;
 
+use millrace_check::{Options, check};
+use millrace_object::program::StateObject;
+use millrace_object::state::{hash, lru_hash};
+
+use crate::random::generate;
 use crate::replicate::frames::frames;
 use crate::replicate::{compiled, text};
-use crate::support::{Bench, Packet, facts, nf};
+use crate::support::random::Random;
+use crate::support::{Bench, Packet, facts, function, nf, program};
 
 /// The circuit of a program.
 pub fn circuit(program: &Program) -> Result<Circuit, String> {
@@ -127,4 +133,66 @@ fn what_is_no_circuit_is_refused() {
             "{name}: {error}"
         );
     }
+}
+
+/// Random programs whose rows are circuits: how many are compared; `MILLRACE_CIRCUITS=1000` compares so many.
+const PROGRAMS: usize = 10;
+
+#[test]
+fn circuits_of_random_programs_give_the_same_rows() {
+    let wanted = std::env::var("MILLRACE_CIRCUITS").ok();
+    let wanted = wanted.map_or(PROGRAMS, |n| n.parse().unwrap());
+    let bench = Bench::new();
+    let mut random = Random(77);
+    let (mut compared, mut rows, mut refused) = (0, 0, std::collections::BTreeMap::new());
+    while compared < wanted {
+        let (entry, callee) = generate::stateful(&mut random);
+        let mut one = program(
+            vec![function("entry", entry), function("callee", callee)],
+            1,
+        );
+        one.objects = vec![
+            StateObject::new("hash", &hash::KIND, 8, 16, 64),
+            StateObject::new("lru", &lru_hash::KIND, 8, 16, 9),
+        ];
+        let Ok(checked) = check(&one, &Options::default()) else {
+            continue;
+        };
+        let history = History::of(&one, &checked);
+        if !history.refusals.is_empty() || !history.touches() {
+            continue;
+        }
+        let circuit = match Circuit::of(&one, &checked, &history) {
+            Ok(circuit) => circuit,
+            Err(refusals) => {
+                *refused.entry(refusals[0].reason.clone()).or_insert(0) += 1;
+                continue;
+            }
+        };
+        compared += 1;
+        let packets = (0..60).map(|n| {
+            let mask = random.of(&[0x01, 0x0f, 0xff]);
+            let bytes = (0..generate::PACKET).map(|_| random.next() as u8 & mask);
+            Packet {
+                program: 0,
+                port: 0,
+                time: 1_000_000 * n,
+                bytes: bytes.collect(),
+            }
+        });
+        let packets: Vec<Packet> = packets.collect();
+        let expected = extracted(&bench, &one, &packets);
+        for (n, (p, expected)) in packets.iter().zip(expected).enumerate() {
+            let mut row = vec![0; circuit.row_bytes()];
+            let has = circuit.extract(&p.bytes, 0, p.time, &mut row);
+            rows += usize::from(has);
+            assert_eq!(
+                has.then_some(row),
+                expected,
+                "program {compared}: packet {n}"
+            );
+        }
+    }
+    println!("{compared} programs, {rows} rows; no circuit: {refused:?}");
+    assert!(rows > 10 * wanted);
 }

@@ -6,6 +6,7 @@
 //! are printed as assembly ([`asm`](mod@asm)), so that the kernel's verifier sees what it would see of the user's object.
 
 mod asm;
+mod code;
 mod gates;
 mod replay;
 
