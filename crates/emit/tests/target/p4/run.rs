@@ -162,7 +162,7 @@ impl<'p> Switch<'p> {
                     *to = Bits(held.clone());
                 }
                 ("write", [Expr::Number(0, None), value]) => {
-                    *held = p.value(value).sized(held.len())
+                    *held = p.value(value).sized(held.len());
                 }
                 _ => panic!("{method}"),
             }
@@ -172,7 +172,7 @@ impl<'p> Switch<'p> {
             ("hdr.carrier.setValid", []) => p.valid = true,
             ("mark_to_drop", [Expr::Name(_)]) => p.dropped = true,
             ("truncate", [length]) => {
-                p.truncated = Some(number(&p.value(length).sized(32)) as usize)
+                p.truncated = Some(number(&p.value(length).sized(32)) as usize);
             }
             _ => panic!("{method}"),
         }
