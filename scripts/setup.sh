@@ -58,6 +58,8 @@ needed() {
         # DPDK's own program for tests, and the sources of its examples
         command -v dpdk-testpmd >/dev/null || echo dpdk-dev
         [ -d /usr/share/dpdk/examples/l3fwd ] || echo dpdk-doc
+        # simulates the sequencer in Verilog
+        command -v iverilog >/dev/null || echo iverilog
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

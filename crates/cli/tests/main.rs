@@ -44,6 +44,7 @@ mod replicate;
 mod routes;
 mod run;
 mod scaling;
+mod sequence;
 mod service;
 mod shell;
 mod skew;

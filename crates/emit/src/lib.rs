@@ -6,6 +6,7 @@ pub mod codegen;
 mod error;
 pub mod headers;
 pub mod sync;
+pub mod target;
 pub mod toolchain;
 
 pub use build::{Built, Options, Stage, Timings, build};

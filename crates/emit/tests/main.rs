@@ -21,3 +21,4 @@ mod semantics;
 mod serial;
 mod state;
 mod support;
+mod target;

@@ -15,6 +15,7 @@
 //!
 //! A program of which this is not possible is refused, with the author's line and the reason.
 
+pub mod circuit;
 pub mod cut;
 pub mod effects;
 pub mod expr;

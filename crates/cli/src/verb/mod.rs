@@ -13,6 +13,7 @@ mod model;
 mod plan;
 mod receive;
 mod run;
+mod sequence;
 mod survey;
 mod test;
 mod top;
@@ -60,6 +61,7 @@ verbs! {
     Model(model::Model),
     Plan(plan::Plan),
     Verify(verify::Verify),
+    Sequence(sequence::Sequence),
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),

@@ -128,7 +128,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 13] = [
+const COMMANDS: [(&str, &[&str]); 15] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -162,6 +162,14 @@ const COMMANDS: [(&str, &[&str]); 13] = [
     ),
     ("build", &["build nop -o FOLDER"]),
     ("emit", &["emit nop"]),
+    (
+        "sequence",
+        &["sequence ddos --in tests/sequencer/traffic.pcap --out OUT"],
+    ),
+    (
+        "sequence --check",
+        &["sequence ddos --check tests/sequencer/ddos.pcap"],
+    ),
     ("trace gen", &["trace gen --packets 100 -o OUT"]),
     ("trace info", &["trace info captures/talk.pcap"]),
 ];

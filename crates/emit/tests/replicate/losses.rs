@@ -9,7 +9,7 @@ use millrace_history::effects::replicated;
 use millrace_object::Program;
 use millrace_object::program::ObjectId;
 
-use super::functions::frames;
+use super::frames::frames;
 use super::{compiled, text};
 use crate::support::{Bench, Packet, nf};
 

@@ -1,5 +1,6 @@
 //! Treatment `replicate`: state after packets with their rows is state after the rows alone, byte for byte.
 
+pub mod frames;
 mod functions;
 mod losses;
 mod random;

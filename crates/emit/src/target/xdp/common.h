@@ -1,0 +1,42 @@
+#include <linux/bpf.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#define INLINE static __always_inline
+#define MARKS ((SLOTS + 7) / 8)
+#define SLOT_BYTES (SLOTS * ROW)
+#define PREFIX (34 + MARKS + SLOT_BYTES)
+#define FLAG_TOUCH 1
+#define FLAG_BEAT 2
+#define LAST (~0ull - 1)
+#define GAP (1ull << 38)
+#define TIME_MASK ((1ull << 40) - 1)
+
+/* What a prefix begins with; numbers are big-endian. */
+struct prefix {
+	u8 to[4];
+	u16 core;
+	u8 from[4];
+	u16 port;
+	u16 type;
+	u8 flags;
+	u8 slots;
+	u8 row_bytes;
+	u8 index;
+	u64 sequence;
+	u64 stamp;
+	u8 marks[MARKS];
+} __attribute__((packed));
+
+/* Forgets what the compiler knows of a number, so that a bound is tested in the register that is used. */
+#define BARE(x) asm volatile("" : "+r"(x))
