@@ -43,7 +43,6 @@ impl Arena {
                     return e;
                 }
             }
-            _ => {}
         }
         self.add(Node::Cmp(rel, a, b), 1)
     }
