@@ -119,8 +119,8 @@ fn a_replica_that_leaves_rows_out_is_found() {
     let mut conntrack = Function::named("conntrack");
     conntrack.plant = Some(Plant {
         place: Place::Module,
-        text: "replay0_0(self, &pkt, row);",
-        wrong: "if (number % 7)\n\t\t\treplay0_0(self, &pkt, row);",
+        text: "replay0_0(self, pkt, row, slot);",
+        wrong: "if (number % 7)\n\t\t\treplay0_0(self, pkt, row, slot);",
     });
     let found = replicate(&conntrack, 3, Schedule::Seeded(1), &mut churning(3000, 1));
     assert!(!found.equal);
@@ -139,8 +139,8 @@ fn replicas_that_only_answer_alike_are_found() {
     let mut firewall = Function::named("firewall");
     firewall.plant = Some(Plant {
         place: Place::Module,
-        text: "row_begin(self, &pkt, number);",
-        wrong: "row_begin(self, &pkt, number | 1);",
+        text: "row_begin(self, pkt, number);\n\tswitch",
+        wrong: "row_begin(self, pkt, number | 1);\n\tswitch",
     });
     let found = replicate(&firewall, 3, Schedule::Ingress, &mut churning(6000, 1));
     assert!(!found.equal);

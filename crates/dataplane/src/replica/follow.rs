@@ -37,6 +37,8 @@ pub struct Replica {
     rows: Vec<u8>,
     first: (u64, u64),
     last: u64,
+    /// the ingress number of the last packet of its own, near which those of rows are
+    ingress: u64,
     /// records that only the owner of a packet hands out: those of its own
     records: Vec<Record>,
     /// records may come of what all replicas do
@@ -61,6 +63,7 @@ impl Replica {
             rows: Vec::with_capacity(TOGETHER * module.row_bytes().unwrap_or(0)),
             first: (0, 0),
             last: 0,
+            ingress: 0,
             records: Vec::new(),
             several: records && (module.has_alarms() || !module.timers().is_empty()),
             replayed: 0,
@@ -123,7 +126,7 @@ impl Replica {
     /// # Errors
     /// It cannot go on.
     pub fn follow(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
-        self.apply(instance, upto, 0)
+        self.apply(instance, upto)
     }
 
     /// Runs packet entry `program` over a burst, whose packets carry their places.
@@ -154,8 +157,8 @@ impl Replica {
             let packet = unsafe { &mut **pointer };
             (packet.fate, packet.out) = (abi::fate::ABORTED, 0);
             let place = Place::of(packet.commit);
-            let number = packet.number;
-            if let Err(fault) = self.before(instance, place, number) {
+            self.ingress = packet.number;
+            if let Err(fault) = self.before(instance, place) {
                 self.fault.get_or_insert(fault);
                 continue;
             }
@@ -168,7 +171,7 @@ impl Replica {
     }
 
     /// Applies all rows before a packet, and leaves its own in `rows`.
-    fn before(&mut self, instance: &mut Instance, place: Place, ingress: u64) -> Result<(), Fault> {
+    fn before(&mut self, instance: &mut Instance, place: Place) -> Result<(), Fault> {
         let (sequence, own) = (place.sequence(), place.own());
         if own && sequence <= self.applied {
             return Err(Fault::Late {
@@ -177,7 +180,7 @@ impl Replica {
                 applied: self.applied,
             });
         }
-        self.apply(instance, sequence - u64::from(own), ingress)?;
+        self.apply(instance, sequence - u64::from(own))?;
         self.rows.clear();
         if own {
             self.next(sequence)?;
@@ -209,7 +212,7 @@ impl Replica {
         Ok(Some(row))
     }
 
-    fn apply(&mut self, instance: &mut Instance, upto: u64, ingress: u64) -> Result<(), Fault> {
+    fn apply(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
@@ -220,7 +223,7 @@ impl Replica {
             // Its own until here; what comes of rows of others, their owners hand out.
             instance.drain(|record| self.records.push(record));
         }
-        let done = self.rows_up_to(instance, upto, ingress);
+        let done = self.rows_up_to(instance, upto);
         if self.several {
             instance.drain(drop);
         }
@@ -230,18 +233,13 @@ impl Replica {
         done
     }
 
-    fn rows_up_to(
-        &mut self,
-        instance: &mut Instance,
-        upto: u64,
-        ingress: u64,
-    ) -> Result<(), Fault> {
+    fn rows_up_to(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
         self.rows.clear();
         let bytes = self.group.shape.row_bytes();
         while let Some(row) = self.next(upto)? {
             let number = self.applied;
             if row.beat {
-                self.replay(instance, ingress)?;
+                self.replay(instance)?;
                 self.beat(instance, number, row.time);
                 continue;
             }
@@ -249,7 +247,7 @@ impl Replica {
             if before > 0 && row.time.saturating_sub(self.first.1) > APART {
                 // This one's few bits of the time would not say which it is.
                 let this = self.rows.split_off(before);
-                self.replay(instance, ingress)?;
+                self.replay(instance)?;
                 self.rows = this;
             }
             if self.rows.len() == bytes {
@@ -257,20 +255,20 @@ impl Replica {
             }
             self.last = row.time;
             if self.rows.len() >= TOGETHER * bytes {
-                self.replay(instance, ingress)?;
+                self.replay(instance)?;
             }
         }
-        self.replay(instance, ingress)
+        self.replay(instance)
     }
 
     /// Replays the rows that were gathered.
-    fn replay(&mut self, instance: &mut Instance, ingress: u64) -> Result<(), Fault> {
+    fn replay(&mut self, instance: &mut Instance) -> Result<(), Fault> {
         if self.rows.is_empty() {
             return Ok(());
         }
         let count = self.rows.len() / self.group.shape.row_bytes().max(1);
         let (number, _) = self.first;
-        let done = instance.replay(&self.rows, number - 1, self.last, ingress);
+        let done = instance.replay(&self.rows, number - 1, self.last, self.ingress);
         self.rows.clear();
         self.replayed += count as u64;
         match done {
