@@ -1,7 +1,7 @@
 //! `extract` as a circuit: the row of a packet as one expression without branches or memory, for sequencers that are no
 //! processors, and for those that are and must not loop.
 //!
-//! [`Circuit::of`] runs the steps up to the first access to state ([`Part::extract`]) over expressions: a branch becomes a
+//! [`Circuit::of`] runs the steps up to the first access to state (`Part::extract` of the row) over expressions: a branch becomes a
 //! condition, and where paths meet, each place holds a selection by it. What comes out is, from the packet's bytes, its
 //! length, port and time: whether it has a row, and each byte of the row. A gate knows the bounds of its number, so that hardware
 //! has no more wires than it needs, and whatever has few values (an offset that a header's length decides) is known by all of

@@ -3,7 +3,7 @@
 //! `sequencer.bpf.c` is the sequencer in the prefix form, with the row printed from the circuit
 //! (`millrace_history::circuit`). `replica.bpf.c` is the program itself, made aware of rows (Xu et al., appendix C): its own
 //! instructions, unchanged, for the packet that came, and what they do to state, over rows, for all others. The instructions
-//! are printed as assembly ([`asm`](mod@asm)), so that the kernel's verifier sees what it would see of the user's object.
+//! are printed as assembly (`asm.rs`), so that the kernel's verifier sees what it would see of the user's object.
 
 mod asm;
 mod code;
