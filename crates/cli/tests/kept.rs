@@ -631,3 +631,39 @@ fn every_function_goes_on_where_the_last_run_was() {
     }
     assert!(compared > 25, "{compared} of {}", functions.len());
 }
+
+/// Entries of a file are set again in each run, and the router's `ON_START` gives an interface the hardware address that they
+/// leave open: neighbours that know it from the run before go on being heard.
+#[test]
+fn what_a_start_fills_into_named_entries_stays_in_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    let question = [
+        &[0xff; 6][..],
+        &[2, 0, 0, 0, 0, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1],
+        &[
+            2, 0, 0, 0, 0, 9, 10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 254,
+        ],
+    ];
+    capture(&file("in.pcap"), &[(1_000_000_000, question.concat())]);
+    let entries = r#"[{"key": 0, "value": {"address": "10.0.0.254", "bits": 24}}]"#;
+    std::fs::write(file("interfaces.json"), entries).unwrap();
+    for (workers, more) in [("1", &[][..]), ("2", &["--strategy", "lock"])] {
+        let state = file(workers);
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            let mut command = common::millrace();
+            command.args(["run", "router", "--control", "none", "--cores", workers]);
+            command.args(more).arg("--state").arg(&state);
+            let map = format!("interfaces={}", file("interfaces.json").display());
+            command.args(["--map", &map]);
+            command.arg("--in").arg(file("in.pcap"));
+            command.arg("--out").arg(file("out.pcap"));
+            let (account, status) = common::json(&mut command);
+            assert_eq!(status, 0, "{account}");
+            let out = read(&file("out.pcap"));
+            answers.push(out[0].2.get(6..12).unwrap().to_vec());
+        }
+        assert_eq!(answers, [[2, b'M', b'R', 0, 0, 0]; 3], "{workers} workers");
+    }
+}

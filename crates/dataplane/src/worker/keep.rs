@@ -221,7 +221,8 @@ impl Stage {
         Ok(part)
     }
 
-    /// Takes up what a worker had of it in another run, with all times earlier by `shift`; `entries` are set after that.
+    /// Takes up what a worker had of it in another run, with all times earlier by `shift`; `entries` are set after that, as
+    /// `ON_START` makes them in a run that begins: it may fill in what they leave open (an interface's address).
     ///
     /// # Errors
     /// An object cannot hold what it had.
@@ -232,7 +233,7 @@ impl Stage {
         now: u64,
         shift: u64,
     ) -> Result<(), ModuleError> {
-        if !part.whole {
+        if !part.whole || !entries.is_empty() {
             self.start(now);
         }
         let shares = self.shares.clone();
@@ -240,12 +241,27 @@ impl Stage {
             return Ok(());
         };
         let first = instance.worker() == 0;
+        let mine = |instance: &crate::module::Instance, object| {
+            first || !instance.module().is_shared(object)
+        };
+        let mut named = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let made = match mine(instance, entry.object) {
+                true => instance.get(entry.object, &entry.key, now).ok().flatten(),
+                false => None,
+            };
+            named.push(made.unwrap_or_else(|| entry.value.clone()));
+        }
+        if part.whole {
+            // It began in the run before; what it told then is not told again.
+            instance.drain(drop);
+        }
         let mut loaded = Vec::new();
         for (object, content) in part.contents.iter().enumerate() {
             let Some(content) = content.as_ref() else {
                 continue;
             };
-            if first || !instance.module().is_shared(object) {
+            if mine(instance, object) {
                 instance.load(object, content, now, shift)?;
                 loaded.push(object);
             }
@@ -257,8 +273,9 @@ impl Stage {
             }
         }
         // What is named now counts, after what there was.
-        for entry in entries.iter().filter(|e| loaded.contains(&e.object)) {
-            instance.set(entry.object, &entry.key, &entry.value, now)?;
+        let named = entries.iter().zip(&named);
+        for (entry, value) in named.filter(|(e, _)| loaded.contains(&e.object)) {
+            instance.set(entry.object, &entry.key, value, now)?;
         }
         let periods = instance.module().timers().to_vec();
         let (start, past) = &part.timers;

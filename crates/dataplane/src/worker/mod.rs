@@ -326,13 +326,13 @@ impl Drop for Leaves<'_> {
     }
 }
 
-/// What takes up all of its state does not run `ON_START` when it is made.
+/// What takes up all of its state does not run `ON_START` when it is made, but where that may complete entries that are named.
 fn resumed(serve: &mut Serve) {
     let part = serve.keep.as_ref().and_then(|keep| keep.begin.first());
     let Some(part) = part else { return };
     for (link, part) in serve.chain.iter_mut().zip(&part.stages) {
         if let Code::Module(code) = &mut link.code {
-            code.config.resumed = part.whole;
+            code.config.resumed = part.whole && code.config.entries.is_empty();
         }
     }
 }
