@@ -58,6 +58,7 @@ pub use objects::offers;
 pub use operand::memory_type;
 pub use prefetch::prefetched;
 pub use slice::{Role, Slice};
+pub(crate) use text::comment_text;
 pub use text::{Text, identifier, unsigned as number};
 pub use unit::Unit;
 

@@ -129,6 +129,8 @@ pub fn comment_text(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' => out.push(' '),
+            // Names of fields that are cut short have it.
+            '…' => out.push('…'),
             c if c.is_control() || !c.is_ascii() => out.push('?'),
             '/' if out.ends_with('*') => out.push_str(" /"),
             '*' if out.ends_with('/') => out.push_str(" *"),

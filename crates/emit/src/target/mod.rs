@@ -10,6 +10,7 @@ use millrace_check::Checked;
 use millrace_history::circuit::Circuit;
 use millrace_history::{History, Refusal};
 use millrace_object::Program;
+use millrace_object::program::Line;
 
 use crate::error::Error;
 
@@ -67,12 +68,21 @@ pub fn circuit(input: &Input) -> Result<Circuit, Error> {
 fn refused(input: &Input, all: &[Refusal]) -> Error {
     let first = all.first();
     let line = first.and_then(|r| r.line.as_ref());
-    let name = || input.program.name.clone();
+    let what = first.map_or("there are no rows", |r| r.reason.as_str());
+    unsupported(input.program, line, format!("a sequencer of it ({what})"))
+}
+
+/// What cannot be emitted, at its line, or of the whole program.
+pub(crate) fn unsupported(
+    program: &Program,
+    line: Option<&Line>,
+    what: impl Into<String>,
+) -> Error {
     Error::Unsupported {
-        place: line.map_or_else(name, |l| format!("{}:{}", l.file, l.line)),
-        what: format!(
-            "a sequencer of it ({})",
-            first.map_or("there are no rows", |r| r.reason.as_str())
+        place: line.map_or_else(
+            || program.name.clone(),
+            |l| format!("{}:{}", l.file, l.line),
         ),
+        what: what.into(),
     }
 }

@@ -69,3 +69,30 @@ pub fn carriers(path: &Path) -> Vec<Carrier> {
     };
     all.map(carrier).collect()
 }
+
+/// Names and lines are the object's, which somebody else wrote: they stay within comments.
+#[test]
+fn names_of_an_object_are_no_code() {
+    const CODE: &str = "*/ int evil; /*\nendmodule";
+    let bench = crate::support::Bench::new();
+    let mut program = crate::support::nf::load(&bench, "portknock");
+    program.name = CODE.to_owned();
+    for function in &mut program.functions {
+        function.name = CODE.to_owned();
+        for line in function.lines.iter_mut().flatten() {
+            line.text = CODE.into();
+        }
+    }
+    for object in &mut program.objects {
+        object.name = CODE.to_owned();
+    }
+    for target in millrace_emit::target::TARGETS {
+        for file in verilog::files(*target, &program, 3, 12) {
+            assert!(!file.text.contains("*/ int evil"), "{}", file.text);
+            let lines = |l: &&str| l.trim_start().starts_with("endmodule");
+            let own = file.text.lines().filter(lines).count();
+            let modules = file.text.lines().filter(|l| l.starts_with("module "));
+            assert_eq!(own, modules.count(), "{}", file.text);
+        }
+    }
+}

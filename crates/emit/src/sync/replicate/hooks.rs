@@ -10,7 +10,7 @@ use millrace_object::program::ObjectId;
 
 use super::expression::{code, gathered, scattered};
 use crate::c;
-use crate::codegen::{Body, Code, Cut, Forms, Live, Local, Slice, Statement};
+use crate::codegen::{Body, Code, Cut, Forms, Live, Local, Slice, Statement, comment_text};
 use crate::error::Error;
 use crate::sync::Hooks;
 
@@ -248,7 +248,7 @@ impl Hooks for Replay<'_> {
                 "const u64 t{number} = row_take(row, {}, {}); /* {} */",
                 field.at,
                 field.bits,
-                field.name.replace("*/", "* /")
+                comment_text(&field.name)
             ));
             let value = scattered(&taken, field.mask);
             lines.push(format!("const u64 f{number} = {};", value.text()));

@@ -34,6 +34,7 @@ use crate::codegen::{
 };
 use crate::error::Error;
 use crate::sync::{Hooks, Plain};
+use crate::target::unsupported;
 use hooks::{Cell, Extract, Head, Process, Replay};
 
 /// How many rows lie between two reclaimings of what has expired.
@@ -115,18 +116,15 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
 }
 
 fn refused(input: &Input, refusal: &Refusal) -> Error {
-    let place = refusal.line.as_ref();
-    Error::Unsupported {
-        place: place.map_or_else(
-            || input.program.name.clone(),
-            |l| format!("{}:{}", l.file, l.line),
-        ),
-        what: format!(
+    unsupported(
+        input.program,
+        refusal.line.as_ref(),
+        format!(
             "replicating {}: {}",
             refusal.object.as_deref().unwrap_or("its state"),
             refusal.reason
         ),
-    }
+    )
 }
 
 impl Replicate {

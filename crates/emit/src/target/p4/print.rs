@@ -5,6 +5,7 @@ use std::fmt::Write;
 use millrace_history::circuit::{Circuit, Gate, Wire};
 
 use super::{BITS, Layout, REGISTERS, STAGES, lengths};
+use crate::codegen::comment_text;
 use crate::target::Input;
 
 fn name(circuit: &Circuit, wire: Wire) -> String {
@@ -141,7 +142,7 @@ fn head(input: &Input, circuit: &Circuit, layout: Layout) -> String {
  * ring has {}, in {} registers:
  *
 ",
-        circuit.name,
+        comment_text(&circuit.name),
         layout.row,
         (STAGES - 1) * REGISTERS,
         STAGES - 1,

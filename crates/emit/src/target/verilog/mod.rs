@@ -9,6 +9,7 @@ use std::fmt::Write;
 use millrace_history::circuit::{Circuit, Gate, Wire};
 
 use super::{File, Input, Target, circuit};
+use crate::codegen::comment_text;
 use crate::error::Error;
 
 /// The target.
@@ -122,13 +123,19 @@ fn extract(circuit: &Circuit) -> String {
     let (window, row) = (circuit.window(), circuit.row_bytes());
     let mut out = format!(
         "// The row of a packet of {}: what of it reaches state, {} bits in {row} bytes, from its first {window} bytes.\n",
-        circuit.name, circuit.bits
+        comment_text(&circuit.name),
+        circuit.bits
     );
     if circuit.time.is_some() {
         out.push_str("// Bits 39:0 are the time, which the core sets.\n");
     }
     for (at, bits, what) in &circuit.fields {
-        let _ = writeln!(out, "// Bits {}:{at} are {what}.", at + bits - 1);
+        let _ = writeln!(
+            out,
+            "// Bits {}:{at} are {}.",
+            at + bits - 1,
+            comment_text(what)
+        );
     }
     let _ = write!(
         out,
@@ -216,7 +223,7 @@ module millrace_sequencer #(
     );
 endmodule
 ",
-        name = circuit.name,
+        name = comment_text(&circuit.name),
         slots = input.slots,
         cores = input.cores,
         period = input.period,

@@ -11,7 +11,9 @@ use millrace_object::insn::{
 use millrace_object::program::{Function, Program};
 
 use super::{Input, object_name};
+use crate::codegen::comment_text;
 use crate::error::Error;
+use crate::target::unsupported;
 
 /// The C name of a function.
 pub fn name(program: &Program, number: usize) -> String {
@@ -52,7 +54,7 @@ fn one(input: &Input, number: usize, function: &Function) -> Result<String, Erro
         let from = function.lines.get(at).and_then(Option::as_ref);
         if from.is_some() && from.map(|l| (&l.file, l.line)) != line {
             line = from.map(|l| (&l.file, l.line));
-            let text = from.map_or("", |l| &l.text).replace("*/", "* /");
+            let text = comment_text(from.map_or("", |l| &l.text));
             let _ = writeln!(body, "\t\t/* {}: {text} */", from.map_or(0, |l| l.line));
         }
         if targets.contains(&at) {
@@ -73,7 +75,7 @@ fn one(input: &Input, number: usize, function: &Function) -> Result<String, Erro
         .collect();
     Ok(format!(
         "\n/* {} */\nstatic __attribute__((naked, noinline, used)) int {}(void)\n{{\n\tasm volatile(\n{body}\t\t:\n\t\t: {}\n\t\t: \"memory\");\n}}\n",
-        function.name,
+        comment_text(&function.name),
         name(program, number),
         operands.join(", ")
     ))
@@ -88,13 +90,7 @@ fn refused(input: &Input, function: &Function, at: usize) -> Error {
         }
         _ => "this instruction in a replica in the kernel".into(),
     };
-    Error::Unsupported {
-        place: line.map_or_else(
-            || input.program.name.clone(),
-            |l| format!("{}:{}", l.file, l.line),
-        ),
-        what,
-    }
+    unsupported(input.program, line, what)
 }
 
 fn r(reg: Reg) -> String {

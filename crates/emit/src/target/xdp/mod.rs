@@ -16,7 +16,8 @@ use millrace_history::circuit::{Circuit, Gate};
 use millrace_history::{History, Part};
 use millrace_object::program::{Dialect, Role, StateObject};
 
-use super::{File, Input, Target, circuit};
+use super::{File, Input, Target, circuit, unsupported};
+use crate::codegen::comment_text;
 use crate::error::Error;
 
 /// The target.
@@ -44,7 +45,11 @@ impl Target for Xdp {
         let found = (input.program.entries.iter().zip(&history.flows)).enumerate();
         let mut found = found.filter(|(_, (e, _))| e.role == Role::Xdp);
         let Some((entry, (_, Some(part)))) = found.next() else {
-            return Err(unsupported(input, "a program that takes no packets"));
+            return Err(unsupported(
+                input.program,
+                None,
+                "a program that takes no packets",
+            ));
         };
         let head = head(input, &circuit);
         let extract = gates::extract(&circuit);
@@ -61,19 +66,13 @@ impl Target for Xdp {
     }
 }
 
-fn unsupported(input: &Input, what: impl Into<String>) -> Error {
-    Error::Unsupported {
-        place: input.program.name.clone(),
-        what: what.into(),
-    }
-}
-
 /// What of a program the kernel could run otherwise than one core here.
 fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
     let program = input.program;
     if program.dialect != Dialect::Xdp {
         return Err(unsupported(
-            input,
+            input.program,
+            None,
             "a function in the handlers' dialect, which the kernel does not know,",
         ));
     }
@@ -83,7 +82,8 @@ fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
         let fits = |slots: &usize| 34 + slots.div_ceil(8) + slots * circuit.row_bytes() <= HEADROOM;
         let most = (1..=64).rev().find(fits).unwrap_or(0);
         return Err(unsupported(
-            input,
+            input.program,
+            None,
             format!(
                 "a prefix of {whole} bytes ({} rows) in the {HEADROOM} bytes of headroom that XDP has, in which {most} rows fit,",
                 input.slots
@@ -109,7 +109,8 @@ fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
             Some(_) => continue,
         };
         return Err(unsupported(
-            input,
+            input.program,
+            None,
             format!("replicas in the kernel whose map {name} {why},"),
         ));
     }
@@ -117,7 +118,8 @@ fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
     let mut time = time.filter(|w| *circuit.gates.gate(*w) == Gate::Time);
     if time.next().is_some() {
         return Err(unsupported(
-            input,
+            input.program,
+            None,
             "a row that depends on the time beside having it",
         ));
     }
@@ -128,14 +130,8 @@ fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
         );
         if step.reached && field {
             let line = step.line.as_ref();
-            return Err(Error::Unsupported {
-                place: line.map_or_else(
-                    || program.name.clone(),
-                    |l| format!("{}:{}", l.file, l.line),
-                ),
-                what: "reading the interface or the queue, which of a replica is another one than the packet came by,"
-                    .into(),
-            });
+            let what = "reading the interface or the queue, which of a replica is another one than the packet came by,";
+            return Err(unsupported(program, line, what));
         }
     }
     Ok(())
@@ -146,7 +142,7 @@ fn head(input: &Input, circuit: &Circuit) -> String {
     let window = circuit.window();
     let mut out = format!(
         "/* {}: emitted by millrace, target xdp (docs/targets.md). Compile it with: clang -O2 -g -target bpf -mcpu=v4 */\n",
-        circuit.name
+        comment_text(&circuit.name)
     );
     let time = circuit.time.map_or("-1".into(), |at| at.to_string());
     for (name, value, what) in [
@@ -240,7 +236,7 @@ fn object_name(number: usize, object: &StateObject) -> String {
 
 fn declared(number: usize, object: &StateObject) -> String {
     let name = object_name(number, object);
-    let comment = object.name.replace("*/", "* /");
+    let comment = comment_text(&object.name);
     if object.kind.is_global() {
         let bytes = object.initial.as_deref().unwrap_or_default();
         let section = match object.read_only {

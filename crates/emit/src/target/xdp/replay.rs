@@ -13,7 +13,9 @@ use millrace_object::program::{ObjectId, Program};
 
 use super::code::{arithmetic, bits, chosen, compare, narrow, ordered, scattered};
 use super::{Input, object_name};
+use crate::codegen::comment_text;
 use crate::error::Error;
+use crate::target::unsupported;
 
 /// Most bytes of stack: the kernel's limit is 512, and other things need some.
 const MOST_STACK: u32 = 400;
@@ -47,13 +49,8 @@ pub fn functions(
         };
         let body = printer.site(number).map_err(|(at, what)| {
             let line = flow.steps.get(at).and_then(|s| s.line.as_ref());
-            Error::Unsupported {
-                place: line.map_or_else(
-                    || input.program.name.clone(),
-                    |l| format!("{}:{}", l.file, l.line),
-                ),
-                what: format!("{what} in the replay of a row in the kernel"),
-            }
+            let what = format!("{what} in the replay of a row in the kernel");
+            unsupported(input.program, line, what)
         })?;
         out.push_str(&body);
     }
@@ -120,7 +117,7 @@ impl Printer<'_> {
             }
         }
         for (n, field) in self.site.fields.iter().enumerate() {
-            let name = field.name.replace("*/", "* /");
+            let name = comment_text(&field.name);
             let _ = writeln!(
                 out,
                 "\tconst u64 __attribute__((unused)) t{n} = {}; /* {name} */",
@@ -166,11 +163,8 @@ impl Printer<'_> {
             let text = self.statement(at, step)?;
             if from != line && !text.is_empty() {
                 line = from;
-                let words = step
-                    .line
-                    .as_ref()
-                    .map_or("", |l| &l.text)
-                    .replace("*/", "* /");
+                let words = step.line.as_ref().map_or("", |l| &l.text);
+                let words = comment_text(words);
                 let _ = writeln!(out, "\t/* {}: {words} */", from.unwrap_or(0));
             }
             out.push_str(&text);
