@@ -110,6 +110,28 @@ pub struct Line {
     pub text: Arc<str>,
 }
 
+impl Line {
+    /// FILE:LINE, without the file's folder.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let file = std::path::Path::new(&*self.file);
+        let name = file.file_name().map_or_else(
+            || self.file.to_string(),
+            |f| f.to_string_lossy().into_owned(),
+        );
+        format!("{}:{}", clean(&name), self.line)
+    }
+}
+
+/// Text from an object file as text: control characters, and what turns the direction of text, are shown
+/// as what they are not.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    let bad =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(bad, "\u{fffd}")
+}
+
 /// Where execution begins.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {

@@ -21,12 +21,7 @@ const LONGEST: usize = 160;
 /// A line of the source as FILE:LINE, without the file's folder.
 #[must_use]
 pub fn place(line: &Source) -> String {
-    let file = std::path::Path::new(&*line.file);
-    let name = file.file_name().map_or_else(
-        || line.file.to_string(),
-        |f| f.to_string_lossy().into_owned(),
-    );
-    format!("{}:{}", clean(&name), line.line)
+    line.place()
 }
 
 fn source(a: &Access) -> Option<String> {

@@ -34,6 +34,7 @@ use access::Summaries;
 
 pub use access::place;
 pub use document::{AccessReport, AtMost, ObjectReport, PathReport, Report, Rewrite, Summary};
+pub use millrace_object::program::clean;
 
 /// Names, letters and results that all words of a report share.
 pub(crate) struct Context<'a> {
@@ -112,15 +113,6 @@ impl<'a> Guards<'a> {
         };
         path.guard.iter().map(|e| printer.text(*e)).collect()
     }
-}
-
-/// Text from an object file as text: control characters, and what turns the direction of text, are shown
-/// as what they are not.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    let bad =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.replace(bad, "\u{fffd}")
 }
 
 /// A list in words: `a`, `a and b`, `a, b and c`.

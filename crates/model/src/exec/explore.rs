@@ -217,10 +217,7 @@ impl Engine<'_> {
                 Err(Gap(what)) => {
                     let line = self.flow.steps.get(at).and_then(|s| s.line.as_ref());
                     gap = Some(Gap(match line {
-                        Some(line) => {
-                            let file = line.file.rsplit('/').next().unwrap_or_default();
-                            format!("{what}, at {file}:{}", line.line)
-                        }
+                        Some(line) => format!("{what}, at {}", line.place()),
                         None => what,
                     }));
                 }

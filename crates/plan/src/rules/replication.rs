@@ -5,10 +5,11 @@
 
 use millrace_history::effects::replicated;
 use millrace_history::{History, Refusal};
-use millrace_object::program::{Line, ObjectId, Program};
+use millrace_object::program::{ObjectId, Program};
 
 use super::Said;
 use crate::plan::Rule;
+use crate::words::place;
 
 /// Why an object cannot be replicated, if it cannot.
 pub(crate) fn bar(
@@ -29,12 +30,6 @@ pub(crate) fn bar(
         return Some("each core has one of its own anyway".to_owned());
     }
     None
-}
-
-/// FILE:LINE, without folders.
-fn place(line: &Line) -> String {
-    let file = line.file.rsplit('/').next().unwrap_or_default();
-    format!("{file}:{}", line.line)
 }
 
 /// A refusal with its place.
