@@ -30,12 +30,17 @@ fn a_figure_says_by_which_strategy_it_came_about() {
     let trace = dir.path().join("t.pcap");
     let many: Vec<_> = (0..16).flat_map(|_| each_byte()).collect();
     capture(&trace, &many);
-    for (asked, said) in [("best", "shard"), ("lock", "lock")] {
+    // Leases of nat are of the workers to which their packets come home.
+    for (nf, asked, said) in [
+        ("policer", "best", "shard"),
+        ("policer", "lock", "lock"),
+        ("nat", "best", "shard"),
+    ] {
         let (document, status) = json(
             millrace()
                 .args([
                     "bench",
-                    "policer",
+                    nf,
                     "--memory",
                     "--no-limit",
                     "--repeat",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_steer::sequence::ring::Read;
+use millrace_steer::sequence::ring::{End, Most, Taken};
 
 use super::{Fault, Group, Place};
 use crate::clock;
@@ -15,15 +15,6 @@ const TOGETHER: usize = 64;
 /// Rows in one replay are at most so far apart in time, ns, so that each one's few bits of it say which it is.
 const APART: u64 = 1 << 38;
 
-/// What is known of a row beside its bytes.
-#[derive(Clone, Copy)]
-struct Row {
-    /// ns
-    time: u64,
-    /// a heartbeat, without bytes
-    beat: bool,
-}
-
 /// Progress of one worker in the order of rows.
 pub struct Replica {
     group: Arc<Group>,
@@ -33,10 +24,8 @@ pub struct Replica {
     /// that row's time, ns
     time: u64,
     timers: Timers,
-    /// rows to replay together: their bytes, the number and time of the first, the time of the last
+    /// rows to replay together
     rows: Vec<u8>,
-    first: (u64, u64),
-    last: u64,
     /// the ingress number of the last packet of its own, near which those of rows are
     ingress: u64,
     /// records that only the owner of a packet hands out: those of its own
@@ -61,8 +50,6 @@ impl Replica {
             time: group.start,
             timers: Timers::new(module.timers(), group.start),
             rows: Vec::with_capacity(TOGETHER * module.row_bytes().unwrap_or(0)),
-            first: (0, 0),
-            last: 0,
             ingress: 0,
             records: Vec::new(),
             several: records && (module.has_alarms() || !module.timers().is_empty()),
@@ -181,35 +168,31 @@ impl Replica {
             });
         }
         self.apply(instance, sequence - u64::from(own))?;
-        self.rows.clear();
         if own {
-            self.next(sequence)?;
+            self.take(sequence, 1)?;
         }
         Ok(())
     }
 
-    /// Reads the next row up to `upto` behind those that are gathered; none at the end.
-    fn next(&mut self, upto: u64) -> Result<Option<Row>, Fault> {
+    /// Reads at most so many rows up to `upto` into `rows`.
+    fn take(&mut self, upto: u64, rows: usize) -> Result<Taken, Fault> {
         let worker = self.worker;
-        let found = self
-            .group
-            .ring
-            .read(&mut self.applied, upto, &mut self.rows);
-        let row = match found {
-            Read::Row(time) => Row { time, beat: false },
-            Read::Beat(time) => Row { time, beat: true },
-            Read::Done => return Ok(None),
-            Read::Ahead => return Err(Fault::Ahead { worker, row: upto }),
-            Read::Overrun => {
-                return Err(Fault::Overrun {
-                    worker,
-                    row: self.applied.saturating_add(1),
-                    rows: self.group.ring.places() as u64,
-                });
-            }
-        };
-        self.time = row.time;
-        Ok(Some(row))
+        let most = Most { rows, time: APART };
+        let ring = &self.group.ring;
+        let taken = ring.take(&mut self.applied, upto, most, &mut self.rows);
+        if taken.rows > 0 {
+            self.time = taken.last;
+        }
+        match taken.end {
+            End::Ahead => Err(Fault::Ahead { worker, row: upto }),
+            // Rows before it are whole; but what comes behind will never be applied.
+            End::Overrun => Err(Fault::Overrun {
+                worker,
+                row: self.applied.saturating_add(1),
+                rows: ring.places() as u64,
+            }),
+            _ => Ok(taken),
+        }
     }
 
     fn apply(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
@@ -234,49 +217,25 @@ impl Replica {
     }
 
     fn rows_up_to(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
-        self.rows.clear();
-        let bytes = self.group.shape.row_bytes();
-        while let Some(row) = self.next(upto)? {
-            let number = self.applied;
-            if row.beat {
-                self.replay(instance)?;
-                self.beat(instance, number, row.time);
-                continue;
+        loop {
+            let first = self.applied.saturating_add(1);
+            let taken = self.take(upto, TOGETHER)?;
+            if taken.rows > 0 {
+                let done = instance.replay(&self.rows, first - 1, taken.last, self.ingress);
+                self.replayed += taken.rows as u64;
+                if !done {
+                    let worker = self.worker;
+                    return Err(Fault::Malformed { worker, row: first });
+                }
             }
-            let before = self.rows.len() - bytes;
-            if before > 0 && row.time.saturating_sub(self.first.1) > APART {
-                // This one's few bits of the time would not say which it is.
-                let this = self.rows.split_off(before);
-                self.replay(instance)?;
-                self.rows = this;
+            match taken.end {
+                End::Beat(time) => {
+                    self.time = time;
+                    self.beat(instance, self.applied, time);
+                }
+                End::Done => return Ok(()),
+                _ => {}
             }
-            if self.rows.len() == bytes {
-                self.first = (number, row.time);
-            }
-            self.last = row.time;
-            if self.rows.len() >= TOGETHER * bytes {
-                self.replay(instance)?;
-            }
-        }
-        self.replay(instance)
-    }
-
-    /// Replays the rows that were gathered.
-    fn replay(&mut self, instance: &mut Instance) -> Result<(), Fault> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let count = self.rows.len() / self.group.shape.row_bytes().max(1);
-        let (number, _) = self.first;
-        let done = instance.replay(&self.rows, number - 1, self.last, self.ingress);
-        self.rows.clear();
-        self.replayed += count as u64;
-        match done {
-            true => Ok(()),
-            false => Err(Fault::Malformed {
-                worker: self.worker,
-                row: number,
-            }),
         }
     }
 

@@ -12,9 +12,11 @@
 //! The sequencer of the ring waits for no replica. One that stalls until its next row has been overwritten stops, and the
 //! run with it ([`Fault::Overrun`]).
 
+mod batch;
 mod edits;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod follow;
+mod rows;
 mod sequencing;
 #[cfg(test)]
 #[allow(
@@ -30,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 
+pub use batch::{Batch, Came, Numbered, Wait};
 pub use edits::{Change, Edit};
 pub use follow::Replica;
 pub use sequencing::{Sequencing, SequencingError};
@@ -92,6 +95,7 @@ pub struct Group {
     /// the number of the last row and 1, once there is no other
     last: AtomicU64,
     edits: Edits,
+    turns: batch::Turns,
 }
 
 impl Group {
@@ -120,6 +124,7 @@ impl Group {
             sealed: AtomicBool::new(false),
             last: AtomicU64::new(0),
             edits: Edits::new(workers),
+            turns: batch::Turns::default(),
         }))
     }
 
@@ -182,6 +187,11 @@ impl Group {
     #[must_use]
     pub fn sealed(&self) -> bool {
         self.sealed.load(Ordering::Acquire)
+    }
+
+    /// Row `number` was the last one.
+    fn end_at(&self, number: u64) {
+        self.last.store(number.saturating_add(1), Ordering::Release);
     }
 
     /// The last row there is; none while there may be more.

@@ -1,16 +1,15 @@
 //! Sequencer of a group: numbers packets, and writes rows and heartbeats into the ring.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use millrace_steer::sequence::{
-    Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, Shape, State, StepError, step,
+    Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, State, StepError, step,
 };
 
+use super::rows::{Changes, Rows, Seat};
 use super::{Group, Place};
-use crate::module::{Config, Instance, Module, ModuleError, Seen};
-use crate::packet::MAX_FRAME;
+use crate::module::{Config, Module, ModuleError};
 use crate::runner::Timers;
 
 /// How late a timer in a value may fire where no packet comes, ns.
@@ -27,36 +26,6 @@ pub enum SequencingError {
     Module(#[from] ModuleError),
 }
 
-/// Makes rows by an instance of its own, whose state nothing changes.
-struct Rows {
-    shape: Shape,
-    instance: RefCell<Instance>,
-    program: usize,
-    ports: u32,
-    /// the ingress number of the packet at hand
-    number: std::cell::Cell<u64>,
-}
-
-impl Extract for Rows {
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn extract(&self, frame: &[u8], port: u16, time: u64, row: &mut [u8]) -> bool {
-        let seen = Seen {
-            frame,
-            port: u32::from(port),
-            ports: self.ports,
-            time,
-            number: self.number.get(),
-        };
-        // Nobody else borrows it: a step ends before the next begins.
-        self.instance
-            .try_borrow_mut()
-            .is_ok_and(|mut instance| instance.extract(self.program, &seen, row))
-    }
-}
-
 /// Numbers what comes, in the order in which it is called.
 pub struct Sequencing {
     group: Arc<Group>,
@@ -67,6 +36,9 @@ pub struct Sequencing {
     alarms: bool,
     /// of the last packet or heartbeat, ns
     time: u64,
+    changes: Changes,
+    /// batches of packets that were numbered
+    batches: u64,
 }
 
 impl Sequencing {
@@ -87,20 +59,31 @@ impl Sequencing {
             ..config.clone()
         };
         let cores = u16::try_from(group.workers).unwrap_or(u16::MAX);
+        let mut changes = Changes::default();
+        let of = (&config, Seat { program, ports });
         Ok(Self {
             state: State::new(cores, MAX_GAP)?.after(0, group.start),
-            rows: Rows {
-                shape: group.shape,
-                instance: RefCell::new(Instance::create(module.clone(), &config)?),
-                program,
-                ports,
-                number: std::cell::Cell::new(0),
-            },
+            rows: Rows::new(group.shape, module, of, &mut changes)?,
             timers: Timers::new(module.timers(), group.start),
             alarms: module.has_alarms(),
             time: group.start,
+            changes,
+            batches: 0,
             group: group.clone(),
         })
+    }
+
+    /// Another thread's rows: made as this one makes them.
+    ///
+    /// # Errors
+    /// There is no memory for its instance.
+    pub(super) fn rows(&mut self) -> Result<Rows, ModuleError> {
+        self.rows.another(&mut self.changes)
+    }
+
+    /// Lets another thread's rows be made with the settings of now; whether these have changed.
+    pub(super) fn catch_up(&mut self, rows: &mut Rows) -> bool {
+        rows.catch_up(&mut self.changes)
     }
 
     /// What it numbers for.
@@ -135,9 +118,7 @@ impl Sequencing {
         time: u64,
     ) -> Result<(Place, u32), StepError> {
         self.before(time)?;
-        self.rows.number.set(number);
-        // What is longer crosses no border, and has no row.
-        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        self.rows.number(number);
         let arrival = Arrival::Packet {
             frame,
             port: port as u16,
@@ -146,6 +127,48 @@ impl Sequencing {
         if let Some(row) = &row {
             self.group.ring.put(row);
         }
+        self.placed(header)
+    }
+
+    /// The same for a packet whose row was made for the time of [`Self::time_for`], and has to be put into the ring.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub(super) fn made(
+        &mut self,
+        row: &impl Extract,
+        port: u32,
+    ) -> Result<(Place, Option<Row>), StepError> {
+        let arrival = Arrival::Packet {
+            frame: &[],
+            port: port as u16,
+        };
+        let (header, row) = step(&mut self.state, row, arrival, self.time)?;
+        Ok((self.placed(header)?.0, row))
+    }
+
+    /// Does what is due before packets of this time (ns), or of the last one's if that is later; which it is.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub(super) fn time_for(&mut self, time: u64) -> Result<u64, StepError> {
+        let time = time.max(self.time);
+        self.before(time)?;
+        if self.alarms && time > self.time {
+            // A packet that only reads has to find those fired that are due.
+            self.beat(time)?;
+        }
+        self.time = time;
+        Ok(time)
+    }
+
+    /// The place of a batch in the order of all, from 0.
+    pub(super) fn batch(&mut self) -> u64 {
+        self.batches += 1;
+        self.batches - 1
+    }
+
+    fn placed(&mut self, header: Header) -> Result<(Place, u32), StepError> {
         let earlier = std::mem::replace(&mut self.time, header.stamp);
         let mut sequence = header.sequence;
         if header.kind == Kind::Plain && self.alarms && header.stamp > earlier {
@@ -171,8 +194,9 @@ impl Sequencing {
             };
             self.beat(time)?;
             // Rows behind this one are made with the new settings.
-            if let (true, Ok(mut instance)) = (edit.settings, self.rows.instance.try_borrow_mut()) {
-                (edit.make)(&mut instance, time);
+            if edit.settings {
+                self.changes.push(edit.make, time);
+                self.rows.catch_up(&mut self.changes);
             }
         }
         Ok(self.state.sequence())
@@ -235,14 +259,12 @@ impl Sequencing {
     pub fn end(&self) {
         self.publish();
         self.handed();
-        let last = self.state.sequence().saturating_add(1);
-        self.group.last.store(last, Ordering::Release);
+        self.group.end_at(self.state.sequence());
     }
 
-    /// Bytes of the instance that makes rows, and of the ring.
+    /// Bytes of the instances that make rows, and of the ring.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let instance = self.rows.instance.try_borrow();
-        instance.map_or(0, |i| i.module().state_bytes()) + self.group.bytes()
+        self.rows.bytes() * self.changes.threads() as u64 + self.group.bytes()
     }
 }

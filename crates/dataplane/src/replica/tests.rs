@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Edit, Fault, Group, Place, Replica, Sequencing};
+use millrace_steer::sequence::ring::Next;
+
+use super::{Batch, Came, Edit, Fault, Group, Place, Replica, Sequencing, Wait};
 use crate::module::{Config, Instance, Module, ModuleError};
 use crate::packet::{Arrival, Burst, Fate, Layout};
 use crate::testing;
@@ -229,6 +231,138 @@ fn edits_have_a_place_in_the_order_and_settings_are_the_sequencers_too() {
     assert_eq!(state(&mut one), states[0]);
     rig.group.close();
     assert!(rig.group.edit(edit(0, 1, false)).is_none());
+}
+
+/// Threads number packets together, each for a worker, at times that are not in order, while settings change: each packet
+/// has a row made with the settings of its place, its worker finds it there, and all replicas are alike.
+#[test]
+fn threads_that_number_together_keep_one_order() {
+    const WORKERS: usize = 3;
+    const BATCHES: u64 = 200;
+    let mut rig = Rig::new(WORKERS, 1 << 12);
+    let module = module();
+    let config = Config {
+        time: START,
+        ..Config::default()
+    };
+    let sequencing = Sequencing::new(&rig.group, &module, &config, (0, 2)).unwrap();
+    let shared = Arc::new(Mutex::new(sequencing));
+    let wait = Wait {
+        pinned: false,
+        over: &|| false,
+    };
+    let number = |worker: usize, batch: &mut Batch| {
+        let mut taken = Vec::new();
+        for round in 0..BATCHES {
+            let packets: Vec<Vec<u8>> = (0..round % 6)
+                // Some touch no state.
+                .map(|n| match (round + n) % 4 {
+                    3 => vec![0; 7],
+                    _ => bytes(1000 * round + 10 * n + worker as u64),
+                })
+                .collect();
+            let came = |at: usize| Came {
+                frame: &packets[at],
+                port: 0,
+                number: at as u64,
+            };
+            batch.begin(START + round * 20 + worker as u64 * 7);
+            (0..packets.len()).for_each(|at| batch.add(came(at)));
+            let numbered = batch.number(came, wait).unwrap();
+            assert!(batch.publish(numbered, wait));
+            let (time, places) = batch.places();
+            for (at, place) in places.iter().enumerate() {
+                let arrival = Arrival {
+                    time,
+                    place: place.word(),
+                    ..Arrival::default()
+                };
+                taken.push((packets[at].clone(), arrival));
+            }
+            batch.handed(numbered, wait);
+            if round == 50 {
+                let edit = Edit {
+                    make: Arc::new(move |instance: &mut Instance, _| {
+                        let value = 0xff00_u64 << worker;
+                        let set = instance.set(0, &1_u32.to_ne_bytes(), &value.to_ne_bytes(), 0);
+                        set.unwrap();
+                    }),
+                    settings: true,
+                };
+                assert!(rig.group.edit(edit).is_some());
+            }
+            if round % 16 == 0 {
+                batch.idle(START + round * 20, false, wait);
+                std::thread::yield_now();
+            }
+        }
+        taken
+    };
+    let mut batches: Vec<Batch> = (0..WORKERS).map(|_| Batch::new(&shared).unwrap()).collect();
+    let waiting: Vec<_> = std::thread::scope(|threads| {
+        let started: Vec<_> = batches
+            .iter_mut()
+            .enumerate()
+            .map(|(worker, batch)| threads.spawn(move || number(worker, batch)))
+            .collect();
+        started.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    rig.group.seal();
+    batches[0].idle(START + 5000, true, wait);
+    let last = rig.group.last().unwrap();
+    assert_eq!(rig.group.handed(), last);
+    // Every other number of a row is a packet's own, once.
+    let places = waiting.iter().flatten().map(|(_, a)| Place::of(a.place));
+    let mut own: Vec<u64> = places.filter(|p| p.own()).map(Place::sequence).collect();
+    own.sort_unstable();
+    let touched = own.len();
+    own.dedup();
+    assert_eq!((own.len(), *own.last().unwrap() < last), (touched, true));
+
+    let taken = waiting.clone();
+    rig.waiting = waiting;
+    for worker in 0..WORKERS {
+        while !rig.waiting[worker].is_empty() {
+            let most = rig.waiting[worker].len().min(64);
+            let rest = rig.waiting[worker].split_off(most);
+            assert!(
+                rig.runs(worker)
+                    .iter()
+                    .all(|(fate, _)| *fate == Fate::Forwarded(0))
+            );
+            rig.waiting[worker] = rest;
+        }
+        let (replica, instance) = &mut rig.all[worker];
+        assert_eq!(replica.fault(), None);
+        replica.follow(instance, last).unwrap();
+    }
+    let states = rig.states();
+    assert!(states.iter().all(|s| *s == states[0]), "{states:?}");
+    let all = rig.all.iter().map(|(r, _)| r.replayed()).sum::<u64>();
+    assert_eq!(all, touched as u64 * (WORKERS as u64 - 1));
+
+    // Each row is of its packet, and once settings have changed no row is made with those before.
+    let mut rows = std::collections::BTreeMap::new();
+    let mut applied = 0;
+    while let Next::Given(row) = rig.group.ring.next(&mut applied, last) {
+        rows.insert(
+            row.number,
+            u64::from_ne_bytes(row.bytes().try_into().unwrap()),
+        );
+    }
+    let mut settings = std::collections::BTreeMap::new();
+    for (packet, arrival) in taken.iter().flatten() {
+        let place = Place::of(arrival.place);
+        if place.own() {
+            let value = u64::from_ne_bytes(packet[..8].try_into().unwrap());
+            settings.insert(place.sequence(), rows[&place.sequence()] ^ value);
+        }
+    }
+    let mut found: Vec<u64> = settings.into_values().collect();
+    found.dedup();
+    let known = |s: &u64| [0xff00, 0xff00 << 1, 0xff00 << 2].contains(s);
+    assert!(found[0] == 0 && found[1..].iter().all(known), "{found:x?}");
+    assert!((2..=1 + WORKERS).contains(&found.len()), "{found:x?}");
 }
 
 #[test]

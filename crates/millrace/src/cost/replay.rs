@@ -35,14 +35,18 @@ impl Subject {
     /// A function as it is on one worker, with this many ports.
     #[must_use]
     pub fn of(function: &Function, ports: u32) -> Self {
+        let mut subject = Self::on_workers(function, ports);
         // The packets of a trace in memory have not passed the hash that says where they are at home.
-        let config = Config {
-            homes: None,
-            ..function.state(0, Vec::new())
-        };
+        subject.config.homes = None;
+        subject
+    }
+
+    /// A function as it is on the workers that it was built for.
+    #[must_use]
+    pub fn on_workers(function: &Function, ports: u32) -> Self {
         Self {
             module: function.module.clone(),
-            config,
+            config: function.state(0, Vec::new()),
             entry: function.entry,
             ports,
         }

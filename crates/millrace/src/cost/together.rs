@@ -53,6 +53,16 @@ pub fn turn(
     let instances = (0..workers as u32).map(|worker| Instance::join(&config, &shared, worker));
     let instances: Vec<Instance> = instances.collect::<Result<_, _>>().map_err(failed)?;
     let parts = parts(frames, owners, workers);
+    // What a NIC works out before a worker has the packet.
+    let homes = config.homes.as_ref().map_or(Vec::new(), |homes| {
+        let all = frames.all();
+        all.map(|(frame, port)| homes.of(port, frame)).collect()
+    });
+    let replay = Replay {
+        subject,
+        frames,
+        homes: &homes,
+    };
     let (ready, rate) = (Arc::new(Barrier::new(workers)), Rate::start());
     let found: Vec<Found> = std::thread::scope(|scope| {
         let threads: Vec<_> = instances
@@ -72,10 +82,10 @@ pub fn turn(
                         })
                         .collect();
                     instance.start(frames.start());
-                    run(subject, &mut instance, frames, &first, &mut queue);
+                    replay.run(&mut instance, &first, &mut queue);
                     ready.wait();
                     let begin = clock::ticks();
-                    let writes = run(subject, &mut instance, frames, &second, &mut queue);
+                    let writes = replay.run(&mut instance, &second, &mut queue);
                     let ticks = clock::ticks().saturating_sub(begin);
                     // Nobody stops before all are done: an ON_STOP may work on what others use.
                     ready.wait();
@@ -122,28 +132,35 @@ fn parts(frames: &Frames, owners: &[Owners], workers: usize) -> Vec<[Vec<u32>; 2
     parts
 }
 
-/// Runs these packets; how many of them wrote shared state.
-fn run(
-    subject: &Subject,
-    instance: &mut Instance,
-    frames: &Frames,
-    mine: &[u32],
-    queue: &mut [Burst],
-) -> u64 {
-    let (mut writes, shares) = (0, subject.module.shares());
-    for chunk in mine.chunks(QUEUE * BURST) {
-        queue.iter_mut().for_each(Burst::clear);
-        for (packets, burst) in chunk.chunks(BURST).zip(queue.iter_mut()) {
-            for index in packets {
-                frames.push(*index as usize, burst);
+/// What workers run.
+#[derive(Clone, Copy)]
+struct Replay<'a> {
+    subject: &'a Subject,
+    frames: &'a Frames,
+    /// where each packet is at home; none where nobody asks
+    homes: &'a [u32],
+}
+
+impl Replay<'_> {
+    /// Runs these packets; how many of them wrote shared state.
+    fn run(self, instance: &mut Instance, mine: &[u32], queue: &mut [Burst]) -> u64 {
+        let (mut writes, shares) = (0, self.subject.module.shares());
+        for chunk in mine.chunks(QUEUE * BURST) {
+            queue.iter_mut().for_each(Burst::clear);
+            for (packets, burst) in chunk.chunks(BURST).zip(queue.iter_mut()) {
+                for index in packets {
+                    let index = *index as usize;
+                    let home = self.homes.get(index).copied().unwrap_or(0);
+                    self.frames.push_from(index, home, burst);
+                }
+            }
+            for burst in queue.iter_mut().filter(|b| !b.is_empty()) {
+                instance.burst(self.subject.entry, true, burst);
+                if shares {
+                    writes += wrote(burst);
+                }
             }
         }
-        for burst in queue.iter_mut().filter(|b| !b.is_empty()) {
-            instance.burst(subject.entry, true, burst);
-            if shares {
-                writes += wrote(burst);
-            }
-        }
+        writes
     }
-    writes
 }

@@ -106,6 +106,11 @@ impl Frames {
 
     /// Puts a packet into a burst; false when it does not fit.
     pub fn push(&self, index: usize, burst: &mut Burst) -> bool {
+        self.push_from(index, 0, burst)
+    }
+
+    /// The same, of a packet that index `home` of the indirection table has brought to its worker.
+    pub fn push_from(&self, index: usize, home: u32, burst: &mut Burst) -> bool {
         let (Some(entry), Some((frame, port))) = (self.entries.get(index), self.frame(index))
         else {
             return false;
@@ -116,7 +121,7 @@ impl Frames {
             time: entry.time,
             stamp: entry.time,
             wire: entry.wire,
-            home: 0,
+            home,
             place: 0,
         };
         burst.push(frame, arrival)

@@ -2,7 +2,7 @@
 //!
 //! The places lie in memory as `struct history_row` of fastpath/sync/history.h does, so that emitted code can read them: the
 //! row's number (zero while it is written), 1 for a row and 2 for a heartbeat's, its time in ns, and its bytes as 64-bit words
-//! of the host, padded with zeros to 8, 16, 32 or 64 bytes. There is one writer, and it waits for no reader: one that stalls
+//! of the host, padded with zeros to 8, 16, 32 or 64 bytes. Writers wait for no reader: one that stalls
 //! longer than the ring is long finds another number in the place and has to stop.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -11,11 +11,14 @@ use super::{Row, Shape};
 
 /// Words of a place before the row's bytes.
 const HEAD: usize = 3;
+/// How many rows ahead a reader fetches.
+const AHEAD: u64 = 4;
 
 /// A ring of rows.
 #[derive(Debug)]
 pub struct Ring {
     shape: Shape,
+    /// a power of two
     places: usize,
     stride: usize,
     head: AtomicU64,
@@ -35,12 +38,12 @@ pub enum Next {
     Overrun,
 }
 
-/// What a reader finds that wants a row's bytes behind those of others.
+/// Why [`Ring::take`] read no further row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Read {
-    /// a row of a packet of this time, ns
-    Row(u64),
-    /// a heartbeat of this time, ns
+pub enum End {
+    /// the next row is so much later than the first that they are not read together, or there are as many as wanted
+    Full,
+    /// behind the rows comes a heartbeat of this time, ns; it has been read, too
     Beat(u64),
     /// as [`Next::Done`]
     Done,
@@ -48,6 +51,26 @@ pub enum Read {
     Ahead,
     /// as [`Next::Overrun`]
     Overrun,
+}
+
+/// Rows that were read together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// how many
+    pub rows: usize,
+    /// time of the last one, ns; 0 without a row
+    pub last: u64,
+    /// what comes behind them
+    pub end: End,
+}
+
+/// How many rows may be read together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Most {
+    /// rows
+    pub rows: usize,
+    /// from the first to the last, ns
+    pub time: u64,
 }
 
 impl Ring {
@@ -83,11 +106,12 @@ impl Ring {
     }
 
     fn place(&self, number: u64) -> &[AtomicU64] {
-        let at = (number % self.places as u64) as usize * self.stride;
+        let at = (number as usize & (self.places - 1)) * self.stride;
         self.words.get(at..at + self.stride).unwrap_or(&[])
     }
 
-    /// Puts the next row in; for the sequencer alone. Readers see it after [`Self::publish`].
+    /// Puts the next row in; for the sequencer alone, or for several threads, each with
+    /// rows of its own. Readers see it after [`Self::publish`].
     pub fn put(&self, row: &Row) {
         let [seq, kind, time, words @ ..] = self.place(row.number) else {
             return;
@@ -111,44 +135,89 @@ impl Ring {
         self.head.store(number, Ordering::Release);
     }
 
-    /// Reads the row after `applied`, which it moves, if that is not behind row `upto`, and appends its bytes to `bytes`; a
-    /// heartbeat has none.
-    pub fn read(&self, applied: &mut u64, upto: u64, bytes: &mut Vec<u8>) -> Read {
-        let number = applied.wrapping_add(1);
-        if *applied >= upto {
-            return Read::Done;
+    /// Reads rows after `applied`, which it moves, up to `upto` and at most so many, into `bytes`, which is replaced; a
+    /// heartbeat has no bytes.
+    pub fn take(&self, applied: &mut u64, upto: u64, most: Most, bytes: &mut Vec<u8>) -> Taken {
+        let length = self.shape.row_bytes();
+        let mut taken = Taken {
+            rows: 0,
+            last: 0,
+            end: End::Full,
+        };
+        let left = upto.saturating_sub(*applied);
+        if left == 0 || self.head() < upto {
+            bytes.clear();
+            taken.end = if left == 0 { End::Done } else { End::Ahead };
+            return taken;
         }
-        if self.head() < upto {
-            return Read::Ahead;
+        bytes.resize(most.rows.min(left as usize) * length, 0);
+        // Rows that are not read together with the first: of another time.
+        let mut until = u64::MAX;
+        let mut rest = bytes.as_mut_slice();
+        while taken.rows < most.rows {
+            if *applied >= upto {
+                taken.end = End::Done;
+                break;
+            }
+            let number = applied.wrapping_add(1);
+            self.fetch(number.wrapping_add(AHEAD));
+            let (row, behind) = rest.split_at_mut(length.min(rest.len()));
+            match self.copy(number, row) {
+                None => taken.end = End::Overrun,
+                Some((true, time)) => {
+                    *applied = number;
+                    taken.end = End::Beat(time);
+                }
+                Some((false, time)) if time <= until => {
+                    if taken.rows == 0 {
+                        until = time.saturating_add(most.time);
+                    }
+                    *applied = number;
+                    taken.rows += 1;
+                    taken.last = time;
+                    rest = behind;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            break;
         }
+        bytes.truncate(taken.rows * length);
+        taken
+    }
+
+    /// Asks for the line of a place that is read soon: another core has written it.
+    #[inline]
+    fn fetch(&self, number: u64) {
+        if let Some(word) = self.place(number).first() {
+            std::hint::black_box(word.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Copies a row's bytes; whether it is a heartbeat, and its time. None if it is not there any more.
+    #[inline]
+    fn copy(&self, number: u64, bytes: &mut [u8]) -> Option<(bool, u64)> {
         let [seq, kind, time, words @ ..] = self.place(number) else {
-            return Read::Overrun;
+            return None;
         };
         let before = seq.load(Ordering::Acquire);
         let (beat, time) = (
             kind.load(Ordering::Relaxed) == 2,
             time.load(Ordering::Relaxed),
         );
-        let at = bytes.len();
-        for word in words {
-            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        let mut words = words
+            .iter()
+            .map(|w| w.load(Ordering::Relaxed).to_ne_bytes());
+        let mut whole = bytes.chunks_exact_mut(8);
+        for (eight, word) in whole.by_ref().zip(words.by_ref()) {
+            eight.copy_from_slice(&word);
+        }
+        let part = whole.into_remainder();
+        if let (false, Some(word)) = (part.is_empty(), words.next()) {
+            part.iter_mut().zip(word).for_each(|(b, w)| *b = w);
         }
         fence(Ordering::Acquire);
-        let whole = before == number && seq.load(Ordering::Relaxed) == number;
-        let own = if beat || !whole {
-            0
-        } else {
-            self.shape.row_bytes()
-        };
-        bytes.truncate(at + own);
-        if !whole {
-            return Read::Overrun;
-        }
-        *applied = number;
-        match beat {
-            true => Read::Beat(time),
-            false => Read::Row(time),
-        }
+        (before == number && seq.load(Ordering::Relaxed) == number).then_some((beat, time))
     }
 
     /// Reads the row after `applied`, which it moves, if that is not behind row `upto`.
@@ -160,20 +229,11 @@ impl Ring {
         if self.head() < upto {
             return Next::Ahead;
         }
-        let [seq, kind, time, words @ ..] = self.place(number) else {
+        let mut row = Row::empty(self.shape, number, 0, false);
+        let Some((beat, time)) = self.copy(number, row.bytes_mut()) else {
             return Next::Overrun;
         };
-        let before = seq.load(Ordering::Acquire);
-        let beat = kind.load(Ordering::Relaxed) == 2;
-        let mut row = Row::empty(self.shape, number, time.load(Ordering::Relaxed), beat);
-        for (bytes, word) in row.bytes_mut().chunks_mut(8).zip(words) {
-            let eight = word.load(Ordering::Relaxed).to_ne_bytes();
-            bytes.iter_mut().zip(eight).for_each(|(b, e)| *b = e);
-        }
-        fence(Ordering::Acquire);
-        if before != number || seq.load(Ordering::Relaxed) != number {
-            return Next::Overrun;
-        }
+        (row.beat, row.time) = (beat, time);
         *applied = number;
         Next::Given(row)
     }

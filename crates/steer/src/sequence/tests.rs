@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::ring::{Next, Ring};
+use super::ring::{End, Most, Next, Ring, Taken};
 use super::*;
 
 /// A frame is its own row: its first byte says whether it touches state, the others are the row.
@@ -371,4 +371,64 @@ fn ring() {
     assert_eq!(ring.next(&mut applied, 4000), Next::Given(row_of(3969)));
     assert_eq!(ring.next(&mut applied, 3969), Next::Done);
     assert_eq!(ring.next(&mut applied, 4001), Next::Ahead);
+}
+
+/// Rows that are read together are those that were put in, and end where they have to.
+#[test]
+fn rows_together() {
+    let shape = Shape::new(13, None).unwrap();
+    let ring = Ring::new(32, shape);
+    let most = Most { rows: 5, time: 40 };
+    let (mut applied, mut bytes) = (0, vec![9; 7]);
+    for number in 1..=20_u64 {
+        let mut row = Row::empty(shape, number, number * 3, number == 9);
+        row.bytes_mut().fill(number as u8);
+        row.time += if number > 12 { 100 } else { 0 };
+        ring.put(&row);
+    }
+    ring.publish(20);
+    let mut ends = Vec::new();
+    let mut numbers = Vec::new();
+    while applied < 18 {
+        let before = applied;
+        let taken = ring.take(&mut applied, 18, most, &mut bytes);
+        assert_eq!(bytes.len(), taken.rows * 13);
+        for (at, row) in bytes.chunks(13).enumerate() {
+            assert!(row.iter().all(|b| *b == row[0]), "{row:?}");
+            assert_eq!(u64::from(row[0]), before + 1 + at as u64);
+            numbers.push(row[0]);
+        }
+        ends.push((taken.rows, taken.end));
+    }
+    assert_eq!(
+        ends,
+        [
+            (5, End::Full),
+            (3, End::Beat(27)),
+            (3, End::Full),
+            (5, End::Full),
+            (1, End::Done)
+        ]
+    );
+    assert_eq!(numbers.len(), 17);
+    let none = |end| Taken {
+        rows: 0,
+        last: 0,
+        end,
+    };
+    assert_eq!(
+        ring.take(&mut applied, 18, most, &mut bytes),
+        none(End::Done)
+    );
+    assert_eq!(
+        ring.take(&mut applied, 21, most, &mut bytes),
+        none(End::Ahead)
+    );
+    assert_eq!((applied, bytes.len()), (18, 0));
+    ring.put(&Row::empty(shape, 51, 0, false));
+    assert_eq!(
+        ring.take(&mut applied, 20, most, &mut bytes),
+        none(End::Overrun)
+    );
+    assert_eq!(applied, 18);
 }

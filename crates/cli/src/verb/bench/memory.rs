@@ -36,7 +36,7 @@ pub fn frames(settings: &Settings) -> Result<Frames, Failure> {
 pub fn once(config: &Config, machine: &Machine, frames: &Frames) -> Result<Once, Failure> {
     let function = &config.function;
     let ports = function.ports.len().max(2);
-    let subject = Subject::of(function, ports as u32);
+    let subject = Subject::on_workers(function, ports as u32);
     let owners = function.owners(ports)?;
     let cpus = machine.cpus.get(..config.cores).unwrap_or(&machine.cpus);
     let seen = together::turn(&subject, frames, &owners, cpus)?;

@@ -5,8 +5,8 @@
 //! completions. What it writes is taken out of its processor's own caches where that can be said
 //! (CLDEMOTE), as a device writes into the cache that all cores share.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::device::Device;
 use super::latency::Latency;
@@ -16,7 +16,7 @@ use super::schedule::{Order, Schedule};
 use super::settings::Rate;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
-use crate::replica::{Place, Sequencing};
+use crate::replica::{Batch, Came, Place, Wait};
 
 /// Packets that are written before their descriptors are written back, at most.
 const BATCH: usize = 32;
@@ -60,7 +60,7 @@ pub struct Work {
     /// the thread has a processor of its own
     pub pinned: bool,
     /// numbers packets, where the state of the function is replicated: as hardware does, at no cost to the workers
-    pub sequencing: Option<Arc<Mutex<Sequencing>>>,
+    pub sequencing: Option<Batch>,
 }
 
 /// Runs until the device is stopped.
@@ -82,6 +82,21 @@ pub fn run(work: Work) {
     }
 }
 
+/// A buffer that was filled, and whose descriptor is not written back.
+struct Filled {
+    /// the queue, of this thread's
+    at: usize,
+    /// the descriptor
+    position: u32,
+    /// of the capture
+    entry: usize,
+    number: u64,
+    /// ns since the epoch, or 0
+    stamp: u64,
+    /// in the order of rows
+    place: Place,
+}
+
 struct Thread {
     work: Work,
     sides: Vec<Side>,
@@ -99,8 +114,7 @@ struct Thread {
     /// ns since the epoch at tick `origin`
     wall: u64,
     origin: u64,
-    /// a queue, the descriptor, and its place in the order of rows
-    batch: Vec<(usize, u32, Place)>,
+    batch: Vec<Filled>,
     /// when the sequencer was last asked, ticks
     asked: u64,
 }
@@ -188,12 +202,13 @@ impl Thread {
         if stalled > 0 {
             device.stall(stalled);
         }
-        let sequencing = self.work.sequencing.clone();
-        let mut sequencing = sequencing.as_deref().map(lock);
-        let stamp = match self.work.stamps || sequencing.is_some() {
+        let stamp = match self.work.stamps || self.work.sequencing.is_some() {
             true => self.wall_at(now),
             false => 0,
         };
+        if let Some(batch) = &mut self.work.sequencing {
+            batch.begin(stamp);
+        }
         let mut handled = 0;
         while handled < BATCH {
             let Some(turn) = self.work.order.at(self.index) else {
@@ -203,22 +218,13 @@ impl Thread {
                 break;
             }
             let came = (turn.number, now, stamp);
-            if turn.number >= due
-                || !self.one(turn.entry, turn.queue, came, sequencing.as_deref_mut())
-            {
+            if turn.number >= due || !self.one(turn.entry, turn.queue, came) {
                 break;
             }
             self.index += 1;
             handled += 1;
         }
-        if let Some(sequencing) = &mut sequencing {
-            self.asked = now;
-            sequencing.publish();
-        }
-        self.write_back();
-        if let Some(sequencing) = &mut sequencing {
-            sequencing.handed();
-        }
+        self.numbered(now);
         let over = self.work.order.at(self.index);
         if over.is_none_or(|turn| turn.number >= self.end) {
             self.finish();
@@ -235,26 +241,58 @@ impl Thread {
     /// Gives replicas what is due while no packet comes: timers, edits.
     fn beat(&mut self, now: u64) {
         let since = now.saturating_sub(self.asked) as f64 * self.ns_per_tick;
-        let sequencing = self.work.sequencing.as_deref();
-        let Some(sequencing) = sequencing.filter(|_| since >= IDLE_NS) else {
-            return;
-        };
-        self.asked = now;
-        let time = self.wall_at(now);
-        let mut sequencing = lock(sequencing);
-        let group = sequencing.group().clone();
-        if group.last().is_some() {
+        if since < IDLE_NS {
             return;
         }
-        if self.finished && group.sealed() {
-            // What is due by now is due at the end.
-            let _ = sequencing.beat(time);
-            sequencing.end();
-        } else {
-            // Without a number left packets are not numbered either, which is told there.
-            let _ = sequencing.idle(time);
-            sequencing.publish();
-            sequencing.handed();
+        self.asked = now;
+        let (time, finished) = (self.wall_at(now), self.finished);
+        let device = self.work.device.clone();
+        let wait = Wait {
+            pinned: self.work.pinned,
+            over: &|| device.stopped(),
+        };
+        if let Some(batch) = &mut self.work.sequencing {
+            batch.idle(time, finished, wait);
+        }
+    }
+
+    /// Writes the batch back; where a sequencer numbers packets, once they have their numbers, and in the order of these.
+    fn numbered(&mut self, now: u64) {
+        let Some(mut batch) = self.work.sequencing.take() else {
+            return self.write_back();
+        };
+        if !self.batch.is_empty() {
+            self.asked = now;
+            let device = self.work.device.clone();
+            let wait = Wait {
+                pinned: self.work.pinned,
+                over: &|| device.stopped(),
+            };
+            let came = |at: usize| self.came(at);
+            if let Some(numbered) = batch.number(came, wait) {
+                let (stamp, places) = batch.places();
+                for (filled, place) in self.batch.iter_mut().zip(places) {
+                    (filled.stamp, filled.place) = (stamp, *place);
+                }
+                if batch.publish(numbered, wait) {
+                    self.write_back();
+                    batch.handed(numbered, wait);
+                }
+            }
+            // What the end of the device has left.
+            self.batch.clear();
+        }
+        self.work.sequencing = Some(batch);
+    }
+
+    /// A packet of the batch, as a sequencer sees it.
+    fn came(&self, at: usize) -> Came<'_> {
+        let filled = self.batch.get(at);
+        let entry = filled.and_then(|f| self.work.traffic.entries.get(f.entry));
+        Came {
+            frame: entry.map_or(&[], |e| self.work.traffic.bytes(e)),
+            port: entry.map_or(0, |e| u32::from(e.port)),
+            number: filled.map_or(0, |f| f.number),
         }
     }
 
@@ -271,12 +309,11 @@ impl Thread {
     /// Writes one packet into its buffer, or loses it; false when it has to wait for a buffer.
     fn one(
         &mut self,
-        entry: usize,
+        index: usize,
         queue: Option<u64>,
         (number, now, stamp): (u64, u64, u64),
-        sequencing: Option<&mut Sequencing>,
     ) -> bool {
-        let Some(entry) = self.work.traffic.entries.get(entry) else {
+        let Some(entry) = self.work.traffic.entries.get(index) else {
             return true;
         };
         let queue = queue.map_or(entry.queue as usize, |q| q as usize);
@@ -322,38 +359,39 @@ impl Thread {
         if let Some(filled) = side.filled.get_mut(buffer) {
             *filled = now;
         }
-        let bytes = self.work.traffic.bytes(entry);
-        let mut place = Place::default();
-        let mut stamp = stamp;
-        if let Some(sequencing) = sequencing {
-            stamp = stamp.max(sequencing.time());
-            let placed = sequencing.packet(bytes, u32::from(entry.port), number, stamp);
-            // The last number is never reached (`millrace_steer::sequence::LAST`); a packet without one has no row.
-            place = placed.map_or(place, |(place, _)| place);
+        if let Some(batch) = &mut self.work.sequencing {
+            batch.add(Came {
+                frame: self.work.traffic.bytes(entry),
+                port: u32::from(entry.port),
+                number,
+            });
         }
-        write_descriptor(descriptor, entry, stamp, number);
-        self.batch.push((at, position, place));
+        self.batch.push(Filled {
+            at,
+            position,
+            entry: index,
+            number,
+            stamp,
+            place: Place::default(),
+        });
         true
     }
 
     /// Tells the drivers of the packets written since the last time.
     fn write_back(&mut self) {
-        for (at, position, place) in self.batch.drain(..) {
-            let Some(side) = self.sides.get(at) else {
+        for filled in self.batch.drain(..) {
+            let Some(side) = self.sides.get(filled.at) else {
                 continue;
             };
-            if let Some(descriptor) = side.rings.receive(position) {
-                let status = DONE | place.word();
+            let entry = self.work.traffic.entries.get(filled.entry);
+            if let (Some(descriptor), Some(entry)) = (side.rings.receive(filled.position), entry) {
+                write_descriptor(descriptor, entry, filled.stamp, filled.number);
+                let status = DONE | filled.place.word();
                 descriptor.status.store(status, Ordering::Release);
             }
             add(&side.rings.device.delivered, 1);
         }
     }
-}
-
-fn lock(sequencing: &Mutex<Sequencing>) -> MutexGuard<'_, Sequencing> {
-    // What a panicking thread has left is as whole as any.
-    sequencing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write_descriptor(descriptor: &super::ring::Receive, entry: &Entry, stamp: u64, number: u64) {

@@ -35,6 +35,7 @@ use self::schedule::Order;
 use self::traffic::Traffic;
 use super::{Kind, LiveOptions, LivePort, PortError, Queue};
 use crate::clock;
+use crate::replica::Batch;
 
 const SCHEME: &str = "vnic";
 
@@ -206,7 +207,11 @@ impl Nic {
                 room: Settings::room(),
                 latency,
                 pinned: false,
-                sequencing: options.sequencing.cloned(),
+                sequencing: options
+                    .sequencing
+                    .map(Batch::new)
+                    .transpose()
+                    .map_err(|e| failed(format!("no memory for its sequencer: {e}")))?,
             };
             let clock = Arc::new(AtomicI32::new(NO_CLOCK));
             nic.clocks.push(clock.clone());

@@ -1,0 +1,276 @@
+//! Packets of one thread that are numbered together, where several threads play one sequencer.
+//!
+//! Making rows takes the most time, and needs no order: a thread makes those of its batch for the time at which the batch
+//! begins, then takes numbers for all of it at once, under the sequencer's lock, and writes the rows into the ring beside other
+//! threads. The ring's head moves, and descriptors are handed over, in the order of the batches. If another batch of a later
+//! time was numbered first, or settings have changed, the rows are made again under the lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use millrace_steer::sequence::{Extract, Row, Shape};
+
+use super::rows::Rows;
+use super::{Group, Place, Sequencing};
+use crate::module::ModuleError;
+
+/// Looks for a turn after which a thread without a processor of its own lets others run.
+const PATIENCE: u32 = 64;
+
+/// A packet whose row is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Came<'a> {
+    /// its bytes
+    pub frame: &'a [u8],
+    /// the port by which it came
+    pub port: u32,
+    /// its number among all that came
+    pub number: u64,
+}
+
+/// Whose turn it is, of the batches that were numbered.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    published: Turn,
+    handed: Turn,
+}
+
+/// Batches that have done something, on lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Turn(AtomicU64);
+
+/// A batch whose packets have numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    batch: u64,
+    /// number of the last row by then
+    upto: u64,
+}
+
+/// How a thread waits for its turn.
+#[derive(Clone, Copy)]
+pub struct Wait<'a> {
+    /// it has a processor of its own, and never pauses
+    pub pinned: bool,
+    /// the threads end, and nobody waits any more
+    pub over: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Wait<'_> {
+    /// Until this is so; false where all ends first.
+    fn until(self, mut so: impl FnMut() -> bool) -> bool {
+        let mut looks = 0_u32;
+        while !so() {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(PATIENCE) {
+                if (self.over)() {
+                    return false;
+                }
+                if !self.pinned {
+                    std::thread::yield_now();
+                }
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// The lock of a sequencer, for which nobody waits long.
+    pub fn lock(self, sequencing: &Mutex<Sequencing>) -> Option<MutexGuard<'_, Sequencing>> {
+        let mut found = None;
+        self.until(|| {
+            found = match sequencing.try_lock() {
+                Ok(guard) => Some(guard),
+                // What a panicking thread has left is as whole as any.
+                Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            found.is_some()
+        });
+        found
+    }
+}
+
+/// One thread's part of a sequencer.
+pub struct Batch {
+    sequencing: Arc<Mutex<Sequencing>>,
+    group: Arc<Group>,
+    rows: Rows,
+    row_bytes: usize,
+    /// for which the rows are made, ns
+    time: u64,
+    /// rows one behind the other, and whether each packet has one
+    made: Vec<u8>,
+    touch: Vec<bool>,
+    /// where the packets are in the order of rows
+    places: Vec<Place>,
+    given: Vec<Row>,
+}
+
+/// A row that was made before.
+struct Made<'a> {
+    shape: Shape,
+    row: Option<&'a [u8]>,
+}
+
+impl Extract for Made<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn extract(&self, _: &[u8], _: u16, _: u64, row: &mut [u8]) -> bool {
+        let Some(made) = self.row else {
+            return false;
+        };
+        row.iter_mut().zip(made).for_each(|(to, from)| *to = *from);
+        true
+    }
+}
+
+impl Batch {
+    /// Of another thread that plays this sequencer.
+    ///
+    /// # Errors
+    /// There is no memory for the instance that makes its rows.
+    pub fn new(sequencing: &Arc<Mutex<Sequencing>>) -> Result<Self, ModuleError> {
+        let mut shared = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = shared.rows()?;
+        let group = shared.group().clone();
+        drop(shared);
+        Ok(Self {
+            sequencing: sequencing.clone(),
+            row_bytes: rows.shape().row_bytes(),
+            rows,
+            time: group.start,
+            made: Vec::new(),
+            touch: Vec::new(),
+            places: Vec::new(),
+            given: Vec::new(),
+            group,
+        })
+    }
+
+    /// The sequencer.
+    #[must_use]
+    pub fn sequencing(&self) -> &Arc<Mutex<Sequencing>> {
+        &self.sequencing
+    }
+
+    /// Begins with packets of this time, ns.
+    pub fn begin(&mut self, time: u64) {
+        self.time = time;
+        self.made.clear();
+        self.touch.clear();
+    }
+
+    /// Makes the next packet's row.
+    pub fn add(&mut self, came: Came<'_>) {
+        let at = self.made.len();
+        self.made.resize(at + self.row_bytes, 0);
+        self.rows.number(came.number);
+        let row = self.made.get_mut(at..).unwrap_or_default();
+        let touch = self
+            .rows
+            .extract(came.frame, came.port as u16, self.time, row);
+        self.touch.push(touch);
+    }
+
+    /// Numbers the packets, the `i`th of which is `came(i)`, and writes their rows. None where all ends.
+    pub fn number<'a>(
+        &mut self,
+        came: impl Fn(usize) -> Came<'a>,
+        wait: Wait<'_>,
+    ) -> Option<Numbered> {
+        let count = self.touch.len();
+        self.given.clear();
+        self.places.clear();
+        let sequencing = self.sequencing.clone();
+        let mut shared = wait.lock(&sequencing)?;
+        // Without a number left a packet has no row, and is told as one.
+        if let Ok(time) = shared.time_for(self.time) {
+            if shared.catch_up(&mut self.rows) || time != self.time {
+                self.begin(time);
+                (0..count).for_each(|at| self.add(came(at)));
+            }
+            let mut rows = self.made.chunks(self.row_bytes);
+            for (at, touch) in self.touch.iter().enumerate() {
+                let row = rows.next().filter(|_| *touch);
+                let shape = self.rows.shape();
+                match shared.made(&Made { shape, row }, came(at).port) {
+                    Ok((place, row)) => {
+                        self.places.push(place);
+                        self.given.extend(row);
+                    }
+                    Err(_) => self.places.push(Place::default()),
+                }
+            }
+        }
+        self.places.resize(count, Place::default());
+        let numbered = Numbered {
+            batch: shared.batch(),
+            upto: shared.sequence(),
+        };
+        drop(shared);
+        for row in &self.given {
+            self.group.ring.put(row);
+        }
+        Some(numbered)
+    }
+
+    /// Gives replicas what is due while no packet comes: timers, edits; the last row, where there is to be no other.
+    pub fn idle(&mut self, time: u64, ended: bool, wait: Wait<'_>) {
+        let sequencing = self.sequencing.clone();
+        let Some(mut shared) = wait.lock(&sequencing) else {
+            return;
+        };
+        if self.group.last().is_some() {
+            return;
+        }
+        shared.catch_up(&mut self.rows);
+        let last = ended && self.group.sealed();
+        // Without a number left packets are not numbered either, which is told there.
+        let _ = match last {
+            // What is due by now is due at the end.
+            true => shared.beat(time),
+            false => shared.idle(time),
+        };
+        let numbered = Numbered {
+            batch: shared.batch(),
+            upto: shared.sequence(),
+        };
+        drop(shared);
+        if self.publish(numbered, wait) {
+            self.handed(numbered, wait);
+        }
+        if last {
+            self.group.end_at(numbered.upto);
+        }
+    }
+
+    /// Time and places of the packets that were numbered, in their order.
+    pub fn places(&self) -> (u64, &[Place]) {
+        (self.time, &self.places)
+    }
+
+    /// Shows the replicas the rows of a batch once those of all before it are. Before descriptors of its packets are handed
+    /// over. False where all ends first.
+    pub fn publish(&self, numbered: Numbered, wait: Wait<'_>) -> bool {
+        let turn = &self.group.turns.published.0;
+        if !wait.until(|| turn.load(Ordering::Acquire) == numbered.batch) {
+            return false;
+        }
+        self.group.ring.publish(numbered.upto);
+        turn.store(numbered.batch + 1, Ordering::Release);
+        true
+    }
+
+    /// The descriptors of all packets of a batch have been handed to their workers, and those of all before it.
+    pub fn handed(&self, numbered: Numbered, wait: Wait<'_>) {
+        let turn = &self.group.turns.handed.0;
+        if wait.until(|| turn.load(Ordering::Acquire) == numbered.batch) {
+            self.group.handed.store(numbered.upto, Ordering::Release);
+            turn.store(numbered.batch + 1, Ordering::Release);
+        }
+    }
+}
