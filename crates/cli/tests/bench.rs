@@ -38,14 +38,7 @@ fn a_figure_says_by_which_strategy_it_came_about() {
     ] {
         let (document, status) = json(
             millrace()
-                .args([
-                    "bench",
-                    nf,
-                    "--memory",
-                    "--no-limit",
-                    "--repeat",
-                    "1",
-                ])
+                .args(["bench", nf, "--memory", "--no-limit", "--repeat", "1"])
                 .args([
                     "--trial",
                     "0.05",

@@ -35,10 +35,10 @@ pub(super) struct Turns {
     handed: Turn,
 }
 
-/// Batches that have done something, on lines of its own.
+/// How many have done something: on lines of its own, for what lies beside it is not fetched again with each store then.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Turn(AtomicU64);
+pub(super) struct Turn(pub AtomicU64);
 
 /// A batch whose packets have numbers.
 #[derive(Clone, Copy, Debug)]
@@ -269,7 +269,7 @@ impl Batch {
     pub fn handed(&self, numbered: Numbered, wait: Wait<'_>) {
         let turn = &self.group.turns.handed.0;
         if wait.until(|| turn.load(Ordering::Acquire) == numbered.batch) {
-            self.group.handed.store(numbered.upto, Ordering::Release);
+            self.group.handed.0.store(numbered.upto, Ordering::Release);
             turn.store(numbered.batch + 1, Ordering::Release);
         }
     }

@@ -89,7 +89,7 @@ pub struct Group {
     /// ns since the epoch: when timers and the state begin
     start: u64,
     /// up to which number the descriptors of all packets have been handed to their workers
-    handed: AtomicU64,
+    handed: batch::Turn,
     /// a worker waits for the last row
     sealed: AtomicBool,
     /// the number of the last row and 1, once there is no other
@@ -120,7 +120,7 @@ impl Group {
             shape,
             workers: u32::from(cores),
             start,
-            handed: AtomicU64::new(0),
+            handed: batch::Turn::default(),
             sealed: AtomicBool::new(false),
             last: AtomicU64::new(0),
             edits: Edits::new(workers),
@@ -145,7 +145,7 @@ impl Group {
     #[inline]
     #[must_use]
     pub fn handed(&self) -> u64 {
-        self.handed.load(Ordering::Acquire)
+        self.handed.0.load(Ordering::Acquire)
     }
 
     /// Bytes of the ring.

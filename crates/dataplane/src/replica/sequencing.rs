@@ -252,6 +252,7 @@ impl Sequencing {
     pub fn handed(&self) {
         self.group
             .handed
+            .0
             .store(self.state.sequence(), Ordering::Release);
     }
 

@@ -21,9 +21,14 @@ pub struct Ring {
     /// a power of two
     places: usize,
     stride: usize,
-    head: AtomicU64,
     words: Vec<AtomicU64>,
+    head: Alone,
 }
+
+/// What one writes and many read, on lines of its own: what lies beside it is not fetched again with each store.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Alone(AtomicU64);
 
 /// What a reader finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,8 +88,8 @@ impl Ring {
             shape,
             places,
             stride,
-            head: AtomicU64::new(0),
             words: (0..places * stride).map(|_| AtomicU64::new(0)).collect(),
+            head: Alone::default(),
         }
     }
 
@@ -102,7 +107,7 @@ impl Ring {
 
     /// The number of the newest row that readers can see.
     pub fn head(&self) -> u64 {
-        self.head.load(Ordering::Acquire)
+        self.head.0.load(Ordering::Acquire)
     }
 
     fn place(&self, number: u64) -> &[AtomicU64] {
@@ -132,7 +137,7 @@ impl Ring {
 
     /// Shows all rows up to `number`, before the descriptors of their packets are handed over.
     pub fn publish(&self, number: u64) {
-        self.head.store(number, Ordering::Release);
+        self.head.0.store(number, Ordering::Release);
     }
 
     /// Reads rows after `applied`, which it moves, up to `upto` and at most so many, into `bytes`, which is replaced; a
@@ -160,7 +165,8 @@ impl Ring {
                 break;
             }
             let number = applied.wrapping_add(1);
-            self.fetch(number.wrapping_add(AHEAD));
+            // Not what the writer is about to write.
+            self.fetch(number.saturating_add(AHEAD).min(upto));
             let (row, behind) = rest.split_at_mut(length.min(rest.len()));
             match self.copy(number, row) {
                 None => taken.end = End::Overrun,

@@ -329,6 +329,7 @@ fn order(settings: &Settings, traffic: &Traffic, mine: &std::ops::Range<usize>) 
     let all = traffic.entries.len() as u64;
     match settings.steering {
         Steering::Spray => Order::Spray {
+            group: u64::from(settings.group.max(1)),
             from: mine.start as u64,
             mine: mine.len() as u64,
             queues: u64::from(settings.queues),

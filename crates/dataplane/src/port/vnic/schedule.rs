@@ -61,8 +61,10 @@ pub enum Order {
         /// entries of the whole capture
         all: u64,
     },
-    /// packet `i` to queue `i mod queues`, of which this thread has `mine` from `from` on
+    /// packet `i` to queue `(i / group) mod queues`, of which this thread has `mine` from `from` on
     Spray {
+        /// packets in a row that go to the same queue
+        group: u64,
         /// the first queue of this thread
         from: u64,
         /// its queues
@@ -102,14 +104,16 @@ impl Order {
                 })
             }
             Self::Spray {
+                group,
                 from,
                 mine,
                 queues,
                 all,
             } => {
-                let (cycle, place) = (index.checked_div(*mine)?, index.checked_rem(*mine)?);
+                let (groups, within) = (index.checked_div(*group)?, index.checked_rem(*group)?);
+                let (cycle, place) = (groups.checked_div(*mine)?, groups.checked_rem(*mine)?);
                 let queue = from + place;
-                let number = cycle * queues + queue;
+                let number = (cycle * queues + queue) * group + within;
                 Some(Turn {
                     number,
                     entry: number.checked_rem(*all)? as usize,
@@ -156,7 +160,8 @@ mod tests {
             entries: entries.to_vec(),
             all: 5,
         };
-        let spray = |from, mine| Order::Spray {
+        let spray = |group, from, mine| Order::Spray {
+            group,
             from,
             mine,
             queues: 3,
@@ -164,19 +169,34 @@ mod tests {
         };
         for threads in [
             [fixed(&[0, 2, 3]), fixed(&[1, 4])],
-            [spray(0, 2), spray(2, 1)],
+            [spray(1, 0, 2), spray(1, 2, 1)],
+            [spray(4, 0, 2), spray(4, 2, 1)],
         ] {
             let mut numbers: Vec<u64> = threads
                 .iter()
                 .flat_map(|order| (0..20).map(|i| order.at(i).unwrap().number))
-                .filter(|n| *n < 30)
+                .filter(|n| *n < 24)
                 .collect();
             numbers.sort_unstable();
-            assert_eq!(numbers, (0..30).collect::<Vec<_>>());
+            assert_eq!(numbers, (0..24).collect::<Vec<_>>());
             let turn = threads[1].at(1).unwrap();
             assert_eq!(turn.entry as u64, turn.number % 5);
         }
         assert_eq!(fixed(&[]).at(0), None);
-        assert_eq!(spray(1, 1).at(2).unwrap().queue, Some(1));
+        assert_eq!(spray(1, 1, 1).at(2).unwrap().queue, Some(1));
+        let grouped = (0..9).map(|i| spray(2, 0, 2).at(i).unwrap());
+        let grouped: Vec<_> = grouped.map(|t| (t.number, t.queue.unwrap())).collect();
+        let first = [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 1),
+            (6, 0),
+            (7, 0),
+            (8, 1),
+            (9, 1),
+            (12, 0),
+        ];
+        assert_eq!(grouped, first);
     }
 }

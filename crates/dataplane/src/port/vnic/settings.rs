@@ -22,9 +22,13 @@ pub enum Steering {
     Rss(Box<Rss>),
     /// the same, with settings of its own for each port of the function that packets enter at
     Told(Vec<Rss>),
-    /// packet `i` goes to queue `i mod queues`
+    /// queues have their turns, of [`Settings::group`] packets each
     Spray,
 }
+
+/// Packets in a row that one replica gets: between its groups it repeats the rows of others, many at once
+/// (docs/measurements/replication.md).
+const GROUP: u32 = 32;
 
 /// How fast packets come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +69,8 @@ pub struct Settings {
     pub nic: String,
     /// who gets which packet
     pub steering: Steering,
+    /// packets in a row that go to one queue where they are sprayed
+    pub group: u32,
     /// queues
     pub queues: u32,
     /// descriptors of each receive ring, a power of two
@@ -146,6 +152,7 @@ impl Settings {
             file: query.name.clone(),
             nic: options.model().to_owned(),
             steering,
+            group: 1,
             queues,
             rx_depth,
             tx_depth,
@@ -176,7 +183,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Packets are numbered, and sprayed over the queues.
+    /// Packets are numbered, and sprayed over the queues by groups.
     ///
     /// # Errors
     /// The word says who gets which packet itself.
@@ -190,8 +197,7 @@ impl Settings {
             });
         }
         self.steering = Steering::Spray;
-        // One sequencer: more threads would wait for it.
-        self.threads = 1;
+        self.group = GROUP;
         Ok(())
     }
 
