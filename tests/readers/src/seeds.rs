@@ -77,6 +77,18 @@ jit = true
 environment = { TZ = "UTC0" }
 "#;
 
+/// Every production of the Click language.
+const CLICK: &str = r#"require(package x, library lib); define($a 1, $b "$a \<48 45>");
+# 3 "other.click"
+elementclass F { $a, K $b, __REST__ $r | input -> x :: Null($a, '$b', ${r[0]-z}) -> output || ... }
+elementclass G { input => ( [0] -> Paint(1) -> [0]; [1] -> [1] ) => [0,1] output; }
+i, j :: Idle; /* text */ a :: A; // more
+i [0-2] => Null, ( -> Null -> ), [3] j [] -> Discard;
+i [3] -> { -> IPFilter(allow src 10.0.0.0/8 && not (tcp dst port 80 or 81), deny all) -> } -> f :: F(1, K 2, 3) -> Discard;
+j[1] -> IPRewriter(pattern 1.0.0.1 1024-65535# - - 0 1, drop) -> d :: Discard;
+Script(set x $(add 1 2), print $x, goto begin $(eq $x 1), label begin)
+"#;
+
 /// Bytes of a state file before its body: mark, version, length, checksum.
 const STATE_FRONT: usize = 52;
 
@@ -104,6 +116,7 @@ pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         }
         "control" => Ok(vec![seed("requests", REQUESTS)]),
         "chain" => Ok(vec![seed("edge.toml", CHAIN)]),
+        "click" => Ok(vec![seed("all.click", CLICK)]),
         "sequenced" => files(&root.join("tests/sequencer"), "pcap"),
         "state" => {
             let mut file = Vec::new();

@@ -1,0 +1,4 @@
+//! Tests of the Click language and of its interpreter.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod language;
