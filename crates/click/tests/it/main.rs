@@ -1,4 +1,6 @@
 //! Tests of the Click language and of its interpreter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clicktest;
 mod language;
+mod pattern;
