@@ -12,7 +12,7 @@ fn outline(packet: &Packet) -> Option<(usize, u8, bool)> {
     let ip = packet.ip()?;
     let header = ipv4::header_bytes(*ip.first()?);
     let first = word(ip, ipv4::FRAGMENT)? & ipv4::OFFSET == 0;
-    (header >= ipv4::HEADER && ip.len() >= header).then_some(())?;
+    (header >= ipv4::HEADER && ip.len() >= ipv4::HEADER).then_some(())?;
     Some((header, *ip.get(ipv4::PROTOCOL)?, first))
 }
 
@@ -40,6 +40,13 @@ fn change(ip: &mut [u8], at: usize, to: u16, sums: &[(usize, bool)]) {
             };
             put(ip, *place, new);
         }
+    }
+}
+
+/// A message of zeros alone has the checksum of all ones: an update cannot tell (RFC 1624, section 3).
+pub fn nonzero(icmp: &mut [u8]) {
+    if icmp.iter().all(|b| *b == 0) {
+        put(icmp, 2, 0xffff);
     }
 }
 
@@ -139,6 +146,7 @@ pub fn apply(packet: &mut Packet, key: Key, ports: bool) {
             key.dport
         };
         change(ip, header + 4, id, &[(header + 2, false)]);
+        nonzero(ip.get_mut(header..).unwrap_or(&mut []));
     }
 }
 

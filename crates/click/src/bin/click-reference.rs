@@ -112,7 +112,6 @@ fn report(errors: &[Error]) {
             None => eprintln!("{}", error.what),
         }
     }
-    eprintln!("Router could not be initialized!");
 }
 
 fn main() -> ExitCode {
@@ -163,6 +162,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             report(&errors);
+            eprintln!("Router could not be initialized!");
             return ExitCode::FAILURE;
         }
     };

@@ -88,7 +88,7 @@ impl Element for Counter {
         for (count, call) in self.count.iter().zip(&mut self.calls) {
             if let Some((_, call)) = call.take_if(|(at, _)| count >= at) {
                 let (name, value) = crate::language::args::first_word(&call);
-                if let Err(why) = cx.call(name, value) {
+                if let Err(why) = cx.write(name, value) {
                     cx.note(&format!("{}: {why}\n", cx.title()));
                 }
             }

@@ -1,5 +1,5 @@
 //! `FromDevice(NAME)`, `PollDevice`, `FromHost`: where packets enter. They have no task: a packet is given to them from outside
-//! (`Router::enter`), and gets its type by the Ethernet destination. `ToDevice(NAME)`: where packets leave; it pulls one in each round
+//! (`Router::inject`), and gets its type by the Ethernet destination. `ToDevice(NAME)`: where packets leave; it pulls one in each round
 //! or is pushed into. `FromDPDKDevice`, `ToDPDKDevice`, `FromNetmapDevice`, `ToNetmapDevice` are the same.
 
 use crate::arguments::Args;

@@ -67,6 +67,7 @@ impl Element for Responder {
         {
             upper[0] = 0;
             put(upper, 2, replace(sum, from, from & 0xff));
+            headers::nonzero(upper);
         }
         Some(packet)
     }

@@ -2,6 +2,8 @@
 //! (-1: no limit); then STOP says whether the driver stops. It waits while all queues behind it are full. DATA is the content;
 //! without it packets have 64 bytes of a sentence, or LENGTH of it.
 //!
+//! Where its output is pulled, a packet is made when it is asked for.
+//!
 //! Handlers: `count`, `reset`, `active`, `limit`, `data`.
 
 use crate::arguments::Args;
@@ -13,11 +15,11 @@ use crate::packet::Packet;
 pub const CLASS: Class = Class {
     name: "InfiniteSource",
     ports: "0/1",
-    processing: "h/h",
+    processing: "a/a",
     make,
 };
 
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     args.keywords(&[
         "DATA",
         "LIMIT",
@@ -55,6 +57,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         count: 0,
         call,
         done: false,
+        pulled: setup.pulls(),
     }))
 }
 
@@ -71,18 +74,32 @@ struct Source {
     count: i64,
     call: Option<String>,
     done: bool,
+    pulled: bool,
 }
 
 impl Element for Source {
+    fn pull(&mut self, _: usize, cx: &Context<'_>) -> Option<Packet> {
+        if !self.active || self.limit >= 0 && self.count >= self.limit {
+            return None;
+        }
+        self.count += 1;
+        let mut packet = Packet::new(&self.data);
+        packet.time = cx.now();
+        Some(packet)
+    }
+
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.active || self.done {
+        let more = self.limit < 0 || self.count < self.limit;
+        if !self.active || self.done || self.pulled && more {
             return Some(false);
         }
         if self.limit >= 0 && self.count >= self.limit {
             self.done = true;
             if let Some(call) = &self.call {
                 let (name, value) = crate::language::args::first_word(call);
-                let _ = cx.call(name, value);
+                if let Err(why) = cx.write(name, value) {
+                    cx.note(&format!("{}: {why}\n", cx.title()));
+                }
             }
             if self.stop {
                 cx.stop();

@@ -33,8 +33,8 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let ip =
         |text: &str| crate::arguments::ip(text, args.names).ok_or(format!("bad address '{text}'"));
     let port = |text: &str| {
-        text.parse::<u16>()
-            .map_err(|_| format!("bad port '{text}'"))
+        let number = text.parse::<u16>().ok().or(args.names.port(text));
+        number.ok_or(format!("bad port '{text}'"))
     };
     let ends = (
         ip(&source)?,

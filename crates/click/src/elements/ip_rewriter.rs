@@ -16,7 +16,7 @@ use crate::headers;
 use crate::interpreter::{Context, Setup};
 use crate::packet::AGGREGATE;
 use crate::packet::Packet;
-use crate::rewriter::{Direction, Key, Rewriter, Specification};
+use crate::rewriter::{Direction, Key, New, Rewriter, Specification};
 
 /// IPRewriter
 pub const CLASS: Class = Class {
@@ -301,6 +301,42 @@ impl Rewriting {
         cx.push(output, packet);
     }
 
+    /// Takes mappings away until all fit that share the capacity; whether the new one is still there.
+    fn fit(&mut self, new: u64, cx: &Context<'_>) -> bool {
+        let now = cx.now();
+        let other = |id: usize, f: &mut dyn FnMut(&mut Rewriter)| {
+            cx.with(id, |e, _| e.rewriter().map(f));
+        };
+        let (mut capacity, mut others) = (self.table.capacity, self.table.sharers.clone());
+        if let Some(owner) = self.shared {
+            others.clear();
+            other(owner, &mut |r| {
+                capacity = r.capacity;
+                others.clone_from(&r.sharers);
+            });
+            others.push(owner);
+        }
+        loop {
+            let mut count = self.table.len();
+            let mut first = self.table.first_loose(now).map(|f| (f, None));
+            for id in &others {
+                other(*id, &mut |r| {
+                    count += r.len();
+                    let loose = r.first_loose(now).map(|f| (f, Some(*id)));
+                    first = first.into_iter().chain(loose).min_by_key(|f| f.0);
+                });
+            }
+            if count <= capacity {
+                return self.table.holds(new);
+            }
+            match first {
+                Some(((_, id), None)) => self.table.remove(id),
+                Some(((_, id), Some(element))) => other(element, &mut |r| r.remove(id)),
+                None => self.table.remove(new),
+            }
+        }
+    }
+
     /// What becomes of a new flow by a specification; none drops it.
     fn map(&mut self, port: usize, key: Key, cx: &Context<'_>) -> Option<Mapped> {
         let now = cx.now();
@@ -340,6 +376,14 @@ impl Rewriting {
 }
 
 impl Element for Rewriting {
+    fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
+        if let Some(owner) = self.shared {
+            let own = cx.find(cx.name());
+            cx.with(owner, |e, _| e.rewriter().map(|r| r.sharers.extend(own)));
+        }
+        Ok(())
+    }
+
     fn push(&mut self, port: usize, mut packet: Packet, cx: &Context<'_>) {
         let Some(keys) = self.keys(&packet) else {
             return match self.table.inputs.get(port) {
@@ -380,22 +424,20 @@ impl Element for Rewriting {
             Some(Err(output)) => return cx.push(output, packet),
             Some(Ok(found)) => found,
         };
-        if let Some(id) = self.shared
-            && !cx
-                .with(id, |e, _| e.rewriter().is_none_or(|r| r.reserve(now)))
-                .unwrap_or(true)
-        {
+        let new = New {
+            from: key,
+            to,
+            outputs,
+            input: port,
+            annotation: self.annotation.map_or(0, |at| packet.anno[at]),
+        };
+        let id = self.table.add(&new, tcp, now);
+        if !self.fit(id, cx) {
             self.table.failures += 1;
             return cx.drop(packet);
         }
-        let Some(flow) = self.table.add(key, to, outputs, port, now) else {
-            return cx.drop(packet);
-        };
-        flow.touch(Direction::Forward, tcp, &timeouts, now);
-        flow.annotation = self.annotation.map_or(0, |at| packet.anno[at]);
-        let number = flow.number;
         if self.aggregate {
-            packet.set_quad(AGGREGATE, number.to_be_bytes());
+            packet.set_quad(AGGREGATE, (id as u32).to_be_bytes());
         }
         self.send(packet, to, outputs.0, cx);
     }
@@ -456,7 +498,7 @@ impl Element for Rewriting {
                 return Some(Err(format!("bad capacity '{value}'")));
             };
             self.table.capacity = capacity;
-            self.table.shrink(cx.now(), 0);
+            self.table.shrink(cx.now());
             return Some(Ok(()));
         }
         let number: usize = name.strip_prefix("pattern")?.parse().ok()?;
@@ -465,6 +507,7 @@ impl Element for Rewriting {
         Some(match (read, self.table.inputs.get_mut(number)) {
             (Ok(new), Some(slot)) => {
                 *slot = new;
+                self.table.clear(number);
                 Ok(())
             }
             (Err(why), _) => Err(why),

@@ -95,19 +95,14 @@ struct Store {
 
 impl Element for Store {
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
-        let length = self
-            .mask
-            .as_ref()
-            .map_or(self.data.len(), |m| m.len().min(self.data.len()));
-        let length = self.mask.as_ref().map_or(length, |_| self.data.len());
-        let end = self.offset + length;
+        let end = self.offset + self.data.len();
         if self.grow && end > packet.len() {
             packet.extend(end - packet.len());
         }
         let mask = |at: usize| {
             self.mask
                 .as_ref()
-                .map_or(255, |m| m.get(at).copied().unwrap_or(0))
+                .map_or(255, |m| m.get(at).copied().unwrap_or(255))
         };
         let bytes = packet.data_mut().get_mut(self.offset..).unwrap_or(&mut []);
         for (at, (to, from)) in bytes.iter_mut().zip(&self.data).enumerate() {

@@ -106,7 +106,7 @@ pub(super) fn configuring(flat: &Flat, what: &str) -> Error {
 struct Wiring {
     targets: Vec<Vec<Option<Port>>>,
     sources: Vec<Vec<Option<Port>>>,
-    /// whether input 0 pulls
+    /// whether input 0 pulls, or output 0 of an element without inputs is pulled
     pulls: Vec<bool>,
 }
 
@@ -121,7 +121,11 @@ fn wire(
     let mut wiring = Wiring {
         targets: ports.iter().map(|p| vec![None; p.1]).collect(),
         sources: ports.iter().map(|p| vec![None; p.0]).collect(),
-        pulls: inputs.iter().map(|i| i.first() == Some(&true)).collect(),
+        pulls: inputs
+            .iter()
+            .zip(&outputs)
+            .map(|(i, o)| i.first().or(o.first()) == Some(&true))
+            .collect(),
     };
     let title = |id: usize| graph.elements.get(id).map(Flat::title).unwrap_or_default();
     for link in &graph.links {
@@ -141,7 +145,11 @@ fn wire(
                 title(link.from.element),
                 link.from.port
             );
-            errors.push(Error::at(&link.place, what, "put a Tee behind it"));
+            let place = graph
+                .elements
+                .get(link.from.element)
+                .map_or(&link.place, |e| &e.place);
+            errors.push(Error::at(place, what, "put a Tee behind it"));
         }
         if source && pull {
             let what = format!(
@@ -229,10 +237,14 @@ fn fills(
         found
     };
     // Only elements without inputs are asked; others would make this quadratic.
-    (0..elements.len())
-        .map(|id| {
-            let source = targets.iter().flatten().flatten().all(|p| p.element != id);
-            if source { of(id) } else { Vec::new() }
-        })
+    let fed: BTreeSet<usize> = targets
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|p| p.element)
+        .collect();
+    let source = |id: &usize| !fed.contains(id);
+    let all = 0..elements.len();
+    all.map(|id| if source(&id) { of(id) } else { Vec::new() })
         .collect()
 }

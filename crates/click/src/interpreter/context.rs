@@ -202,6 +202,12 @@ impl Context<'_> {
         (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
     }
 
+    /// Counts some work against the bound of the run; whether there may be more.
+    #[must_use]
+    pub fn spend(&self, steps: u64) -> bool {
+        self.world.spend(steps)
+    }
+
     /// Names of addresses.
     #[must_use]
     pub fn names(&self) -> &crate::names::Names {
@@ -287,18 +293,5 @@ impl Context<'_> {
             let own = own.ok_or_else(|| format!("'{element}' is running"))?;
             own.unwrap_or_else(|| Err(format!("no '{name}' write handler")))
         })
-    }
-
-    /// Reads a handler, or writes it if there is none to read.
-    ///
-    /// # Errors
-    /// Neither is there.
-    pub fn call(&self, name: &str, argument: &str) -> Result<String, String> {
-        match self.read(name, argument) {
-            Err(why) if why.ends_with("read handler") => {
-                self.write(name, argument).map(|()| String::new())
-            }
-            other => other,
-        }
     }
 }

@@ -101,7 +101,7 @@ impl Setup<'_> {
         self.graph.elements.get(id).map_or("", |e| &e.class)
     }
 
-    /// Whether the element pulls from input 0, rather than being pushed into.
+    /// Whether the element pulls from input 0, rather than being pushed into; one without inputs, whether it is pulled from.
     #[must_use]
     pub fn pulls(&self) -> bool {
         self.pulls

@@ -58,6 +58,7 @@ impl Router {
     fn rounds(&mut self) -> Ended {
         loop {
             let mut worked = false;
+            self.world.step();
             let tasks = std::mem::take(&mut self.tasks);
             for id in tasks {
                 if self.world.stop.get() {
@@ -166,7 +167,12 @@ impl World {
 
     /// Counts a step; whether there is one more.
     pub(super) fn step(&self) -> bool {
-        let steps = self.steps.get() + 1;
+        self.spend(1)
+    }
+
+    /// Counts steps.
+    pub(super) fn spend(&self, more: u64) -> bool {
+        let steps = self.steps.get().saturating_add(more);
         self.steps.set(steps);
         if steps > self.bounds.steps {
             self.fail(&format!("more than {} steps", self.bounds.steps));
@@ -235,7 +241,7 @@ impl World {
         let from = (*self.sources.get(to.element)?.get(to.port)?)?;
         let depth = self.depth.get();
         // A loop of pulls, or a chain longer than the stack should bear.
-        if depth >= 8 * self.bounds.depth || !self.step() {
+        if depth >= 4 * self.bounds.depth || !self.step() {
             return None;
         }
         self.depth.set(depth + 1);

@@ -568,6 +568,11 @@ impl Parser<'_> {
         let mut any = false;
         for item in items.iter_mut() {
             if let What::Name(name) = &item.what {
+                // `a [1], b :: Class` declares b: ports belong to an element that is there.
+                let ported = item.inputs.written || item.outputs.written;
+                if ported && self.level().names.contains_key(name) {
+                    continue;
+                }
                 let place = item.place.clone();
                 let at = self.add(name, class.clone(), config.clone(), &place)?;
                 item.what = What::Element(at, at);
@@ -596,13 +601,13 @@ impl Parser<'_> {
             return self.stop(place, what, "split the configuration");
         }
         if let Some(&old) = level.names.get(name) {
-            let before = level.scope.elements.get(old).map(|e| e.place.to_string());
+            let before = level.scope.elements.get(old).map(|e| e.place.clone());
             let what = format!("redeclaration of element `{name}`");
-            let help = format!(
-                "give it another name: `{name}` was declared at {}",
-                before.unwrap_or_default()
-            );
-            self.wrong(place, what, help);
+            self.wrong(place, what, "give it another name");
+            if let Some(before) = before {
+                let what = format!("element `{name}` previously declared here");
+                self.wrong(&before, what, "or give this one another name");
+            }
             return Ok(old);
         }
         let is_class = level.used.contains_key(name) || level.classes.contains_key(name);

@@ -114,6 +114,15 @@ impl Expansion<'_> {
                 }
                 b'$' if quote != b'\'' && depth <= MOST_DEPTH => {
                     let (length, word) = variable(&config[at..]);
+                    if let (Some(Word::Call(inner)), None) = (&word, &self.call) {
+                        // The call stays for a script; variables in it are replaced.
+                        let inner = self.expand(inner, depth + 1)?;
+                        out.push_str(config.get(from..at).unwrap_or(""));
+                        out.push_str(&format!("$({inner})"));
+                        at += length;
+                        from = at;
+                        continue;
+                    }
                     if let Some(word) = word
                         && let Some(value) = self.replace(&word, depth)?
                     {
@@ -161,9 +170,6 @@ impl Expansion<'_> {
                 }))
             }
             Word::Call(inner) => {
-                if self.call.is_none() {
-                    return Ok(None);
-                }
                 let inner = self.expand(inner, depth + 1)?;
                 Ok(self.call.as_mut().and_then(|call| call(&inner)))
             }

@@ -3,14 +3,15 @@
 //! A rewriter has one table for all its inputs; a packet of a known flow is rewritten whatever input it came by, another
 //! one by the specification of its input. A mapping holds both directions. Its age: TCP 24 hours, 4 minutes once both
 //! sides or a reset ended it, 5 minutes as long as one side alone spoke; UDP and others 5 minutes. An expired mapping is
-//! absent from then on, not at the next reaping as in Click. New mappings are guaranteed for 5 seconds; a full table
-//! replaces the one that is not guaranteed and would expire first, or refuses.
+//! absent from then on, not at the next reaping as in Click. A mapping is guaranteed for 5 seconds after each packet; when a
+//! table is full, the one goes that is not guaranteed and would expire first (the new one itself may be it), or the new one
+//! is refused.
 
 pub mod pattern;
 mod table;
 
 pub use pattern::{Pattern, Specification};
-pub use table::{Direction, Flow, Rewriter, Timeouts};
+pub use table::{Direction, Flow, New, Rewriter, Timeouts};
 
 /// Patterns of which each new flow takes one; `next` is the first that is tried.
 pub struct Mapper {

@@ -74,7 +74,7 @@ impl Specification {
                 if let Some(pattern) = rest.first().and_then(|n| named(n)) {
                     rest.splice(0..1, pattern);
                 }
-                let count = if ports { 4 } else { 2 };
+                let count = if ports || rest.len() == 6 { 4 } else { 2 };
                 let Some((pattern, outputs)) = rest.split_at_checked(count) else {
                     return Err(format!("bad pattern '{text}'"));
                 };

@@ -18,7 +18,7 @@ pub struct Timeouts {
     pub other: i64,
     /// others that have had several packets in both directions
     pub streaming: i64,
-    /// how long a new mapping is kept in any case
+    /// how long a mapping is kept in any case after a packet
     pub guarantee: i64,
 }
 
@@ -67,6 +67,20 @@ pub struct Flow {
     packets: [u32; 2],
 }
 
+/// What a new mapping is made of.
+pub struct New {
+    /// words of its packets as they come
+    pub from: Key,
+    /// as they leave
+    pub to: Key,
+    /// outputs of both directions
+    pub outputs: (usize, usize),
+    /// the input by which it came
+    pub input: usize,
+    /// an annotation's byte that answers get
+    pub annotation: u8,
+}
+
 /// Mappings of a rewriter, and the specifications of its inputs.
 pub struct Rewriter {
     /// by input
@@ -75,6 +89,8 @@ pub struct Rewriter {
     pub timeouts: Timeouts,
     /// mappings, at most
     pub capacity: usize,
+    /// elements that share the capacity
+    pub sharers: Vec<usize>,
     /// new flows that were refused
     pub failures: u64,
     /// whether keys have ports, and patterns
@@ -92,6 +108,7 @@ impl Rewriter {
             inputs,
             timeouts: Timeouts::default(),
             capacity: 1 << 20,
+            sharers: Vec::new(),
             failures: 0,
             ports,
             flows: BTreeMap::new(),
@@ -136,7 +153,8 @@ impl Rewriter {
         taken.is_none_or(|f| f.expires <= now && f.guaranteed <= now)
     }
 
-    fn remove(&mut self, id: u64) {
+    /// Takes a mapping away.
+    pub fn remove(&mut self, id: u64) {
         if let Some(flow) = self.flows.remove(&id) {
             for key in [flow.from, flow.to.reverse()] {
                 if self.keys.get(&key).is_some_and(|k| k.0 == id) {
@@ -146,62 +164,64 @@ impl Rewriter {
         }
     }
 
-    /// Takes mappings away until there is room for one more; whether there is.
-    pub fn shrink(&mut self, now: i64, room: usize) -> bool {
-        while self.flows.len() + room > self.capacity {
-            let loose = self.flows.iter().filter(|(_, f)| f.guaranteed <= now);
-            let Some(first) = loose
-                .min_by_key(|(id, f)| (f.expires, **id))
-                .map(|(id, _)| *id)
-            else {
-                return false;
-            };
+    /// The mapping that is not guaranteed and would expire first: when, and its number.
+    #[must_use]
+    pub fn first_loose(&self, now: i64) -> Option<(i64, u64)> {
+        let loose = self.flows.iter().filter(|(_, f)| f.guaranteed <= now);
+        loose.map(|(id, f)| (f.expires, *id)).min()
+    }
+
+    /// Whether a mapping is there.
+    #[must_use]
+    pub fn holds(&self, id: u64) -> bool {
+        self.flows.contains_key(&id)
+    }
+
+    /// Takes mappings away until there are no more than fit.
+    pub fn shrink(&mut self, now: i64) {
+        while self.flows.len() > self.capacity
+            && let Some((_, first)) = self.first_loose(now)
+        {
             self.remove(first);
         }
-        true
     }
 
-    /// Makes room for a mapping of another rewriter, which shares the capacity; whether there is.
-    pub fn reserve(&mut self, now: i64) -> bool {
-        self.shrink(now, 1)
+    /// Takes all mappings of an input away.
+    pub fn clear(&mut self, input: usize) {
+        let all = self.flows.iter().filter(|(_, f)| f.input == input);
+        let all: Vec<u64> = all.map(|(id, _)| *id).collect();
+        all.into_iter().for_each(|id| self.remove(id));
     }
 
-    /// Adds a mapping; none if the table is full of guaranteed ones.
-    pub fn add(
-        &mut self,
-        from: Key,
-        to: Key,
-        outputs: (usize, usize),
-        input: usize,
-        now: i64,
-    ) -> Option<&mut Flow> {
+    /// Adds a mapping and notes its first packet; its number. The table may have too many then.
+    pub fn add(&mut self, flow: &New, tcp: Option<(u8, bool)>, now: i64) -> u64 {
+        let (from, to) = (flow.from, flow.to);
         for key in [from, to.reverse()] {
             if let Some((old, _)) = self.keys.get(&key).copied() {
                 self.remove(old);
             }
         }
-        if !self.shrink(now, 1) {
-            self.failures += 1;
-            return None;
-        }
         let id = self.made;
         self.made += 1;
-        self.keys.insert(to.reverse(), (id, Direction::Reply));
         self.keys.insert(from, (id, Direction::Forward));
-        let flow = Flow {
+        // Where both are the same, a packet of the flow counts as an answer.
+        self.keys.insert(to.reverse(), (id, Direction::Reply));
+        let mut flow = Flow {
             from,
             to,
-            outputs,
-            input,
+            outputs: flow.outputs,
+            input: flow.input,
             number: id as u32,
-            annotation: 0,
+            annotation: flow.annotation,
             expires: now,
-            guaranteed: now + self.timeouts.guarantee,
+            guaranteed: now,
             spoke: [false; 2],
             ended: [false; 2],
             packets: [0; 2],
         };
-        Some(self.flows.entry(id).or_insert(flow))
+        flow.touch(Direction::Forward, tcp, &self.timeouts, now);
+        self.flows.insert(id, flow);
+        id
     }
 
     /// Lines of the table's handler.
@@ -249,7 +269,16 @@ impl Rewriter {
             Specification::Pattern(pattern, ..) => pattern.show(),
             Specification::Mapper(_) => "<mapper>".to_owned(),
         };
-        self.inputs.iter().map(|i| show(i) + "\n").collect()
+        let line = |(number, input): (usize, &Specification)| {
+            let flows = self.flows.values().filter(|f| f.input == number).count();
+            let flows = if flows == 0 {
+                String::new()
+            } else {
+                format!(" [{flows}]")
+            };
+            format!("{}{flows}\n", show(input))
+        };
+        self.inputs.iter().enumerate().map(line).collect()
     }
 }
 
@@ -293,6 +322,7 @@ impl Flow {
             None => timeouts.other,
         };
         self.expires = now.saturating_add(age);
+        self.guaranteed = now.saturating_add(timeouts.guarantee);
     }
 
     /// The words that a packet gets.

@@ -41,7 +41,7 @@ impl Script {
             let (name, rest) = (name.to_owned(), rest.to_owned());
             match self.function(&name, &rest, cx) {
                 Some(answer) => Some(answer),
-                None => match cx.call(&name, &args::text(&rest)) {
+                None => match cx.read(&name, &args::text(&rest)) {
                     Ok(answer) => Some(answer.trim_end_matches('\n').to_owned()),
                     Err(why) => {
                         cx.note(&format!("{}: {why}\n", cx.title()));
@@ -62,6 +62,10 @@ impl Script {
     pub fn go(&mut self, why: Why, cx: &Context<'_>) -> Next {
         while let Some((word, rest)) = self.instructions.get(self.at).cloned() {
             self.at += 1;
+            let size: usize = self.variables.values().map(String::len).sum();
+            if !cx.spend(1 + (rest.len() + size) as u64 / 16) {
+                return Next::Ended(None);
+            }
             if cx.stopping() && why == Why::Run && self.stops == 0 && word != "stop" {
                 // Something else has stopped the run meanwhile: it is asked again then.
                 self.at -= 1;

@@ -85,7 +85,27 @@ impl Reading {
                 draft.set(field, value)?;
             }
         }
-        Some(draft.packet(self.checksum))
+        let mut packet = draft.packet(self.checksum);
+        const ANNOTATIONS: [&str; 8] = [
+            "timestamp",
+            "ts_sec",
+            "ts_usec",
+            "link",
+            "direction",
+            "aggregate",
+            "number",
+            "count",
+        ];
+        if self
+            .fields
+            .iter()
+            .all(|f| ANNOTATIONS.contains(&f.as_str()))
+        {
+            // Nothing says that it is an IP packet.
+            packet.truncate(0);
+            packet.unmark();
+        }
+        Some(packet)
     }
 }
 
