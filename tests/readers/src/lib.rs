@@ -9,6 +9,7 @@
 pub mod btf;
 pub mod chain;
 pub mod check;
+pub mod click;
 pub mod control;
 pub mod elf;
 pub mod guest;
@@ -42,6 +43,10 @@ pub const READERS: &[Reader] = &[
     Reader {
         name: "check",
         run: check::run,
+    },
+    Reader {
+        name: "click",
+        run: click::run,
     },
     Reader {
         name: "control",

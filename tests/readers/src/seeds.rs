@@ -77,6 +77,31 @@ jit = true
 environment = { TZ = "UTC0" }
 "#;
 
+/// Every production of the Click language.
+const CLICK: &str = r#"require(package x, library lib); define($a 1, $b "$a \<48 45>");
+# 3 "other.click"
+elementclass F { $a, K $b, __REST__ $r | input -> x :: Null($a, '$b', ${r[0]-z}) -> output || ... }
+elementclass G { input => ( [0] -> Paint(1) -> [0]; [1] -> [1] ) => [0,1] output; }
+i, j :: Idle; /* text */ a :: A; // more
+i [0-2] => Null, ( -> Null -> ), [3] j [] -> Discard;
+i [3] -> { -> IPFilter(allow src 10.0.0.0/8 && not (tcp dst port 80 or 81), deny all) -> } -> f :: F(1, K 2, 3) -> Discard;
+j[1] -> IPRewriter(pattern 1.0.0.1 1024-65535# - - 0 1, drop) -> d :: Discard;
+Script(set x $(add 1 2), print $x, goto begin $(eq $x 1), label begin)
+"#;
+
+/// Elements of all kinds, with packets from a dump in the file `IN`.
+const CHAINS: [&str; 9] = [
+    "FromIPSummaryDump(IN, STOP true, CHECKSUM true) -> CheckIPHeader(VERBOSE true) -> rw :: IPRewriter(pattern 1.0.0.1 1024-1026# - - 0 1, drop) -> IPPrint(a, PAYLOAD ascii) -> DecIPTTL -> c :: IPClassifier(tcp dst port 80 or 81, udp && ip[6:2] & 0x3fff != 0, icmp type echo, -) => Print, Counter(COUNT_CALL 1 c.x), Null, Null -> [1] rw [1] -> ToIPSummaryDump(-, FIELDS timestamp ip_src sport payload tcp_opt)",
+    "FromIPSummaryDump(IN, STOP true) -> IPGWOptions(1.1.1.1) -> IPFragmenter(28) -> Strip(3) -> Unstrip(40) -> EtherEncap(0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> t :: Tee -> Queue(2) -> Unqueue -> Discard; t[1] -> t2 :: PaintSwitch; t2[0] -> ICMPError(1.1.1.1, timeexceeded) -> FixIPSrc(2.2.2.2) -> Discard; t2[1] -> Discard",
+    "InfiniteSource(DATA \\<4500>, LIMIT 5, STOP true) -> MarkIPHeader(0) -> StoreData(1, ABC, GROW true) -> MoveData(0, 1, 9, GROW true) -> Resize(-1, +3) -> Pad(60) -> Truncate(50) -> VLANEncap(5) -> VLANDecap -> UDPIPEncap(1.0.0.1, 1, 2.0.0.2, 2) -> CheckUDPHeader -> IPMirror -> EtherMirror -> ToDump(OUT)",
+    "FromIPSummaryDump(IN, TIMING true) -> r :: RadixIPLookup(10.0.0.0/8 1.1.1.1 0, 0/0 1); r[0] -> q :: ARPQuerier(1.0.0.1, 1:1:1:1:1:1) -> ARPResponder(0/0 2:2:2:2:2:2) -> [1] q; r[1] -> Discard",
+    "DriverManager(set x 1, label a, set x $x$x, goto a $(lt $x 9), print $(add $x 2), write s.run, wait 1s, print >F r.table, pause, stop) s :: Script(TYPE PASSIVE, return $(s.run)) r :: StaticIPLookup(1.0.0.0/8 0) Idle -> r -> Discard",
+    "RatedSource(RATE 100, LIMIT 9) -> s :: Switch(1); s[0], s[1] -> Queue -> Shaper(50) -> RatedUnqueue(10) -> Script(TYPE PACKET, set i $(add $i 1), return $(mod $i 2)) => Discard, Print(CONTENTS ascii) -> Discard",
+    "i :: Idle; i -> c :: Classifier(12/0806 20/0001, !0/ff%0f, 3/??1?, -) => i, i, i, i; FromDump(IN) -> Discard; DriverManager(write i.x, read c.y, print $(i.name))",
+    "FromIPSummaryDump(IN) -> IPFilter(deny src net 10.0.0.0/8 ? not (ip ttl < 3) : tcp opt syn or ack, 1 host 1.2.3.4 && frag, allow all) => Discard, Discard; FromIPSummaryDump(IN) -> RoundRobinSwitch => Paint(1), StoreIPAddress(1.1.1.1, dst), SetIPDSCP(3), MarkIPCE(true) -> Hub -> Discard",
+    "m :: RoundRobinIPMapper(- - - - 0 0, 1.0.0.1 5-6? - 80 0 0); FromIPSummaryDump(IN) -> IPRewriter(m) -> IPAddrRewriter(pattern 3.0.0.1-3.0.0.9# - 0 0) -> ICMPPingRewriter(pattern 2.0.0.2 - 0-9 0 0) -> IPAddrPairRewriter(pattern 1.0.0.0/30 - 0 0) -> CheckTCPHeader -> ICMPPingResponder -> Discard",
+];
+
 /// Bytes of a state file before its body: mark, version, length, checksum.
 const STATE_FRONT: usize = 52;
 
@@ -104,6 +129,12 @@ pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         }
         "control" => Ok(vec![seed("requests", REQUESTS)]),
         "chain" => Ok(vec![seed("edge.toml", CHAIN)]),
+        "click" => {
+            let mut all = vec![seed("all.click", CLICK)];
+            let chains = CHAINS.iter().enumerate();
+            all.extend(chains.map(|(number, text)| seed(&format!("{number}.click"), text)));
+            Ok(all)
+        }
         "sequenced" => files(&root.join("tests/sequencer"), "pcap"),
         "state" => {
             let mut file = Vec::new();

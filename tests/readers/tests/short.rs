@@ -150,6 +150,13 @@ fn seeds_are_read() {
         let read = millrace_state::State::read(&bytes);
         assert_eq!(read.is_ok(), name == "file", "{name}");
     }
+    for (name, text) in texts("click") {
+        let limits = millrace_click::language::Limits::default();
+        let mut library = |_: &str, name: &str| Ok((name.to_owned(), String::new()));
+        let read = millrace_click::language::parse(&text, &name, &limits, &mut library);
+        let flat = read.and_then(|file| millrace_click::language::flatten(&file, &limits));
+        assert!(flat.is_ok(), "{name}: {flat:?}");
+    }
     for (name, text) in texts("chain") {
         assert!(millrace_chain::file::parse(&text, None).is_ok(), "{name}");
     }

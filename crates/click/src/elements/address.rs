@@ -1,0 +1,137 @@
+//! `GetIPAddress(OFFSET)`: the destination annotation becomes four bytes of the packet, counted from its front (IP: the offset of
+//! the destination). `SetIPAddress(ADDRESS)`: it becomes ADDRESS. `StoreIPAddress([ADDRESS,] OFFSET)`: writes the annotation, or
+//! ADDRESS, to a place; `src` and `dst` are the fields of the IP header, whose checksums are updated.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+
+/// GetIPAddress
+pub const CLASS: Class = Class {
+    name: "GetIPAddress",
+    ports: "1/1",
+    processing: "a/a",
+    make,
+};
+
+/// SetIPAddress
+pub const SET: Class = Class {
+    name: "SetIPAddress",
+    ports: "1/1",
+    processing: "a/a",
+    make: set,
+};
+
+/// StoreIPAddress
+pub const STORE: Class = Class {
+    name: "StoreIPAddress",
+    ports: "1/1",
+    processing: "a/a",
+    make: store,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["OFFSET", "ANNO"]);
+    let text = args.take("OFFSET").ok_or("too few arguments: OFFSET")?;
+    args.keyword("ANNO");
+    args.done()?;
+    Ok(Box::new(Get(place(&text)?)))
+}
+
+fn set(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["IPADDR", "ANNO"]);
+    let text = args.take("IPADDR").ok_or("too few arguments: ADDRESS")?;
+    args.keyword("ANNO");
+    args.done()?;
+    let address = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+    Ok(Box::new(Set(address)))
+}
+
+fn store(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["ANNO"]);
+    args.keyword("ANNO");
+    let all = args.all();
+    let (address, at) = match all.as_slice() {
+        [at] => (None, at),
+        [address, at] => {
+            let found = crate::arguments::ip(address, args.names);
+            (Some(found.ok_or(format!("bad address '{address}'"))?), at)
+        }
+        _ => return Err("arguments: [ADDRESS,] OFFSET".into()),
+    };
+    Ok(Box::new(Store {
+        address,
+        at: place(at)?,
+    }))
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Offset(usize),
+    Source,
+    Destination,
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    match text {
+        "src" | "ip src" => Ok(Place::Source),
+        "dst" | "ip dst" => Ok(Place::Destination),
+        text => {
+            let number = crate::arguments::integer(text).and_then(|n| usize::try_from(n).ok());
+            number
+                .map(Place::Offset)
+                .ok_or(format!("bad offset '{text}'"))
+        }
+    }
+}
+
+struct Get(Place);
+
+impl Element for Get {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        let bytes = match self.0 {
+            Place::Offset(at) => packet.data().get(at..at + 4),
+            Place::Source => packet.ip().and_then(|ip| ip.get(12..16)),
+            Place::Destination => packet.ip().and_then(|ip| ip.get(16..20)),
+        };
+        if let Some(bytes) = bytes.and_then(|b| b.try_into().ok()) {
+            packet.set_destination(bytes);
+        }
+        Some(packet)
+    }
+}
+
+struct Set([u8; 4]);
+
+impl Element for Set {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        packet.set_destination(self.0);
+        Some(packet)
+    }
+}
+
+struct Store {
+    address: Option<[u8; 4]>,
+    at: Place,
+}
+
+impl Element for Store {
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let address = self.address.unwrap_or_else(|| packet.destination());
+        let at = match self.at {
+            Place::Source => 12,
+            Place::Destination => 16,
+            Place::Offset(at) => {
+                let Some(bytes) = packet.data_mut().get_mut(at..at + 4) else {
+                    cx.drop(packet);
+                    return None;
+                };
+                bytes.copy_from_slice(&address);
+                return Some(packet);
+            }
+        };
+        crate::headers::write(&mut packet, at, &address);
+        Some(packet)
+    }
+}

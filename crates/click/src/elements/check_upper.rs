@@ -1,0 +1,124 @@
+//! `CheckTCPHeader`, `CheckUDPHeader`, `CheckICMPHeader([VERBOSE])`: check protocol, lengths and checksum behind the marked IP
+//! header; bad packets go to output 1, or are dropped. The checksum of a packet that is not all there is not checked.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made, Read};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+use millrace_wire::checksum::Sum;
+use millrace_wire::{ipv4, tcp};
+
+/// CheckTCPHeader
+pub const CLASS: Class = Class {
+    name: "CheckTCPHeader",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make,
+};
+
+/// CheckUDPHeader
+pub const UDP: Class = Class {
+    name: "CheckUDPHeader",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: udp,
+};
+
+/// CheckICMPHeader
+pub const ICMP: Class = Class {
+    name: "CheckICMPHeader",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: icmp,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    check(args, 6)
+}
+
+fn udp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    check(args, 17)
+}
+
+fn icmp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    check(args, 1)
+}
+
+fn check(args: &mut Args<'_>, protocol: u8) -> Made {
+    args.keywords(&["VERBOSE", "DETAILS"]);
+    let verbose = args.flag("VERBOSE", false)?;
+    args.keyword("DETAILS");
+    args.done()?;
+    Ok(Box::new(Check {
+        protocol,
+        verbose,
+        drops: 0,
+    }))
+}
+
+struct Check {
+    protocol: u8,
+    verbose: bool,
+    drops: u64,
+}
+
+impl Check {
+    fn wrong(&self, packet: &Packet) -> Option<&'static str> {
+        let ip = packet.ip()?;
+        let Ok(header) = ipv4::Header::new_checked(ip) else {
+            return Some("no IP header");
+        };
+        if header.protocol() != self.protocol {
+            return Some("wrong protocol");
+        }
+        let length = usize::from(header.total_length()).saturating_sub(header.header_length());
+        let upper = ip.get(header.header_length()..).unwrap_or(&[]);
+        let (least, whole) = match self.protocol {
+            6 => match tcp::Header::new_checked(upper) {
+                Ok(tcp) => (tcp.header_length(), length),
+                Err(_) => return Some("bad header length"),
+            },
+            17 => (8, millrace_wire::word(upper, 4).map_or(0, usize::from)),
+            _ => (
+                if packet.missing == 0 {
+                    8.min(length)
+                } else {
+                    4
+                },
+                length,
+            ),
+        };
+        if whole < least || whole > length {
+            return Some("bad length");
+        }
+        if packet.missing > 0 || upper.len() < whole {
+            return None;
+        }
+        let sum = Sum::default().bytes(upper.get(..whole).unwrap_or(upper));
+        let (source, destination) = (header.source().octets(), header.destination().octets());
+        let sum = match self.protocol {
+            1 => sum,
+            protocol => sum.pseudo(&source, &destination, protocol, whole as u32),
+        };
+        let none = self.protocol == 17 && millrace_wire::word(upper, 6) == Some(0);
+        (!none && !sum.holds()).then_some("bad checksum")
+    }
+}
+
+impl Element for Check {
+    fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let Some(why) = self.wrong(&packet) else {
+            return Some(packet);
+        };
+        if self.verbose || self.drops == 0 {
+            cx.note(&format!("{}: header check failed: {why}\n", cx.title()));
+        }
+        self.drops += 1;
+        cx.reject(1, packet);
+        None
+    }
+
+    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
+        (name == "drops").then(|| Ok(self.drops.to_string()))
+    }
+}

@@ -1,0 +1,122 @@
+//! `FromDevice(NAME)`, `PollDevice`, `FromHost`: where packets enter. They have no task: a packet is given to them from outside
+//! (`Router::inject`), and gets its type by the Ethernet destination. `ToDevice(NAME)`: where packets leave; it pulls one in each round
+//! or is pushed into. `FromDPDKDevice`, `ToDPDKDevice`, `FromNetmapDevice`, `ToNetmapDevice` are the same.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Kind;
+use crate::packet::Packet;
+
+/// FromDevice
+pub const CLASS: Class = Class {
+    name: "FromDevice",
+    ports: "0/1-2",
+    processing: "h/h",
+    make,
+};
+
+/// PollDevice
+pub const POLL: Class = Class {
+    name: "PollDevice",
+    ports: "0/1",
+    processing: "h/h",
+    make,
+};
+
+/// FromHost
+pub const HOST: Class = Class {
+    name: "FromHost",
+    ports: "0/1-2",
+    processing: "h/h",
+    make,
+};
+
+/// FromDPDKDevice
+pub const FROM_DPDK: Class = Class {
+    name: "FromDPDKDevice",
+    ports: "0/1",
+    processing: "h/h",
+    make,
+};
+
+/// FromNetmapDevice
+pub const FROM_NETMAP: Class = Class {
+    name: "FromNetmapDevice",
+    ports: "0/1",
+    processing: "h/h",
+    make,
+};
+
+/// ToDevice
+pub const TO: Class = Class {
+    name: "ToDevice",
+    ports: "1/0",
+    processing: "a/a",
+    make: to,
+};
+
+/// ToDPDKDevice
+pub const TO_DPDK: Class = Class {
+    name: "ToDPDKDevice",
+    ports: "1/0",
+    processing: "a/a",
+    make: to,
+};
+
+/// ToNetmapDevice
+pub const TO_NETMAP: Class = Class {
+    name: "ToNetmapDevice",
+    ports: "1/0",
+    processing: "a/a",
+    make: to,
+};
+
+fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    let _ = setup;
+    args.all();
+    Ok(Box::new(From))
+}
+
+fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(To {
+        pulls: setup.pulls(),
+    }))
+}
+
+struct From;
+
+impl Element for From {
+    fn push(&mut self, _: usize, mut packet: Packet, cx: &Context<'_>) {
+        packet.kind = match packet.data().get(..6) {
+            Some([255, 255, 255, 255, 255, 255]) => Kind::Broadcast,
+            Some([first, ..]) if first & 1 != 0 => Kind::Multicast,
+            _ => Kind::Host,
+        };
+        packet.mark_mac(0);
+        cx.push(0, packet);
+    }
+}
+
+struct To {
+    pulls: bool,
+}
+
+impl Element for To {
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        cx.leave(packet);
+    }
+
+    fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
+        if !self.pulls {
+            return None;
+        }
+        let packet = cx.pull(0);
+        let worked = packet.is_some();
+        if let Some(packet) = packet {
+            cx.leave(packet);
+        }
+        Some(worked)
+    }
+}

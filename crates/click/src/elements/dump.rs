@@ -1,0 +1,235 @@
+//! `FromDump(FILE [, STOP, TIMING, ACTIVE, FORCE_IP, FILEPOS])`: packets of a capture (pcap, pcapng), one in each round; IP packets are
+//! marked with FORCE_IP. `ToDump(FILE [, SNAPLEN, ENCAP])`: writes a capture; packets are passed on where output 0 is connected.
+//!
+//! Handlers of FromDump: `active`, `count`.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made, Read, Written};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+use millrace_traffic::capture::Reader;
+use std::io::Cursor;
+
+/// FromDump
+pub const CLASS: Class = Class {
+    name: "FromDump",
+    ports: "0/1",
+    processing: "h/h",
+    make,
+};
+
+/// ToDump
+pub const TO: Class = Class {
+    name: "ToDump",
+    ports: "1/0-1",
+    processing: "a/a",
+    make: to,
+};
+
+fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    args.keywords(&[
+        "FILE", "FILENAME", "STOP", "TIMING", "ACTIVE", "FORCE_IP", "FILEPOS", "START", "END",
+        "INTERVAL", "SAMPLE", "MMAP", "BURST", "END_CALL", "COUNT",
+    ]);
+    let stop = args.flag("STOP", false)?;
+    let timing = args.flag("TIMING", false)?;
+    let active = args.flag("ACTIVE", true)?;
+    let force = args.flag("FORCE_IP", false)?;
+    let file = args
+        .keyword("FILE")
+        .or(args.take("FILENAME"))
+        .ok_or("too few arguments: FILE")?;
+    args.all();
+    let file = crate::language::args::text(&file);
+    let bytes = setup.read(&file)?;
+    let reader = Reader::new(file, Cursor::new(bytes)).map_err(|e| e.to_string())?;
+    Ok(Box::new(From {
+        reader,
+        stop,
+        timing,
+        active,
+        force,
+        first: None,
+        next: None,
+        ended: false,
+        count: 0,
+    }))
+}
+
+fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    args.keywords(&[
+        "FILE",
+        "FILENAME",
+        "SNAPLEN",
+        "ENCAP",
+        "USE_ENCAP_FROM",
+        "EXTRA_LENGTH",
+        "UNBUFFERED",
+        "NANO",
+    ]);
+    let length = args.number_word("SNAPLEN", 0)?;
+    let encap = args.keyword("ENCAP");
+    let file = args
+        .keyword("FILE")
+        .or(args.take("FILENAME"))
+        .ok_or("too few arguments: FILE")?;
+    args.all();
+    let link = match encap.as_deref() {
+        None | Some("ETHER") => 1_u32,
+        Some("IP") => 101,
+        Some(other) => return Err(format!("ENCAP: '{other}' is not ETHER or IP")),
+    };
+    let mut bytes = Vec::new();
+    // The header of pcap in nanoseconds (draft-ietf-opsawg-pcap), little endian.
+    for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 65_535, link] {
+        bytes.extend(word.to_le_bytes());
+    }
+    Ok(Box::new(To {
+        file: crate::language::args::text(&file),
+        most: usize::try_from(length)
+            .ok()
+            .filter(|l| *l > 0)
+            .unwrap_or(usize::MAX),
+        bytes,
+        began: false,
+        pulls: setup.pulls(),
+        passes: setup.ports.1 > 0,
+    }))
+}
+
+struct From {
+    reader: Reader,
+    stop: bool,
+    timing: bool,
+    active: bool,
+    force: bool,
+    first: Option<(i64, i64)>,
+    next: Option<Packet>,
+    ended: bool,
+    count: u64,
+}
+
+impl Element for From {
+    fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
+        if !self.active || self.ended || self.next.is_some() || cx.blocked() {
+            return Some(false);
+        }
+        let record = match self.reader.next() {
+            Ok(Some(record)) => record,
+            other => {
+                if let Err(why) = other {
+                    cx.note(&format!("{}: {why}\n", cx.title()));
+                }
+                self.ended = true;
+                if self.stop {
+                    cx.stop();
+                }
+                return Some(true);
+            }
+        };
+        let mut packet = Packet::new(record.data);
+        packet.time = i64::try_from(record.time_ns).unwrap_or(i64::MAX);
+        packet.missing = record
+            .original_length
+            .saturating_sub(record.data.len() as u32);
+        packet.mark_mac(0);
+        let kind = millrace_wire::word(record.data, 12);
+        if self.force && kind == Some(millrace_wire::ethernet::IPV4) {
+            let first = record.data.get(14).copied().unwrap_or(0x45);
+            packet.mark(14, millrace_wire::ipv4::header_bytes(first));
+        }
+        self.count += 1;
+        if self.timing {
+            let (stamp, begin) = *self.first.get_or_insert((packet.time, cx.now()));
+            let due = begin.saturating_add(packet.time.saturating_sub(stamp));
+            if due > cx.now() {
+                self.next = Some(packet);
+                cx.wake_at(due);
+                return Some(true);
+            }
+        }
+        cx.push(0, packet);
+        Some(true)
+    }
+
+    fn timer(&mut self, cx: &Context<'_>) {
+        if let Some(packet) = self.next.take() {
+            cx.push(0, packet);
+        }
+    }
+
+    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
+        match name {
+            "active" => Some(Ok(self.active.to_string())),
+            "count" => Some(Ok(self.count.to_string())),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, name: &str, value: &str, _: &Context<'_>) -> Written {
+        (name == "active").then(|| {
+            self.active = crate::arguments::boolean(value) != Some(false);
+            Ok(())
+        })
+    }
+}
+
+struct To {
+    file: String,
+    most: usize,
+    bytes: Vec<u8>,
+    began: bool,
+    pulls: bool,
+    passes: bool,
+}
+
+impl To {
+    fn flush(&mut self, cx: &Context<'_>) {
+        if let Err(why) = cx.file(&self.file, &self.bytes, self.began) {
+            cx.note(&format!("{}: {why}\n", cx.title()));
+        }
+        self.bytes.clear();
+        self.began = true;
+    }
+}
+
+impl Element for To {
+    fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let held = packet
+            .data()
+            .get(..packet.len().min(self.most))
+            .unwrap_or(&[]);
+        let time = packet.time.max(0);
+        let seconds = (time / crate::arguments::SECOND) as u32;
+        let nanoseconds = (time % crate::arguments::SECOND) as u32;
+        let length = packet.len() as u32 + packet.missing;
+        for word in [seconds, nanoseconds, held.len() as u32, length] {
+            self.bytes.extend(word.to_le_bytes());
+        }
+        self.bytes.extend_from_slice(held);
+        if self.bytes.len() > 1 << 16 {
+            self.flush(cx);
+        }
+        if self.passes {
+            return Some(packet);
+        }
+        cx.leave(packet);
+        None
+    }
+
+    fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
+        if !self.pulls || self.passes {
+            return None;
+        }
+        let packet = cx.pull(0);
+        let worked = packet.is_some();
+        if let Some(packet) = packet {
+            self.action(packet, cx);
+        }
+        Some(worked)
+    }
+
+    fn finish(&mut self, cx: &Context<'_>) {
+        self.flush(cx);
+    }
+}

@@ -1,0 +1,161 @@
+//! `ICMPError(SRC, TYPE [, CODE, BADADDRS, MTU, PMTU, USE_FIX_ANNO, SET_FIX_ANNO])`: an ICMP error (RFC 792, 1122) about each packet, from
+//! SRC, with the packet's header and 8 bytes or as many as 576 bytes hold; the annotation asks FixIPSrc for the source address. None
+//! about errors, fragments but the first, broadcasts, or packets with a source that is no host's.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+use crate::packet::{FIX_SOURCE, Kind, PARAMETER_PROBLEM};
+use millrace_wire::{ipv4, put, word};
+
+/// ICMPError
+pub const CLASS: Class = Class {
+    name: "ICMPError",
+    ports: "1/1",
+    processing: "a/a",
+    make,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&[
+        "SRC",
+        "TYPE",
+        "CODE",
+        "BADADDRS",
+        "MTU",
+        "PMTU",
+        "USE_FIX_ANNO",
+        "SET_FIX_ANNO",
+    ]);
+    let fix = args.flag("SET_FIX_ANNO", true)? & args.flag("USE_FIX_ANNO", true)?;
+    let mtu = args.number_word("MTU", 576)?;
+    let pmtu = args.number_word("PMTU", 0)?;
+    let bad = args.keyword("BADADDRS");
+    let text = args.take("SRC").ok_or("too few arguments: SRC, TYPE")?;
+    let source = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+    let kind = args.take("TYPE").ok_or("too few arguments: TYPE")?;
+    let code = args.take("CODE").unwrap_or_else(|| "0".into());
+    args.take("BADADDRS");
+    args.done()?;
+    let named = crate::summary::names::ICMP_TYPES
+        .iter()
+        .find(|t| t.0 == kind)
+        .map(|t| t.1);
+    let kind = named
+        .or(kind.parse().ok())
+        .ok_or(format!("unknown type '{kind}'"))?;
+    const CODES: [(&str, u8); 14] = [
+        ("net", 0),
+        ("host", 1),
+        ("protocol", 2),
+        ("port", 3),
+        ("needfrag", 4),
+        ("srcroutefail", 5),
+        ("transit", 0),
+        ("reassembly", 1),
+        ("erroratptr", 0),
+        ("missingopt", 1),
+        ("length", 2),
+        ("filterprohibited", 13),
+        ("hostunreachable", 1),
+        ("netunreachable", 0),
+    ];
+    let named = CODES.iter().find(|c| c.0 == code).map(|c| c.1);
+    let code = named
+        .or(code.parse().ok())
+        .ok_or(format!("unknown code '{code}'"))?;
+    let mut refused = Vec::new();
+    for word in bad.iter().flat_map(|t| crate::language::args::words(t)) {
+        refused
+            .push(crate::arguments::ip(&word, args.names).ok_or(format!("bad address '{word}'"))?);
+    }
+    let mtu = usize::try_from(mtu)
+        .ok()
+        .filter(|m| *m >= 56)
+        .ok_or("MTU must be at least 56")?;
+    Ok(Box::new(IcmpError {
+        source,
+        kind,
+        code,
+        refused,
+        mtu,
+        pmtu: pmtu as u16,
+        fix,
+        id: 0,
+    }))
+}
+
+struct IcmpError {
+    source: [u8; 4],
+    kind: u8,
+    code: u8,
+    refused: Vec<[u8; 4]>,
+    mtu: usize,
+    pmtu: u16,
+    fix: bool,
+    id: u16,
+}
+
+impl IcmpError {
+    /// Whether there may be an error about a packet (RFC 1122, 3.2.2).
+    fn may(&self, packet: &Packet) -> bool {
+        let Some(ip) = packet.ip().filter(|ip| ip.len() >= ipv4::HEADER) else {
+            return false;
+        };
+        let header = ipv4::header_bytes(ip[0]);
+        let first = word(ip, ipv4::FRAGMENT).unwrap_or(0) & ipv4::OFFSET == 0;
+        let error = ip[ipv4::PROTOCOL] == 1 && !matches!(ip.get(header), Some(0 | 8 | 13..=18));
+        let source = ip.get(12..16).unwrap_or(&[]);
+        let host = |a: &[u8]| !(a[0] >> 4 >= 14 || a == [0; 4] || a[0] == 127);
+        let spread =
+            packet.kind == Kind::Broadcast || packet.kind == Kind::Multicast || ip[16] >> 4 == 14;
+        let refused = self.refused.iter().any(|a| source == a);
+        header >= ipv4::HEADER && first && !error && host(source) && !spread && !refused
+    }
+}
+
+impl Element for IcmpError {
+    fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        if !self.may(&packet) {
+            cx.drop(packet);
+            return None;
+        }
+        let ip = packet.ip().unwrap_or(&[]);
+        let carried = ip.len().min(self.mtu - 28);
+        let mut bytes = vec![0; 28];
+        bytes[0] = 0x45;
+        // Type of service: internetwork control (RFC 1812, 4.3.2.5).
+        bytes[1] = 0xc0;
+        put(&mut bytes, ipv4::LENGTH, 28 + carried as u16);
+        put(&mut bytes, ipv4::ID, self.id);
+        self.id = self.id.wrapping_add(1);
+        bytes[8] = 255;
+        bytes[9] = 1;
+        bytes[12..16].copy_from_slice(&self.source);
+        let to: [u8; 4] = ip
+            .get(12..16)
+            .and_then(|b| b.try_into().ok())
+            .unwrap_or_default();
+        bytes[16..20].copy_from_slice(&to);
+        (bytes[20], bytes[21]) = (self.kind, self.code);
+        match (self.kind, self.code) {
+            (3, 4) => {
+                put(&mut bytes, 26, self.pmtu);
+            }
+            (12, 0) => bytes[24] = packet.anno[PARAMETER_PROBLEM],
+            (5, _) => bytes[24..28].copy_from_slice(&packet.destination()),
+            _ => {}
+        }
+        bytes.extend_from_slice(ip.get(..carried).unwrap_or(&[]));
+        crate::summary::read::fill(&mut bytes, ipv4::HEADER);
+        let mut error = Packet::new(&bytes);
+        error.mark(0, ipv4::HEADER);
+        error.set_destination(to);
+        error.time = cx.now();
+        error.number = packet.number;
+        error.anno[FIX_SOURCE] = u8::from(self.fix);
+        cx.drop(packet);
+        Some(error)
+    }
+}

@@ -1,0 +1,105 @@
+//! `ICMPPingResponder`: turns echo requests into answers; other packets go to output 1, or are dropped. `ICMPPingEncap(SRC, DST [,
+//! IDENTIFIER])` puts an echo request's headers in front of each packet.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::headers;
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+use millrace_wire::checksum::replace;
+use millrace_wire::{ipv4, put, word};
+
+/// ICMPPingResponder
+pub const CLASS: Class = Class {
+    name: "ICMPPingResponder",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make,
+};
+
+/// ICMPPingEncap
+pub const ENCAP: Class = Class {
+    name: "ICMPPingEncap",
+    ports: "1/1",
+    processing: "a/a",
+    make: encap,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(Responder))
+}
+
+fn encap(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["SRC", "DST", "IDENTIFIER"]);
+    let id = args.number_word("IDENTIFIER", 0)?;
+    let mut next = |word: &str| {
+        let text = args
+            .take(word)
+            .ok_or(format!("too few arguments: {word}"))?;
+        crate::arguments::ip(&text, args.names).ok_or(format!("{word}: bad address '{text}'"))
+    };
+    let (source, destination) = (next("SRC")?, next("DST")?);
+    args.done()?;
+    Ok(Box::new(Encap {
+        source,
+        destination,
+        id: id as u16,
+        count: 0,
+    }))
+}
+
+struct Responder;
+
+impl Element for Responder {
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let Some(key) = headers::echo_key(&packet)
+            .filter(|_| packet.upper().and_then(|u| u.first()) == Some(&8))
+        else {
+            cx.reject(1, packet);
+            return None;
+        };
+        headers::write(&mut packet, 12, &key.destination);
+        headers::write(&mut packet, 16, &key.source);
+        packet.set_destination(key.source);
+        if let Some(upper) = packet.upper_mut()
+            && let (Some(from), Some(sum)) = (word(upper, 0), word(upper, 2))
+        {
+            upper[0] = 0;
+            put(upper, 2, replace(sum, from, from & 0xff));
+            headers::nonzero(upper);
+        }
+        Some(packet)
+    }
+}
+
+struct Encap {
+    source: [u8; 4],
+    destination: [u8; 4],
+    id: u16,
+    count: u16,
+}
+
+impl Element for Encap {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        let mut header = vec![0; 28];
+        header[0] = 0x45;
+        put(
+            &mut header,
+            ipv4::LENGTH,
+            (28 + packet.len()).min(65_535) as u16,
+        );
+        put(&mut header, ipv4::ID, self.count);
+        (header[8], header[9], header[20]) = (250, 1, 8);
+        header[12..16].copy_from_slice(&self.source);
+        header[16..20].copy_from_slice(&self.destination);
+        put(&mut header, 24, self.id);
+        put(&mut header, 26, self.count);
+        self.count = self.count.wrapping_add(1);
+        packet.prepend(&header);
+        packet.mark(0, ipv4::HEADER);
+        crate::summary::read::fill(packet.data_mut(), ipv4::HEADER);
+        packet.set_destination(self.destination);
+        Some(packet)
+    }
+}

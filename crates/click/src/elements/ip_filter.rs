@@ -1,0 +1,98 @@
+//! `IPFilter(ACTION CONDITION, …)`: the first condition that holds says what happens: `allow` (output 0), a number (that output),
+//! `deny` or `drop` (output 1 if there is none lower, else dropped). Without one the packet is dropped. `IPClassifier(CONDITION,
+//! …)`: the output is the condition's number. `file NAME` in place of a rule reads rules, one a line. The language:
+//! `filter/mod.rs`.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::filter::{Condition, parse};
+use crate::interpreter::{Context, Setup};
+use crate::language::args::first_word;
+use crate::packet::Packet;
+
+/// IPFilter
+pub const CLASS: Class = Class {
+    name: "IPFilter",
+    ports: "1/-",
+    processing: "h/h",
+    make,
+};
+
+/// IPClassifier
+pub const CLASSIFIER: Class = Class {
+    name: "IPClassifier",
+    ports: "1/-",
+    processing: "h/h",
+    make: classifier,
+};
+
+fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    rules(args, setup, true)
+}
+
+fn classifier(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
+    rules(args, setup, false)
+}
+
+/// Rules of one element, at most.
+const MOST: usize = 1 << 20;
+
+fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
+    let mut rules = Vec::new();
+    let mut lines = Vec::new();
+    for rule in args.all() {
+        let (word, file) = first_word(&rule);
+        if word != "file" || file.is_empty() {
+            lines.push(rule);
+            continue;
+        }
+        let bytes = setup.read(&crate::language::args::text(file))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text
+            .lines()
+            .map(str::trim)
+            .filter(|l| !l.is_empty() && !l.starts_with('#'));
+        lines.extend(text.map(str::to_owned));
+    }
+    if lines.len() > MOST {
+        return Err(format!("more than {MOST} rules"));
+    }
+    for (number, line) in lines.iter().enumerate() {
+        let (output, condition) = match actions {
+            false => (Some(number), line.as_str()),
+            true => {
+                let (word, rest) = first_word(line);
+                let output = match word {
+                    "allow" => Some(0),
+                    "deny" | "drop" => None,
+                    number => Some(
+                        number
+                            .parse()
+                            .map_err(|_| format!("unknown action '{number}'"))?,
+                    ),
+                };
+                (output, rest)
+            }
+        };
+        let condition = if condition.trim().is_empty() && actions {
+            "all"
+        } else {
+            condition
+        };
+        let condition =
+            parse(condition, args.names).map_err(|why| format!("pattern {number}: {why}"))?;
+        rules.push((output, condition));
+    }
+    Ok(Box::new(Filter(rules)))
+}
+
+struct Filter(Vec<(Option<usize>, Condition)>);
+
+impl Element for Filter {
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        match self.0.iter().find(|(_, c)| c.holds(&packet)) {
+            Some((Some(port), _)) => cx.push(*port, packet),
+            _ => cx.drop(packet),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `RoundRobinIPMapper(PATTERN, …)`: a mapper for rewriters: each new flow takes the next pattern that has free words. A pattern is
+//! that of a rewriter without the word: `SADDR SPORT DADDR DPORT FOUT ROUT`. `IPRewriterPatterns(NAME SADDR SPORT DADDR DPORT, …)`
+//! names patterns.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::Setup;
+use crate::rewriter::{Mapper, Pattern, Specification};
+
+/// RoundRobinIPMapper
+pub const CLASS: Class = Class {
+    name: "RoundRobinIPMapper",
+    ports: "0/0",
+    processing: "a/a",
+    make,
+};
+
+/// IPRewriterPatterns
+pub const PATTERNS: Class = Class {
+    name: "IPRewriterPatterns",
+    ports: "0/0",
+    processing: "a/a",
+    make: patterns,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    let mut patterns = Vec::new();
+    for text in args.all() {
+        let text = format!("pattern {text}");
+        patterns.push(Specification::read(
+            &text,
+            true,
+            args.names,
+            &|_| None,
+            |_| None,
+        )?);
+    }
+    Ok(Box::new(RoundRobin(Mapper { patterns, next: 0 })))
+}
+
+fn patterns(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    for text in args.all() {
+        let words = crate::language::args::words(&text);
+        Pattern::read(words.get(1..).unwrap_or(&[]), args.names)?;
+    }
+    Ok(Box::new(Patterns))
+}
+
+struct RoundRobin(Mapper);
+
+impl Element for RoundRobin {
+    fn mapper(&mut self) -> Option<&mut Mapper> {
+        Some(&mut self.0)
+    }
+}
+
+struct Patterns;
+
+impl Element for Patterns {}

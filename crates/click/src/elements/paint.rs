@@ -1,0 +1,120 @@
+//! `Paint(COLOUR [, ANNO])`: sets the colour annotation. `CheckPaint(COLOUR)`: packets of the colour to output 0, others to output 1
+//! or dropped. `PaintTee(COLOUR)`: packets of the colour are copied to output 1. `PaintSwitch([ANNO])`: the output is the colour.
+//!
+//! Handlers: `color` (also written).
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made, Read, Written};
+use crate::interpreter::{Context, Setup};
+use crate::packet::PAINT;
+use crate::packet::Packet;
+
+/// Paint
+pub const CLASS: Class = Class {
+    name: "Paint",
+    ports: "1/1",
+    processing: "a/a",
+    make,
+};
+
+/// CheckPaint
+pub const CHECK: Class = Class {
+    name: "CheckPaint",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: check,
+};
+
+/// PaintTee
+pub const TEE: Class = Class {
+    name: "PaintTee",
+    ports: "1/2",
+    processing: "a/ah",
+    make: tee,
+};
+
+/// PaintSwitch
+pub const SWITCH: Class = Class {
+    name: "PaintSwitch",
+    ports: "1/-",
+    processing: "h/h",
+    make: switch,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    paint(args, What::Set)
+}
+
+fn check(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    paint(args, What::Check)
+}
+
+fn tee(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    paint(args, What::Tee)
+}
+
+fn switch(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["ANNO"]);
+    let at = args.annotation("ANNO", PAINT, 1)?;
+    args.done()?;
+    Ok(Box::new(Switch(at)))
+}
+
+fn paint(args: &mut Args<'_>, what: What) -> Made {
+    args.keywords(&["COLOR", "ANNO"]);
+    let colour = args.number("COLOR", 0)?;
+    let at = args.annotation("ANNO", PAINT, 1)?;
+    args.done()?;
+    let colour = u8::try_from(colour).map_err(|_| "COLOR: a number from 0 to 255")?;
+    Ok(Box::new(Paint { what, colour, at }))
+}
+
+enum What {
+    Set,
+    Check,
+    Tee,
+}
+
+struct Paint {
+    what: What,
+    colour: u8,
+    at: usize,
+}
+
+impl Element for Paint {
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let same = packet.anno[self.at] == self.colour;
+        match self.what {
+            What::Set => packet.anno[self.at] = self.colour,
+            What::Check if !same => {
+                cx.reject(1, packet);
+                return None;
+            }
+            What::Tee if same => cx.push(1, packet.clone()),
+            _ => {}
+        }
+        Some(packet)
+    }
+
+    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
+        (name == "color").then(|| Ok(self.colour.to_string()))
+    }
+
+    fn write(&mut self, name: &str, value: &str, _: &Context<'_>) -> Written {
+        (name == "color").then(|| match value.trim().parse() {
+            Ok(colour) => {
+                self.colour = colour;
+                Ok(())
+            }
+            Err(_) => Err(format!("bad colour '{value}'")),
+        })
+    }
+}
+
+struct Switch(usize);
+
+impl Element for Switch {
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        cx.push(usize::from(packet.anno[self.0]), packet);
+    }
+}

@@ -1,0 +1,172 @@
+//! `Queue([CAPACITY])`: holds packets between push and pull, first in, first out; 1,000 unless told otherwise. A full one drops
+//! the new packet; `FrontDropQueue` drops the oldest. `MixedQueue` gives the newest of input 0... of input 1 first.
+//!
+//! `MixedQueue`: input 0 is first in, first out; input 1 goes to the front, and pushes out the last one when it is full.
+//! Handlers: `length`, `highwater_length`, `capacity` (also written), `drops`, `reset_counts`, `reset`.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made, Read, Written};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+use std::collections::VecDeque;
+
+/// Queue
+pub const CLASS: Class = Class {
+    name: "Queue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// SimpleQueue
+pub const SIMPLE: Class = Class {
+    name: "SimpleQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// NotifierQueue
+pub const NOTIFIER: Class = Class {
+    name: "NotifierQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// FullNoteQueue
+pub const FULL_NOTE: Class = Class {
+    name: "FullNoteQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// QuickNoteQueue
+pub const QUICK: Class = Class {
+    name: "QuickNoteQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// ThreadSafeQueue
+pub const THREADS: Class = Class {
+    name: "ThreadSafeQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make,
+};
+
+/// FrontDropQueue
+pub const FRONT: Class = Class {
+    name: "FrontDropQueue",
+    ports: "1/1",
+    processing: "h/l",
+    make: front,
+};
+
+/// MixedQueue
+pub const MIXED: Class = Class {
+    name: "MixedQueue",
+    ports: "2/1",
+    processing: "hh/l",
+    make,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    queue(args, Full::New)
+}
+
+fn front(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    queue(args, Full::Old)
+}
+
+fn queue(args: &mut Args<'_>, full: Full) -> Made {
+    args.keywords(&["CAPACITY"]);
+    let capacity = args.number("CAPACITY", 1000)?;
+    args.done()?;
+    let capacity = usize::try_from(capacity).map_err(|_| "bad capacity")?;
+    Ok(Box::new(Queue {
+        packets: VecDeque::new(),
+        capacity,
+        full,
+        drops: 0,
+        highest: 0,
+    }))
+}
+
+/// Which packet goes when there is no room.
+#[derive(PartialEq, Eq)]
+enum Full {
+    New,
+    Old,
+}
+
+struct Queue {
+    packets: VecDeque<Packet>,
+    capacity: usize,
+    full: Full,
+    drops: u64,
+    highest: usize,
+}
+
+impl Element for Queue {
+    fn push(&mut self, port: usize, packet: Packet, cx: &Context<'_>) {
+        if self.packets.len() >= self.capacity {
+            self.drops += 1;
+            let old = match (port, &self.full) {
+                (0, Full::New) => None,
+                (0, Full::Old) => self.packets.pop_front(),
+                _ => self.packets.pop_back(),
+            };
+            match old {
+                Some(old) => cx.drop(old),
+                None => return cx.drop(packet),
+            }
+        }
+        match port {
+            0 => self.packets.push_back(packet),
+            _ => self.packets.push_front(packet),
+        }
+        self.highest = self.highest.max(self.packets.len());
+    }
+
+    fn pull(&mut self, _: usize, _: &Context<'_>) -> Option<Packet> {
+        self.packets.pop_front()
+    }
+
+    fn room(&self) -> Option<usize> {
+        Some(self.capacity.saturating_sub(self.packets.len()))
+    }
+
+    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
+        let text = match name {
+            "length" => self.packets.len().to_string(),
+            "highwater_length" => self.highest.to_string(),
+            "capacity" => self.capacity.to_string(),
+            "drops" => self.drops.to_string(),
+            "config" => format!("CAPACITY {}", self.capacity),
+            _ => return None,
+        };
+        Some(Ok(text))
+    }
+
+    fn write(&mut self, name: &str, value: &str, cx: &Context<'_>) -> Written {
+        match name {
+            "capacity" => match value.trim().parse() {
+                Ok(capacity) => {
+                    self.capacity = capacity;
+                    while self.packets.len() > capacity {
+                        self.packets.pop_back().into_iter().for_each(|p| cx.drop(p));
+                    }
+                }
+                Err(_) => return Some(Err(format!("bad capacity '{value}'"))),
+            },
+            "reset_counts" => (self.drops, self.highest) = (0, self.packets.len()),
+            "reset" => self.packets.drain(..).for_each(|p| cx.drop(p)),
+            _ => return None,
+        }
+        Some(Ok(()))
+    }
+}

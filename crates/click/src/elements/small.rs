@@ -1,0 +1,145 @@
+//! Elements of a few lines: `PaintRR(N)`: outputs in turn by the aggregate annotation. `Hub`: each packet to all outputs but that of its
+//! input. `NumberPacket`: numbers packets in the sequence annotation. `SetTimestamp`, `SetTimestampDelta`: the time of now, or since
+//! the first packet. `HostEtherFilter`, `EtherMirror`, `IPMirror`: swap source and destination.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::AGGREGATE;
+use crate::packet::Packet;
+
+/// Hub
+pub const CLASS: Class = Class {
+    name: "Hub",
+    ports: "1-/1-",
+    processing: "h/h",
+    make,
+};
+
+/// PaintRR
+pub const PAINT_RR: Class = Class {
+    name: "PaintRR",
+    ports: "1/-",
+    processing: "h/h",
+    make: by_aggregate,
+};
+
+/// SetTimestamp
+pub const STAMP: Class = Class {
+    name: "SetTimestamp",
+    ports: "1/1",
+    processing: "a/a",
+    make: stamp,
+};
+
+/// SetTimestampDelta
+pub const DELTA: Class = Class {
+    name: "SetTimestampDelta",
+    ports: "1/1",
+    processing: "a/a",
+    make: delta,
+};
+
+/// EtherMirror
+pub const MIRROR: Class = Class {
+    name: "EtherMirror",
+    ports: "1/1",
+    processing: "a/a",
+    make: mirror,
+};
+
+/// IPMirror
+pub const IP_MIRROR: Class = Class {
+    name: "IPMirror",
+    ports: "1/1",
+    processing: "a/a",
+    make: ip_mirror,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(Hub))
+}
+
+fn by_aggregate(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(ByAggregate))
+}
+
+fn stamp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(Stamp(None)))
+}
+
+fn delta(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(Stamp(Some(None))))
+}
+
+fn mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(EtherMirror))
+}
+
+fn ip_mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(IpMirror))
+}
+
+struct Hub;
+
+impl Element for Hub {
+    fn push(&mut self, from: usize, packet: Packet, cx: &Context<'_>) {
+        for port in (0..cx.outputs()).filter(|p| *p != from) {
+            cx.push(port, packet.clone());
+        }
+    }
+}
+
+struct ByAggregate;
+
+impl Element for ByAggregate {
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        let number = u32::from_be_bytes(packet.quad(AGGREGATE)) as usize;
+        cx.push(number % cx.outputs().max(1), packet);
+    }
+}
+
+/// The time of now, or since the first packet.
+struct Stamp(Option<Option<i64>>);
+
+impl Element for Stamp {
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        packet.time = match &mut self.0 {
+            None => cx.now(),
+            Some(first) => cx.now() - *first.get_or_insert(cx.now()),
+        };
+        Some(packet)
+    }
+}
+
+struct EtherMirror;
+
+impl Element for EtherMirror {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        if let Some(header) = packet.data_mut().get_mut(..12) {
+            header.rotate_left(6);
+        }
+        Some(packet)
+    }
+}
+
+struct IpMirror;
+
+impl Element for IpMirror {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        if let Some(key) = crate::headers::key(&packet) {
+            // Sums do not change: the same words are in them.
+            crate::headers::apply(&mut packet, key.reverse(), true);
+        } else if let Some((source, destination)) = crate::headers::addresses(&packet) {
+            crate::headers::write(&mut packet, 12, &destination);
+            crate::headers::write(&mut packet, 16, &source);
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,104 @@
+//! `Strip(N)`: takes N bytes from the front. `Unstrip(N)` puts them back; `StripToNetworkHeader` takes all in front of the
+//! network header; `StripIPHeader` takes the IP header.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+
+/// Strip
+pub const CLASS: Class = Class {
+    name: "Strip",
+    ports: "1/1",
+    processing: "a/a",
+    make,
+};
+
+/// Unstrip
+pub const UNSTRIP: Class = Class {
+    name: "Unstrip",
+    ports: "1/1",
+    processing: "a/a",
+    make: unstrip,
+};
+
+/// StripToNetworkHeader
+pub const TO_NETWORK: Class = Class {
+    name: "StripToNetworkHeader",
+    ports: "1/1",
+    processing: "a/a",
+    make: to_network,
+};
+
+/// StripIPHeader
+pub const IP: Class = Class {
+    name: "StripIPHeader",
+    ports: "1/1",
+    processing: "a/a",
+    make: ip_header,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    bytes(args).map(|n| Box::new(Strip(Some(n))) as Box<dyn Element>)
+}
+
+fn bytes(args: &mut Args<'_>) -> Result<usize, String> {
+    args.keywords(&["LENGTH"]);
+    let text = args
+        .take("LENGTH")
+        .ok_or("too few arguments: the number of bytes")?;
+    args.done()?;
+    let bytes = crate::arguments::integer(&text).and_then(|n| usize::try_from(n).ok());
+    bytes
+        .filter(|n| *n <= 1 << 16)
+        .ok_or_else(|| format!("bad number of bytes '{text}'"))
+}
+
+fn unstrip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    bytes(args).map(|n| Box::new(Unstrip(n)) as Box<dyn Element>)
+}
+
+fn to_network(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.done()?;
+    Ok(Box::new(Strip(None)))
+}
+
+fn ip_header(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.done()?;
+    Ok(Box::new(IpHeader))
+}
+
+/// A number of bytes, or all before the network header.
+struct Strip(Option<usize>);
+
+impl Element for Strip {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        match (self.0, packet.network()) {
+            (Some(bytes), _) => packet.strip(bytes),
+            (None, Some(at)) if at >= 0 => packet.strip(at as usize),
+            (None, Some(at)) => packet.push(at.unsigned_abs()),
+            (None, None) => {}
+        }
+        Some(packet)
+    }
+}
+
+struct Unstrip(usize);
+
+impl Element for Unstrip {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        packet.push(self.0);
+        Some(packet)
+    }
+}
+
+struct IpHeader;
+
+impl Element for IpHeader {
+    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+        if let Some(at) = packet.transport().and_then(|t| usize::try_from(t).ok()) {
+            packet.strip(at);
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,89 @@
+//! `Switch([OUTPUT])`: all packets to one output, 0; -1 drops them. `StaticSwitch` alike. `PullSwitch([INPUT])`,
+//! `StaticPullSwitch`, `SimplePullSwitch`: packets are pulled from one input.
+//!
+//! Handlers: `switch` (also written).
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made, Read, Written};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+
+/// Switch
+pub const CLASS: Class = Class {
+    name: "Switch",
+    ports: "1/-",
+    processing: "h/h",
+    make,
+};
+
+/// StaticSwitch
+pub const STATIC: Class = Class {
+    name: "StaticSwitch",
+    ports: "1/-",
+    processing: "h/h",
+    make,
+};
+
+/// PullSwitch
+pub const PULL: Class = Class {
+    name: "PullSwitch",
+    ports: "-/1",
+    processing: "l/l",
+    make,
+};
+
+/// SimplePullSwitch
+pub const SIMPLE_PULL: Class = Class {
+    name: "SimplePullSwitch",
+    ports: "-/1",
+    processing: "l/l",
+    make,
+};
+
+/// StaticPullSwitch
+pub const STATIC_PULL: Class = Class {
+    name: "StaticPullSwitch",
+    ports: "-/1",
+    processing: "l/l",
+    make,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["OUTPUT", "INPUT"]);
+    let given = args.keyword("INPUT");
+    let port = match given {
+        Some(text) => crate::arguments::integer(&text).ok_or("bad port")?,
+        None => args.number("OUTPUT", 0)?,
+    };
+    args.done()?;
+    Ok(Box::new(Switch(usize::try_from(port).ok())))
+}
+
+struct Switch(Option<usize>);
+
+impl Element for Switch {
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        match self.0 {
+            Some(port) => cx.push(port, packet),
+            None => cx.drop(packet),
+        }
+    }
+
+    fn pull(&mut self, _: usize, cx: &Context<'_>) -> Option<Packet> {
+        cx.pull(self.0?)
+    }
+
+    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
+        (name == "switch").then(|| Ok(self.0.map_or("-1".into(), |p| p.to_string())))
+    }
+
+    fn write(&mut self, name: &str, value: &str, _: &Context<'_>) -> Written {
+        (name == "switch").then(|| match value.trim().parse::<i64>() {
+            Ok(port) => {
+                self.0 = usize::try_from(port).ok();
+                Ok(())
+            }
+            Err(_) => Err(format!("bad port '{value}'")),
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! `Tee([N])`: a copy of each packet on each output. `PullTee`: output 0 is pulled, copies are pushed out of the others.
+//! `Duplicate` is a Tee.
+
+use crate::arguments::Args;
+use crate::element::{Class, Element, Made};
+use crate::interpreter::{Context, Setup};
+use crate::packet::Packet;
+
+/// Tee
+pub const CLASS: Class = Class {
+    name: "Tee",
+    ports: "1/1-",
+    processing: "h/h",
+    make,
+};
+
+/// Duplicate
+pub const DUPLICATE: Class = Class {
+    name: "Duplicate",
+    ports: "1/1-",
+    processing: "h/h",
+    make,
+};
+
+/// PullTee
+pub const PULL: Class = Class {
+    name: "PullTee",
+    ports: "1/1-",
+    processing: "l/lh",
+    make,
+};
+
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.all();
+    Ok(Box::new(Tee { outputs: 0 }))
+}
+
+struct Tee {
+    outputs: usize,
+}
+
+impl Element for Tee {
+    fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
+        self.outputs = cx.outputs();
+        Ok(())
+    }
+
+    fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
+        for port in 0..self.outputs.max(1) - 1 {
+            cx.push(port, packet.clone());
+        }
+        cx.push(self.outputs.max(1) - 1, packet);
+    }
+
+    fn pull(&mut self, _: usize, cx: &Context<'_>) -> Option<Packet> {
+        let packet = cx.pull(0)?;
+        for port in 1..self.outputs {
+            cx.push(port, packet.clone());
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a configuration asks of the machine: files, and where text goes.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Files and streams. A path is what the configuration says.
+pub trait Host {
+    /// The content of a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// Why not.
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    /// Writes a file, or adds to it; `-` is standard output.
+    ///
+    /// # Errors
+    /// Why not.
+    fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String>;
+    /// Text for standard error: messages, Print.
+    fn note(&mut self, text: &[u8]);
+}
+
+/// Files in memory, for tests and for comparisons.
+#[derive(Default)]
+pub struct Memory {
+    /// by their names; `-` is standard output, or input
+    pub files: HashMap<String, Vec<u8>>,
+    /// what went to standard error
+    pub notes: Vec<u8>,
+}
+
+impl Host for Memory {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let file = self.files.get(path).cloned();
+        file.ok_or_else(|| format!("{path}: no such file"))
+    }
+
+    fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String> {
+        let file = self.files.entry(path.to_owned()).or_default();
+        if !append && path != "-" {
+            file.clear();
+        }
+        file.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        self.notes.extend_from_slice(text);
+    }
+}
+
+/// The files below a folder, and the streams of this process.
+pub struct Folder {
+    /// where relative paths begin
+    pub folder: PathBuf,
+}
+
+impl Host for Folder {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let read = match path {
+            "-" => std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| ()),
+            _ => std::fs::read(self.folder.join(path)).map(|read| bytes = read),
+        };
+        read.map(|()| bytes).map_err(|e| format!("{path}: {e}"))
+    }
+
+    fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String> {
+        use std::io::Write;
+        let written = match path {
+            "-" => std::io::stdout().write_all(bytes),
+            _ => std::fs::OpenOptions::new()
+                .create(true)
+                .write(true)
+                .append(append)
+                .truncate(!append)
+                .open(self.folder.join(path))
+                .and_then(|mut file| file.write_all(bytes)),
+        };
+        written.map_err(|e| format!("{path}: {e}"))
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        use std::io::Write;
+        // Standard error that is closed is nobody's loss.
+        let _ = std::io::stderr().write_all(text);
+    }
+}
