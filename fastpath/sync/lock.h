@@ -97,7 +97,8 @@ MR_OUTLINE void lock_wait(const struct lock_line *l, u32 ticket)
     }
 }
 
-MR_INLINE u32 lock_ticket(struct lock_line *l) { return __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED); }
+/* Ordered by `next`, too, for who only reads it by an addition of 0 (state/pools.h). */
+MR_INLINE u32 lock_ticket(struct lock_line *l) { return __atomic_fetch_add(&l->next, 1, __ATOMIC_ACQ_REL); }
 
 MR_INLINE void lock_turn(const struct lock_line *l, u32 ticket)
 {

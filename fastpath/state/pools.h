@@ -1,0 +1,282 @@
+/* pools: the entries of an object that cores share, each in the pool of one core, so that taking a free entry, filing
+ * a new one's expiry and giving one back touch memory of that core.
+ *
+ * An entry belongs to one pool whether it is free or not. A core takes entries of its own pool; one that another core
+ * gives back goes onto a stack of the owner's (`returned`), which only the owner empties, so that it needs no counter
+ * against reuse. The owner's expiry heap names exactly the entries of its pool that are filed.
+ *
+ * Rest. A core that validated its packet before an entry was given back may still write its own stamp of that entry
+ * (sync/stamps.h) afterwards. So an entry that was given back rests until the line (sync/lock.h) of every other core has
+ * passed: for each line the ticket that the next comer gets is read when the rest begins, and the rest is over once
+ * that ticket is served. It is read by an atomic addition of 0: a core whose ticket is later acquires what
+ * was written before the rest began and does not find the entry any more; of one whose ticket is earlier the rest waits for
+ * the end. One batch rests at a time, so that the cost is one atomic operation a core and batch.
+ *
+ * `pools_lend` moves half of the fullest pool's free entries to a core that has none. Its caller holds all lines, which
+ * ends every rest.
+ *
+ * Memory, in one mapping, each part rounded up to 64 bytes: 128 * cores, 4 * cores * cores, 4 * capacity (links),
+ * 2 * capacity (owners); and for objects that expire 4 * capacity (places) and cores * (16 * (capacity + 4)): any one core may
+ * come to own all entries.
+ */
+#ifndef MR_POOLS_H
+#define MR_POOLS_H
+
+#include "../sync/lock.h"
+#include "expiry.h"
+
+#define POOLS_NIL 0xffffffffu
+
+/* For tests: a fault is planted where this is not 0 (tests/transact.c). */
+#ifndef TRANSACT_FAULT
+#define TRANSACT_FAULT(n) 0
+#endif
+#define TRANSACT_FAULT_REST 7
+
+struct pool {
+    u32 free;     /* list of entries that can be taken */
+    u32 frees;    /* its length */
+    u32 fresh;    /* list of entries that were given back and do not rest yet */
+    u32 waiting;  /* list of the batch that rests */
+    u32 *passed;  /* of each line: the ticket whose service ends the rest of this batch */
+    struct expiry expiry;
+    u32 returned __attribute__((aligned(64))); /* stack of entries that other cores gave back */
+} __attribute__((aligned(64)));
+
+struct pools {
+    struct pool *pool; /* one a core */
+    u32 *link;         /* of an entry that is on a list or a stack: the next one there, or POOLS_NIL */
+    u16 *owner;        /* of each entry; changes only while one core holds all lines */
+    u64 bytes;
+    u32 cores;
+    u32 expires;
+};
+
+MR_INLINE u64 pools_part(const struct shape *s, u32 cores)
+{
+    u64 bytes = mr_part(sizeof(struct pool) * cores) + mr_part(4ull * cores * cores) + mr_part(4 * s->capacity) +
+                mr_part(2 * s->capacity);
+
+    return s->expire_after ? bytes + mr_part(4 * s->capacity) + cores * expiry_part(s) : bytes;
+}
+
+MR_INLINE void pools_push(struct pools *p, u32 *list, u32 index)
+{
+    p->link[index] = *list;
+    *list = index;
+}
+
+MR_INLINE u32 pools_pop(struct pools *p, u32 *list)
+{
+    u32 index = *list;
+
+    if (index != POOLS_NIL)
+        *list = p->link[index];
+    return index;
+}
+
+/* All entries are free; each core has an equal part of them, successive ones. */
+static inline int pools_create(struct pools *p, const struct shape *s, u32 cores)
+{
+    u8 *memory;
+    u32 *passed, *place = NULL;
+
+    *p = (struct pools){0};
+    if (cores == 0 || s->capacity == 0)
+        return -EINVAL;
+    if (cores > LOCK_CORES_MAX || s->capacity > MR_CAPACITY_MAX)
+        return -E2BIG;
+    p->bytes = pools_part(s, cores);
+    memory = (u8 *)mr_map_memory(p->bytes);
+    if (!memory)
+        return -ENOMEM;
+    p->cores = cores;
+    p->expires = s->expire_after != 0;
+    p->pool = (struct pool *)mr_take(&memory, sizeof(struct pool) * cores);
+    passed = (u32 *)mr_take(&memory, 4ull * cores * cores);
+    p->link = (u32 *)mr_take(&memory, 4 * s->capacity);
+    p->owner = (u16 *)mr_take(&memory, 2 * s->capacity);
+    if (p->expires)
+        place = (u32 *)mr_take(&memory, 4 * s->capacity);
+    for (u32 c = 0; c < cores; c++) {
+        struct pool *own = &p->pool[c];
+
+        own->free = own->fresh = own->waiting = own->returned = POOLS_NIL;
+        own->passed = passed + (u64)c * cores;
+        if (p->expires)
+            expiry_create(&own->expiry, s, place, &memory);
+    }
+    for (u64 i = s->capacity; i-- > 0;) {
+        u32 c = (u32)(i * cores / s->capacity);
+
+        p->owner[i] = (u16)c;
+        pools_push(p, &p->pool[c].free, (u32)i);
+        p->pool[c].frees++;
+    }
+    return 0;
+}
+
+static inline void pools_destroy(struct pools *p)
+{
+    mr_unmap_memory(p->pool, p->bytes);
+    *p = (struct pools){0};
+}
+
+/* ---- rest ---- */
+
+MR_INLINE void pools_ready(struct pools *p, struct pool *own, u32 *list)
+{
+    for (u32 i; (i = pools_pop(p, list)) != POOLS_NIL; own->frees++) {
+        MR_POINT();
+        pools_push(p, &own->free, i);
+    }
+}
+
+/* What other cores gave back of this pool no longer expires. */
+MR_INLINE void pools_receive(struct pools *p, struct pool *own)
+{
+    u32 list;
+
+    MR_POINT();
+    if (__atomic_load_n(&own->returned, __ATOMIC_RELAXED) == POOLS_NIL)
+        return;
+    MR_POINT();
+    list = __atomic_exchange_n(&own->returned, POOLS_NIL, __ATOMIC_ACQUIRE);
+    for (u32 i; (i = pools_pop(p, &list)) != POOLS_NIL;) {
+        if (p->expires)
+            expiry_remove(&own->expiry, i);
+        pools_push(p, &own->fresh, i);
+    }
+}
+
+MR_INLINE int pools_rested(const struct pools *p, const struct lock *k, u32 core)
+{
+    const struct pool *own = &p->pool[core];
+
+    for (u32 c = 0; c < p->cores; c++) {
+        if (c == core)
+            continue;
+        MR_POINT();
+        if ((s32)(__atomic_load_n(&k->line[c].serving, __ATOMIC_ACQUIRE) - own->passed[c]) < 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Ends the rest of a batch if it is over, and begins that of the next one. By the owner. */
+MR_OUTLINE void pools_settle(struct pools *p, struct lock *k, u32 core)
+{
+    struct pool *own = &p->pool[core];
+
+    pools_receive(p, own);
+    if (own->waiting != POOLS_NIL && pools_rested(p, k, core))
+        pools_ready(p, own, &own->waiting);
+    if (own->waiting != POOLS_NIL || own->fresh == POOLS_NIL)
+        return;
+    own->waiting = own->fresh;
+    own->fresh = POOLS_NIL;
+    for (u32 c = 0; c < p->cores; c++)
+        if (c != core) {
+            MR_POINT();
+            own->passed[c] = __atomic_fetch_add(&k->line[c].next, 0, __ATOMIC_ACQ_REL);
+        }
+    if (pools_rested(p, k, core))
+        pools_ready(p, own, &own->waiting);
+}
+
+/* ---- entries ---- */
+
+/* A free entry of the core's pool, or POOLS_NIL. */
+MR_INLINE u32 pools_take(struct pools *p, struct lock *k, u32 core)
+{
+    struct pool *own = &p->pool[core];
+    u32 index;
+
+    if (mr_unlikely(own->free == POOLS_NIL))
+        pools_settle(p, k, core);
+    index = pools_pop(p, &own->free);
+    own->frees -= index != POOLS_NIL;
+    return index;
+}
+
+/* Gives back an entry that was taken and never published. */
+MR_INLINE void pools_untake(struct pools *p, u32 core, u32 index)
+{
+    pools_push(p, &p->pool[core].free, index);
+    p->pool[core].frees++;
+}
+
+/* An entry that was taken is filed, and expires no earlier than `due`. */
+MR_INLINE void pools_live(struct pools *p, u32 core, u32 index, u64 due)
+{
+    if (p->expires)
+        expiry_push(&p->pool[core].expiry, index, due);
+}
+
+/* Gives back an entry that no bucket names any more. By any core. */
+MR_INLINE void pools_free(struct pools *p, u32 core, u32 index)
+{
+    struct pool *owner = &p->pool[p->owner[index]];
+    u32 head;
+
+    if (p->owner[index] == core) {
+        if (p->expires)
+            expiry_remove(&owner->expiry, index);
+        if (TRANSACT_FAULT(TRANSACT_FAULT_REST)) {
+            pools_untake(p, core, index);
+            return;
+        }
+        pools_push(p, &owner->fresh, index);
+        return;
+    }
+    head = __atomic_load_n(&owner->returned, __ATOMIC_RELAXED);
+    do {
+        MR_POINT();
+        p->link[index] = head;
+    } while (!__atomic_compare_exchange_n(&owner->returned, &head, index, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+/* Half of what the fullest pool has goes to a core that has nothing. 0: nothing is free. All lines held. */
+MR_OUTLINE int pools_lend(struct pools *p, u32 core)
+{
+    struct pool *own = &p->pool[core], *fullest = own;
+
+    for (u32 c = 0; c < p->cores; c++) {
+        struct pool *pool = &p->pool[c];
+
+        pools_receive(p, pool);
+        pools_ready(p, pool, &pool->fresh);
+        pools_ready(p, pool, &pool->waiting);
+        if (pool->frees > fullest->frees)
+            fullest = pool;
+    }
+    if (own->frees > 0)
+        return 1;
+    for (u32 n = fullest->frees - fullest->frees / 2; n > 0; n--) {
+        u32 index = pools_pop(p, &fullest->free);
+
+        MR_POINT();
+        fullest->frees--;
+        p->owner[index] = (u16)core;
+        pools_untake(p, core, index);
+    }
+    return own->frees > 0;
+}
+
+/* The least bound of all cores' entries, and whose it is; UINT64_MAX if there is none. All lines held. */
+MR_INLINE u64 pools_due(const struct pools *p, u32 *core)
+{
+    u64 due = UINT64_MAX;
+
+    for (u32 c = 0; c < p->cores; c++) {
+        const struct expiry *e = &p->pool[c].expiry;
+
+        if (e->count > 0 && e->item[0].due < due) {
+            due = e->item[0].due;
+            *core = c;
+        }
+    }
+    return due;
+}
+
+#endif

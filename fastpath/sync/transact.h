@@ -1,0 +1,573 @@
+/* transact: optimistic packets. Each entry and each bucket of an object that workers share has a version word in place;
+ * a packet notes the words that it read, keeps what it writes to itself, and at its end takes the words that it writes,
+ * looks whether those that it read are still what they were, and only then shows what it did.
+ *
+ * After Silo (Tu et al., Speedy Transactions in Multicore In-Memory Databases, SOSP 2013, section 4.4), without its
+ * epochs: 1. take the words to write in the order of their addresses, each from the value that was seen; 2. load the
+ * words that were read: still what was seen, and nobody else's; 3. apply; 4. release with the next version. Between 1
+ * and 2 there is an instant at which all words that the packet read or writes are what it saw, so that packets are
+ * strictly serialisable: in the order of these instants. Two packets that each read what the other writes cannot
+ * both pass: each takes its word before it loads the other's, and both operations are sequentially consistent.
+ *
+ * What was absent is covered by the word of its bucket, which every insertion and removal there writes. A packet may meet
+ * a state that never was, as only its end looks; `check` proved its program safe for any values.
+ *
+ * A burst holds the core's line (lock.h), so who has all lines is the only one at work. That is the fallback:
+ * after TRANSACT_HOLD attempts a packet takes all words that it met the last time, in the order of addresses, waiting
+ * for each, before it begins; after TRANSACT_ALONE, or where an operation or the room in this struct asks for it, it takes
+ * all lines, first come first served. No deadlock: who takes words to commit waits for none of them; who waits for words
+ * has none with a greater address, and gives way at a mark (below); who waits for lines has no words and not its own line.
+ *
+ * Marks. TRANSACT_DYING on an entry says that a core decides whether it has expired (state/transact_map.h). A packet that
+ * read the word before cannot commit any more; one that committed before the mark may still write its stamp, so the core
+ * passes through every other line before it looks at the stamps (`transact_grace`).
+ *
+ * Orders of memory: between loading a word and loading it again, what lies under it is loaded by relaxed atomic
+ * operations, kept in between by acquire loads and a fence; all that is stored under a taken word is stored relaxed behind a
+ * release fence (Boehm, Can seqlocks get along with programming language memory models?, MSPC 2012). On x86-64 these
+ * fences are no instructions, and a packet that only reads executes no atomic read-modify-write. ThreadSanitizer knows
+ * no fences; it has nothing to complain about as all of these accesses are atomic.
+ */
+#ifndef MR_SYNC_TRANSACT_H
+#define MR_SYNC_TRANSACT_H
+
+#include "../state/pools.h"
+#include "stamps.h"
+
+/* Faults for tests; TRANSACT_FAULT is in pools.h. */
+#define TRANSACT_FAULT_READS 1
+#define TRANSACT_FAULT_MISSES 2
+#define TRANSACT_FAULT_FULLNESS 3
+#define TRANSACT_FAULT_UPDATE 4
+#define TRANSACT_FAULT_DEAD 5
+#define TRANSACT_FAULT_GRACE 6
+#define TRANSACT_FAULT_JOIN 8
+#define TRANSACT_FAULT_ALONE 9
+#define TRANSACT_FAULT_MARK 10
+
+/* Attempts before a packet takes the words of the last one first, and before it runs alone. */
+#ifndef TRANSACT_HOLD
+#define TRANSACT_HOLD 4u
+#endif
+#ifndef TRANSACT_ALONE
+#define TRANSACT_ALONE 64u
+#endif
+
+/* A version word, from the lowest bit: taken, dead, dying, the core (10 bits) and the step (12 bits) of the last
+ * writer, the number of writes (39 bits). */
+#define TRANSACT_TAKEN 1ull
+#define TRANSACT_DEAD 2ull
+#define TRANSACT_DYING 4ull
+#define TRANSACT_FLAGS 7ull
+/* Of an object's word: there is no room. */
+#define TRANSACT_FULL 2ull
+
+/* What fits one packet; who needs more runs alone. */
+#define TRANSACT_READS 48u
+#define TRANSACT_WRITES 24u
+#define TRANSACT_EFFECTS 48u
+#define TRANSACT_PENDING 12u
+#define TRANSACT_COPY_BYTES 1024u
+
+enum transact_kind {
+    TRANSACT_NOTHING,
+    TRANSACT_WAY,     /* store 32 bits */
+    TRANSACT_WORD,    /* store 64 bits */
+    TRANSACT_STAMP,   /* move the core's own stamp on */
+    TRANSACT_COUNT,   /* add 1 to the core's own counter */
+    TRANSACT_COPY,    /* copy `bytes` from the private copy */
+    TRANSACT_LIVE,    /* an entry of the own pool is filed; if the packet aborts, it is given back */
+    TRANSACT_UNTAKE,  /* an entry of the own pool is given back in any case */
+    TRANSACT_FREE,    /* an entry is given back */
+};
+
+struct transact_effect {
+    u32 kind, bytes;
+    void *to;
+    u64 value, more;
+};
+
+struct transact_word {
+    u64 *word;
+    u64 seen;
+    u64 flags; /* that it has afterwards, of words to write */
+};
+
+enum transact_change {
+    TRANSACT_INSERTED,
+    TRANSACT_REMOVED,
+    TRANSACT_COPIED,
+    TRANSACT_CANCELLED,
+};
+
+/* What later operations of the same packet have to know of an earlier one. */
+struct transact_pending {
+    enum transact_change change;
+    u32 index, effect; /* the entry; where the effects begin */
+    const void *object;
+    u8 *place, *copy; /* of a value */
+    u32 bytes;
+    u32 *way;         /* the way that is written */
+    u64 *word;
+    u64 seen;
+};
+
+struct transact;
+typedef void transact_decide_fn(struct transact *t, void *object, const struct shape *s, u32 index);
+
+/* One a core. */
+struct transact {
+    struct lock *lock;
+    u32 core;
+    u32 step;     /* of the program, for who meets a word later */
+    u64 time;     /* ns: the packet's */
+    u32 alone;    /* this packet holds all lines */
+    u32 crowded;  /* it must run alone */
+    u32 attempts;
+    u32 reads, writes, effects, pendings, helds;
+    u64 copied; /* bytes of `copy` */
+    /* an entry to decide about before the next attempt; none: NULL */
+    transact_decide_fn *decide;
+    void *decide_object;
+    const struct shape *decide_shape;
+    u32 decide_index;
+    struct {
+        u64 commits, aborts, holds, alone, graces;
+    } count;
+    struct transact_word read[TRANSACT_READS], write[TRANSACT_WRITES];
+    struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
+    struct transact_effect effect[TRANSACT_EFFECTS];
+    struct transact_pending pending[TRANSACT_PENDING];
+    u64 copy[TRANSACT_COPY_BYTES / 8];
+};
+
+MR_INLINE void transact_create(struct transact *t, struct lock *lock, u32 core)
+{
+    memset(t, 0, sizeof *t);
+    t->lock = lock;
+    t->core = core;
+}
+
+/* ---- access to what is shared ---- */
+
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define TRANSACT_FENCE(order) ((void)0)
+#else
+#define TRANSACT_FENCE(order) __atomic_thread_fence(order)
+#endif
+
+MR_INLINE u64 transact_load(const u64 *word)
+{
+    MR_POINT();
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+MR_INLINE u32 transact_load32(const u32 *p)
+{
+    MR_POINT();
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+MR_INLINE void transact_store(u64 *word, u64 value)
+{
+    MR_POINT();
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+MR_INLINE int transact_cas(u64 *word, u64 from, u64 to)
+{
+    MR_POINT();
+    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* Shared bytes at an address that is a multiple of 8 from private ones, word by word. */
+MR_INLINE void transact_put_bytes(u8 *to, const u8 *from, u32 bytes)
+{
+    u32 i = 0;
+
+    for (; i + 8 <= bytes; i += 8) {
+        MR_POINT();
+        __atomic_store_n((u64 *)(to + i), mr_load64(from + i), __ATOMIC_RELAXED);
+    }
+    for (; i < bytes; i++)
+        __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED);
+}
+
+MR_INLINE void transact_get_bytes(u8 *to, const u8 *from, u32 bytes)
+{
+    u32 i = 0;
+
+    for (; i + 8 <= bytes; i += 8) {
+        MR_POINT();
+        mr_store64(to + i, __atomic_load_n((const u64 *)(from + i), __ATOMIC_RELAXED));
+    }
+    for (; i < bytes; i++)
+        to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+}
+
+MR_INLINE int transact_same_bytes(const u8 *shared, const u8 *own, u32 bytes)
+{
+    u32 i = 0;
+    u64 difference = 0;
+
+    for (; i + 8 <= bytes; i += 8)
+        difference |= __atomic_load_n((const u64 *)(shared + i), __ATOMIC_RELAXED) ^ mr_load64(own + i);
+    for (; i < bytes; i++)
+        difference |= __atomic_load_n(shared + i, __ATOMIC_RELAXED) ^ own[i];
+    return difference == 0;
+}
+
+MR_INLINE void transact_relax(u32 *spins)
+{
+    if (*spins < LOCK_SPINS) {
+        ++*spins;
+        lock_pause();
+    } else {
+        sched_yield();
+    }
+}
+
+/* What a word is after a write of a word that was `seen`. */
+MR_INLINE u64 transact_next(const struct transact *t, u64 seen, u64 flags)
+{
+    return ((seen >> 25) + 1) << 25 | (u64)(t->step & 0xfff) << 13 | (u64)(t->core & 0x3ff) << 3 | flags;
+}
+
+/* The next version of a word that this core has taken, or that nobody else can be at. */
+MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
+{
+    transact_store(word, transact_next(t, __atomic_load_n(word, __ATOMIC_RELAXED), flags));
+}
+
+/* ---- the sets of a packet ---- */
+
+MR_INLINE void transact_begin(struct transact *t)
+{
+    t->reads = t->writes = t->effects = t->pendings = 0;
+    t->copied = 0;
+}
+
+MR_INLINE const struct transact_word *transact_held(const struct transact *t, const u64 *word)
+{
+    for (u32 i = 0; i < t->helds; i++)
+        if (t->held[i].word == word)
+            return &t->held[i];
+    return NULL;
+}
+
+/* Loads a word; 0: another core has taken it. */
+MR_INLINE int transact_look(const struct transact *t, const u64 *word, u64 *seen)
+{
+    *seen = transact_load(word);
+    if (mr_unlikely(*seen & TRANSACT_TAKEN)) {
+        const struct transact_word *held = transact_held(t, word);
+
+        if (!held)
+            return 0;
+        *seen = held->seen;
+    }
+    return 1;
+}
+
+/* These give 1 if there is no room, where the packet must run alone. */
+
+MR_INLINE int transact_crowd(struct transact *t)
+{
+    t->crowded = 1;
+    return 1;
+}
+
+MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
+{
+    if (mr_unlikely(t->reads == TRANSACT_READS))
+        return transact_crowd(t);
+    t->read[t->reads++] = (struct transact_word){ word, seen, 0 };
+    return 0;
+}
+
+/* Words to write are kept in the order of their addresses, each once. */
+MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
+{
+    u32 at = t->writes;
+
+    while (at > 0 && t->write[at - 1].word > word)
+        at--;
+    if (at > 0 && t->write[at - 1].word == word) {
+        t->write[at - 1].flags |= flags;
+        /* Seen twice as two versions: the check of reads refuses the later one. */
+        return t->write[at - 1].seen != seen && transact_read(t, word, seen);
+    }
+    if (mr_unlikely(t->writes == TRANSACT_WRITES))
+        return transact_crowd(t);
+    memmove(&t->write[at + 1], &t->write[at], (t->writes - at) * sizeof t->write[0]);
+    t->write[at] = (struct transact_word){ word, seen, flags };
+    t->writes++;
+    return 0;
+}
+
+MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
+{
+    if (mr_unlikely(t->effects == TRANSACT_EFFECTS))
+        return transact_crowd(t);
+    t->effect[t->effects++] = effect;
+    return 0;
+}
+
+MR_INLINE struct transact_pending *transact_pend(struct transact *t, struct transact_pending pending)
+{
+    if (mr_unlikely(t->pendings == TRANSACT_PENDING)) {
+        transact_crowd(t);
+        return NULL;
+    }
+    t->pending[t->pendings] = pending;
+    return &t->pending[t->pendings++];
+}
+
+/* Room for a private copy of a value, or NULL. */
+MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
+{
+    u8 *copy = (u8 *)t->copy + t->copied;
+
+    if (mr_unlikely(bytes > TRANSACT_COPY_BYTES - t->copied)) {
+        transact_crowd(t);
+        return NULL;
+    }
+    t->copied += mr_round_up(bytes, 8);
+    return copy;
+}
+
+/* ---- the end of a packet ---- */
+
+MR_INLINE void transact_apply(struct transact *t)
+{
+    for (u32 i = 0; i < t->effects; i++) {
+        const struct transact_effect *e = &t->effect[i];
+
+        switch (e->kind) {
+        case TRANSACT_WAY:
+            /* Behind the entry's word, for who comes to the entry by this way. */
+            MR_POINT();
+            __atomic_store_n((u32 *)e->to, (u32)e->value, __ATOMIC_RELEASE);
+            break;
+        case TRANSACT_WORD:
+            transact_store((u64 *)e->to, e->value);
+            break;
+        case TRANSACT_STAMP:
+            MR_POINT();
+            if (e->value > __atomic_load_n((u64 *)e->to, __ATOMIC_RELAXED))
+                __atomic_store_n((u64 *)e->to, e->value, __ATOMIC_RELAXED);
+            break;
+        case TRANSACT_COUNT:
+            ++*(u64 *)e->to;
+            break;
+        case TRANSACT_COPY:
+            transact_put_bytes((u8 *)e->to, (const u8 *)(uintptr_t)e->value, e->bytes);
+            break;
+        case TRANSACT_LIVE:
+            pools_live((struct pools *)e->to, t->core, (u32)e->value, e->more);
+            break;
+        case TRANSACT_UNTAKE:
+            pools_untake((struct pools *)e->to, t->core, (u32)e->value);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* Entries are given back when their words say that they are dead. */
+MR_INLINE void transact_give_back(struct transact *t)
+{
+    for (u32 i = 0; i < t->effects; i++)
+        if (t->effect[i].kind == TRANSACT_FREE)
+            pools_free((struct pools *)t->effect[i].to, t->core, (u32)t->effect[i].value);
+}
+
+/* Gives back words that the packet holds but did not write. */
+MR_INLINE void transact_unhold(struct transact *t)
+{
+    for (u32 i = 0; i < t->helds; i++)
+        transact_store(t->held[i].word, t->held[i].seen);
+    t->helds = 0;
+}
+
+MR_INLINE int transact_take(struct transact *t, const struct transact_word *w)
+{
+    if (mr_unlikely(t->helds) && transact_held(t, w->word))
+        return transact_held(t, w->word)->seen == w->seen;
+    if (TRANSACT_FAULT(TRANSACT_FAULT_UPDATE)) {
+        u64 now = transact_load(w->word);
+
+        return !(now & TRANSACT_TAKEN) && transact_cas(w->word, now, now | TRANSACT_TAKEN);
+    }
+    return transact_cas(w->word, w->seen, w->seen | TRANSACT_TAKEN);
+}
+
+MR_INLINE int transact_still(const struct transact *t, const struct transact_word *r)
+{
+    u64 now;
+
+    MR_POINT();
+    now = __atomic_load_n(r->word, __ATOMIC_SEQ_CST);
+    if (mr_likely(now == r->seen))
+        return 1;
+    /* Taken by this packet itself: to write, or held. */
+    if (!TRANSACT_FAULT(TRANSACT_FAULT_UPDATE) && now != (r->seen | TRANSACT_TAKEN))
+        return 0;
+    for (u32 i = 0; i < t->writes; i++)
+        if (t->write[i].word == r->word)
+            return 1;
+    return transact_held(t, r->word) != NULL;
+}
+
+/* Whether the packet committed; what it did is visible then. */
+MR_INLINE int transact_commit(struct transact *t)
+{
+    u32 taken = 0;
+
+    if (mr_unlikely(t->alone))
+        return 1;
+    for (u32 i = 0; i < t->pendings; i++) {
+        const struct transact_pending *p = &t->pending[i];
+
+        if (p->change != TRANSACT_COPIED || transact_same_bytes(p->place, p->copy, p->bytes))
+            continue;
+        if (transact_write(t, p->word, p->seen, 0) ||
+            transact_effect(t, (struct transact_effect){ TRANSACT_COPY, p->bytes, p->place, (u64)(uintptr_t)p->copy, 0 }))
+            return 0;
+    }
+    while (taken < t->writes && transact_take(t, &t->write[taken]))
+        taken++;
+    if (taken == t->writes) {
+        u32 i = 0;
+
+        TRANSACT_FENCE(__ATOMIC_ACQUIRE);
+        while (i < t->reads && transact_still(t, &t->read[i]))
+            i++;
+        if (i == t->reads) {
+            TRANSACT_FENCE(__ATOMIC_RELEASE);
+            transact_apply(t);
+            for (i = 0; i < t->writes; i++)
+                transact_store(t->write[i].word, transact_next(t, t->write[i].seen, t->write[i].flags));
+            for (i = 0; i < t->helds; i++) {
+                u32 w = 0;
+
+                while (w < t->writes && t->write[w].word != t->held[i].word)
+                    w++;
+                if (w == t->writes)
+                    transact_store(t->held[i].word, t->held[i].seen);
+            }
+            t->helds = 0;
+            transact_give_back(t);
+            t->count.commits++;
+            return 1;
+        }
+    }
+    while (taken-- > 0)
+        if (!transact_held(t, t->write[taken].word))
+            transact_store(t->write[taken].word, t->write[taken].seen);
+    return 0;
+}
+
+/* ---- another attempt ---- */
+
+/* Nothing of the attempt is left. */
+MR_INLINE void transact_abort(struct transact *t)
+{
+    for (u32 i = t->effects; i-- > 0;)
+        if (t->effect[i].kind == TRANSACT_LIVE || t->effect[i].kind == TRANSACT_UNTAKE)
+            pools_untake((struct pools *)t->effect[i].to, t->core, (u32)t->effect[i].value);
+    transact_unhold(t);
+    t->count.aborts++;
+}
+
+/* Every packet that another core had begun when this was called is over. The line of this core is given up meanwhile. */
+MR_OUTLINE void transact_grace(struct transact *t)
+{
+    t->count.graces++;
+    lock_read_end(t->lock, t->core);
+    for (u32 i = 0; i < t->lock->cores; i++)
+        if (i != t->core) {
+            lock_turn(&t->lock->line[i], lock_ticket(&t->lock->line[i]));
+            lock_pass(&t->lock->line[i]);
+        }
+    lock_read(t->lock, t->core);
+}
+
+/* Takes the words of the last attempt in the order of addresses; none of them where one is marked. */
+MR_OUTLINE void transact_hold(struct transact *t)
+{
+    struct transact_word *word = t->held;
+    u32 count = 0;
+
+    for (u32 i = 0; i < t->reads + t->writes; i++) {
+        u64 *next = i < t->reads ? t->read[i].word : t->write[i - t->reads].word;
+        u32 at = count;
+
+        while (at > 0 && word[at - 1].word > next)
+            at--;
+        if (at > 0 && word[at - 1].word == next)
+            continue;
+        memmove(&word[at + 1], &word[at], (count - at) * sizeof *word);
+        word[at].word = next;
+        count++;
+    }
+    t->count.holds++;
+    while (t->helds < count) {
+        u32 spins = 0;
+
+        for (;;) {
+            u64 now = transact_load(word[t->helds].word);
+
+            if (now & TRANSACT_DYING) {
+                transact_unhold(t);
+                return;
+            }
+            /* It may be a free entry's, whose core does not expect anybody there; and an object's says that it is full. */
+            if (now & TRANSACT_DEAD) {
+                memmove(&word[t->helds], &word[t->helds + 1], (--count - t->helds) * sizeof *word);
+                break;
+            }
+            word[t->helds].seen = now;
+            if (!(now & TRANSACT_TAKEN) && transact_cas(word[t->helds].word, now, now | TRANSACT_TAKEN)) {
+                t->helds++;
+                break;
+            }
+            transact_relax(&spins);
+        }
+    }
+}
+
+/* After an attempt that did not commit: what has to be done before the next one. */
+MR_OUTLINE void transact_again(struct transact *t)
+{
+    transact_decide_fn *decide = t->decide;
+
+    transact_abort(t);
+    t->attempts++;
+    t->decide = NULL;
+    if (t->crowded || t->attempts >= TRANSACT_ALONE) {
+        if (TRANSACT_FAULT(TRANSACT_FAULT_ALONE))
+            MR_POINT();
+        else
+            lock_read_to_write(t->lock, t->core);
+        t->alone = 1;
+        t->count.alone++;
+        return;
+    }
+    if (decide)
+        decide(t, t->decide_object, t->decide_shape, t->decide_index);
+    lock_read_again(t->lock, t->core);
+    if (t->attempts >= TRANSACT_HOLD)
+        transact_hold(t);
+}
+
+/* After the attempt that committed. */
+MR_INLINE void transact_end(struct transact *t)
+{
+    if (mr_unlikely(t->alone) && !TRANSACT_FAULT(TRANSACT_FAULT_ALONE))
+        lock_write_to_read(t->lock, t->core);
+    t->alone = t->crowded = t->attempts = 0;
+}
+
+#endif

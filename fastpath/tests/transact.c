@@ -1,0 +1,352 @@
+/* transact: packets of two or three cores over one small map, in every order of their steps with up to three preemptions
+ * (TRANSACT_BOUND=4 visits more; under AddressSanitizer up to one): what they find and leave is what some serial order gives. Each planted fault is found. */
+#include <time.h>
+
+static int planted;
+#define TRANSACT_FAULT(n) (planted == (n))
+#define TRANSACT_EXACT
+#define TRANSACT_WAYS 3u
+#define TRANSACT_HOLD 1u
+#define TRANSACT_ALONE 3u
+#include "explore.h"
+#include "../state/transact_map.h"
+#include "transact_model.h"
+
+/* Both halves of a value say the same, so that a mixture of two shows. */
+struct value {
+    u64 number, inverse;
+};
+
+#define TORN 97u
+
+static struct lock lock;
+static struct transact_map map;
+static struct transact core[MODEL_CORES];
+static struct shape shape;
+static const struct model_scenario *now_run;
+static u64 found[MODEL_CORES];
+static u64 key_of[MODEL_KEYS];
+
+/* ---- packets ---- */
+
+static u64 value_of(const u8 *p)
+{
+    u64 number = transact_load((const u64 *)p), inverse = transact_load((const u64 *)(p + 8));
+
+    return number == ~inverse ? number : TORN;
+}
+
+static struct value value(u64 number) { return (struct value){ number, ~number }; }
+
+/* A program stores to what may be in place by itself. */
+static void value_store(u8 *p, u64 number)
+{
+    struct value v = value(number);
+
+    transact_put_bytes(p, (const u8 *)&v, sizeof v);
+}
+
+/* 0: the attempt ends. */
+static int operate(struct transact *t, const struct model_step *step, u64 *result)
+{
+    u64 *key = &key_of[step->key], *other = &key_of[step->other];
+    u64 token = transact_map_token(&map, &shape, key), other_token = transact_map_token(&map, &shape, other);
+    struct value v = value(step->value);
+    u64 deleted;
+    u8 *p, *q;
+
+    if (step->op == DEL) {
+        deleted = transact_map_delete(t, &map, &shape, key, token);
+        *result = deleted;
+        return deleted != MR_RESTART_NUMBER;
+    }
+    if (step->op == PUT) {
+        p = transact_map_put(t, &map, &shape, key, token, (const u8 *)&v);
+        *result = p ? step->value : MODEL_REFUSED;
+        return p != MR_RESTART;
+    }
+    p = transact_map_get(t, &map, &shape, key, token, step->op == REFRESH, step->op == ADD || step->op == COUNT);
+    if (p == MR_RESTART)
+        return 0;
+    *result = p ? value_of(p) : MODEL_ABSENT;
+    switch (step->op) {
+    case ADD:
+        if (p)
+            value_store(p, *result + step->value);
+        return 1;
+    case COUNT:
+        if (p) {
+            value_store(p, *result + step->value);
+            return 1;
+        }
+        p = transact_map_put(t, &map, &shape, key, token, (const u8 *)&v);
+        *result = p ? step->value : MODEL_REFUSED;
+        return p != MR_RESTART;
+    case MOVE:
+        if (!p)
+            return 1;
+        q = transact_map_get(t, &map, &shape, other, other_token, 0, 1);
+        if (q == MR_RESTART)
+            return 0;
+        if (q)
+            value_store(q, *result);
+        return 1;
+    case UNLESS:
+        if (p)
+            return 1;
+        q = transact_map_put(t, &map, &shape, other, other_token, (const u8 *)&v);
+        *result = q ? step->value : MODEL_REFUSED;
+        return q != MR_RESTART;
+    default:
+        return 1;
+    }
+}
+
+static u64 packet(struct transact *t, const struct model_packet *p, u64 before)
+{
+    u64 h, result;
+
+    if (p->step[0].op == AGE) {
+        transact_map_age(t, &map, &shape, p->time);
+        return before;
+    }
+    for (;;) {
+        u32 i = 0;
+
+        h = before;
+        t->time = p->time;
+        transact_begin(t);
+        while (i < MODEL_OPS && p->step[i].op && operate(t, &p->step[i], &result)) {
+            h = model_mix(h, result);
+            i++;
+        }
+        if ((i == MODEL_OPS || !p->step[i].op) && transact_commit(t))
+            break;
+        transact_again(t);
+    }
+    transact_end(t);
+    return h;
+}
+
+static void work(u32 fiber)
+{
+    lock_read(&lock, fiber);
+    for (u32 i = 0; i < MODEL_PACKETS && model_given(&now_run->packet[fiber][i]); i++) {
+        found[fiber] = packet(&core[fiber], &now_run->packet[fiber][i], found[fiber]);
+        lock_read_again(&lock, fiber);
+    }
+    lock_read_end(&lock, fiber);
+}
+
+/* ---- the state before a run ---- */
+
+static struct area {
+    void *at;
+    u64 bytes;
+    u8 *kept;
+} area[8];
+static u32 areas;
+
+static void keep(void *at, u64 bytes)
+{
+    struct area *a = &area[areas++];
+
+    a->at = at;
+    a->bytes = bytes;
+    a->kept = (u8 *)realloc(a->kept, bytes);
+    memcpy(a->kept, at, bytes);
+}
+
+static void restore(void)
+{
+    for (u32 i = 0; i < areas; i++)
+        memcpy(area[i].at, area[i].kept, area[i].bytes);
+    memset(found, 0, sizeof found);
+}
+
+static void prepare(const struct model_scenario *m)
+{
+    struct mr_config config = check_config;
+    u64 number = 1;
+
+    config.workers = m->cores;
+    now_run = m;
+    shape = (struct shape){ .key_bytes = 8, .value_bytes = sizeof(struct value), .capacity = m->capacity,
+                            .expire_after = m->expire_after, .shared = 1 };
+    CHECK(lock_create(&lock, m->cores) == 0);
+    CHECK(transact_map_create(&map, &shape, &config) == 0);
+    for (u32 i = 0; i < m->cores; i++)
+        transact_create(&core[i], &lock, i);
+    /* Keys with odd names are in other buckets than those with even ones, where there are two. */
+    for (u32 i = 0; i < MODEL_KEYS; number++)
+        if (!map.mask || (transact_map_token(&map, &shape, &number) & 1) == i % 2)
+            key_of[i++] = number;
+    for (u32 i = 0; i < 16 && model_given(&m->before[i]); i++) {
+        u32 c = m->before_core[i];
+
+        lock_read(&lock, c);
+        packet(&core[c], &m->before[i], 0);
+        lock_read_end(&lock, c);
+    }
+    areas = 0;
+    keep(&lock, sizeof lock);
+    keep(lock.line, sizeof(struct lock_line) * m->cores);
+    keep(&map, sizeof map);
+    keep(map.bucket, transact_map_part(&shape));
+    keep(map.pools.pool, map.pools.bytes);
+    keep(map.stamps.data, map.stamps.cores * map.stamps.stride);
+    keep(core, sizeof core);
+}
+
+static void finish(void)
+{
+    restore();
+    transact_map_destroy(&map, &shape);
+    lock_destroy(&lock);
+}
+
+/* ---- after a run ---- */
+
+/* The entries of a list, at most `most`. */
+static u32 listed(u32 index, u8 *seen, u32 most)
+{
+    u32 n = 0;
+
+    for (; index != POOLS_NIL && n < most; index = map.pools.link[index], n++) {
+        if (index >= shape.capacity)
+            return most;
+        seen[index]++;
+    }
+    return n;
+}
+
+static int sound(void)
+{
+    u8 seen[64] = { 0 };
+    u32 ways = 0, filed = 0, heaps = 0, returned = 0, most = (u32)shape.capacity + 1;
+
+    for (u32 c = 0; c < lock.cores; c++) {
+        struct pool *p = &map.pools.pool[c];
+
+        if (lock.line[c].next != lock.line[c].serving || core[c].helds || core[c].alone)
+            return 0;
+        if (listed(p->free, seen, most) != p->frees || listed(p->fresh, seen, most) == most ||
+            listed(p->waiting, seen, most) == most)
+            return 0;
+        returned += listed(p->returned, seen, most);
+        heaps += p->expiry.count;
+    }
+    for (u32 i = 0; i < map.mask + 1 + transact_map_spares(&shape); i++) {
+        if (map.bucket[i].word & TRANSACT_FLAGS)
+            return 0;
+        for (u32 w = 0; w < TRANSACT_WAYS; w++)
+            ways += map.bucket[i].way[w] != 0;
+    }
+    for (u32 i = 0; i < shape.capacity; i++) {
+        u64 word = *transact_map_word(&map, &shape, i), token = transact_map_token(&map, &shape, transact_map_key(&map, &shape, i));
+
+        if (word & (TRANSACT_TAKEN | TRANSACT_DYING) || seen[i] != !!(word & TRANSACT_DEAD))
+            return 0;
+        if (word & TRANSACT_DEAD)
+            continue;
+        filed++;
+        if (!transact_map_way(&map, &shape, transact_map_first(&map, token), token, i))
+            return 0;
+    }
+    return ways == filed && !(map.word & TRANSACT_TAKEN) && (!shape.expire_after || heaps == filed + returned);
+}
+
+static u64 outcome(void)
+{
+    u64 cursor = 0, key, h = 0;
+    u8 there[MODEL_KEYS] = { 0 }, number[MODEL_KEYS] = { 0 };
+    struct value v;
+
+    while (transact_map_next(&map, &shape, &cursor, (u8 *)&key, (u8 *)&v, now_run->end) == 0)
+        for (u32 i = 0; i < MODEL_KEYS; i++)
+            if (key_of[i] == key) {
+                there[i]++;
+                number[i] = v.number == ~v.inverse ? (u8)v.number : TORN;
+            }
+    for (u32 c = 0; c < now_run->cores; c++)
+        h = model_mix(h, found[c]);
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        for (u32 n = 0; n < there[i]; n++)
+            h = model_mix(h, 256 * i + number[i]);
+    return h;
+}
+
+/* Over all runs: every part of the protocol has been met. */
+static struct {
+    u64 aborts, holds, alone, graces;
+} met;
+
+/* All orders of a scenario, or those up to the first whose outcome no serial order has; whether there is one. */
+static int violates(const struct model_scenario *m, u32 bound)
+{
+    int wrong = 0;
+
+    prepare(m);
+    model_serial(m);
+    explore_first(bound);
+    do {
+        restore();
+        explore_run(m->cores, work);
+        for (u32 c = 0; c < m->cores; c++) {
+            met.aborts += core[c].count.aborts;
+            met.holds += core[c].count.holds;
+            met.alone += core[c].count.alone;
+            met.graces += core[c].count.graces;
+        }
+        wrong = explore.stuck || !sound() || !model_allows(outcome());
+    } while (!wrong && explore_next());
+    if (wrong && !planted)
+        printf("%s: run %llu with %u preemptions: %s\n", m->name, (unsigned long long)explore.runs, explore.preemptions,
+               explore.stuck ? "no progress" : !sound() ? "the map is not sound" : "no serial order gives this");
+    finish();
+    return wrong;
+}
+
+#include "transact_scenarios.h"
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int main(void)
+{
+    const char *more = getenv("TRANSACT_BOUND");
+    u32 bound = more ? (u32)atoi(more) : MR_GAP ? 1 : 3;
+
+    for (u32 i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        u64 runs = explore.runs;
+        double began = seconds();
+
+        CHECK(!violates(&scenarios[i], scenarios[i].cores > 2 && bound > 1 ? bound - 1 : bound));
+        printf("%-10s %7llu orders, %4u outcomes, %.2f s\n", scenarios[i].name,
+               (unsigned long long)(explore.runs - runs), model_outcomes, seconds() - began);
+    }
+    /* A check that finds nothing wrong with these would find nothing. */
+    for (u32 f = 0; f < sizeof faults / sizeof *faults; f++) {
+        u64 runs = explore.runs;
+        int caught = 0;
+
+        planted = faults[f].fault;
+        for (u32 i = 0; !caught && i < sizeof scenarios / sizeof *scenarios; i++)
+            if (!strcmp(scenarios[i].name, faults[f].scenario))
+                caught = violates(&scenarios[i], faults[f].bound);
+        planted = 0;
+        CHECK(caught);
+        printf("fault %s: %s after %llu orders\n", faults[f].name, caught ? "found" : "not found",
+               (unsigned long long)(explore.runs - runs));
+    }
+    CHECK(met.aborts && met.holds && met.alone && met.graces);
+    printf("aborts %llu, words held %llu, alone %llu, graces %llu\n", (unsigned long long)met.aborts,
+           (unsigned long long)met.holds, (unsigned long long)met.alone, (unsigned long long)met.graces);
+    printf("%llu orders, %.1f s\n", (unsigned long long)explore.runs, seconds());
+    return check_report();
+}

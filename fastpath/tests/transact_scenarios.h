@@ -1,0 +1,92 @@
+/* transact_scenarios: what tests/transact.c explores, and which of them shows which fault. */
+#ifndef MR_TRANSACT_SCENARIOS_H
+#define MR_TRANSACT_SCENARIOS_H
+
+#define AT(t, ...) { t, { __VA_ARGS__ } }
+#define PUTS(k) { 0, { { PUT, k, 0, k + 1 } } }
+
+static const struct model_scenario scenarios[] = {
+    /* Two add to one number. */
+    { .name = "counter", .capacity = 4, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }) }, { AT(0, { ADD, 0, 0, 2 }) } } },
+    { .name = "counter3", .capacity = 4, .cores = 3, .before = { PUTS(0) },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }) }, { AT(0, { ADD, 0, 0, 2 }) }, { AT(0, { ADD, 0, 0, 4 }) } } },
+    /* Each copies the other's number: both are the same then. */
+    { .name = "skew", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { MOVE, 0, 1, 0 }) }, { AT(0, { MOVE, 1, 0, 0 }) } } },
+    /* Each inserts unless the other has: one of them does. Of keys in one bucket and in two. */
+    { .name = "phantom", .capacity = 8, .cores = 2,
+      .packet = { { AT(0, { UNLESS, 0, 1, 5 }) }, { AT(0, { UNLESS, 1, 0, 6 }) } } },
+    { .name = "phantoms", .capacity = 16, .cores = 2,
+      .packet = { { AT(0, { UNLESS, 0, 1, 5 }) }, { AT(0, { UNLESS, 1, 0, 6 }) } } },
+    /* The first to come inserts, the others count. */
+    { .name = "first", .capacity = 4, .cores = 2,
+      .packet = { { AT(0, { COUNT, 0, 0, 1 }), AT(0, { COUNT, 1, 0, 1 }) },
+                  { AT(0, { COUNT, 0, 0, 2 }), AT(0, { COUNT, 1, 0, 2 }) } } },
+    { .name = "first3", .capacity = 3, .cores = 3,
+      .packet = { { AT(0, { COUNT, 0, 0, 1 }) }, { AT(0, { COUNT, 0, 0, 2 }) }, { AT(0, { COUNT, 0, 0, 4 }) } } },
+    /* Who sees what another inserted sees that it removed something else. */
+    { .name = "dead", .capacity = 16, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }, { PUT, 1, 0, 5 }) }, { AT(0, { GET, 0, 0, 0 }, { GET, 1, 0, 0 }) } } },
+    { .name = "removal", .capacity = 4, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }), AT(0, { PUT, 0, 0, 9 }) }, { AT(0, { ADD, 0, 0, 1 }), AT(0, { DEL, 0, 0, 0 }) } } },
+    /* Operations of one packet on one key and one bucket. */
+    { .name = "own", .capacity = 4, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { PUT, 1, 0, 5 }, { ADD, 1, 0, 1 }, { DEL, 1, 0, 0 }, { PUT, 1, 0, 7 }) },
+                  { AT(0, { DEL, 0, 0, 0 }, { PUT, 0, 0, 3 }, { COUNT, 1, 0, 2 }) } } },
+    /* A place that is given back is taken for another key, on either core. */
+    { .name = "reuse", .capacity = 2, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { PUT, 2, 0, 5 }) },
+                  { AT(0, { DEL, 1, 0, 0 }), AT(0, { ADD, 0, 0, 3 }, { PUT, 3, 0, 6 }) } } },
+    /* Refused, although somebody has made room: then it is seen that he has. */
+    { .name = "full", .capacity = 9, .cores = 2,
+      .before = { PUTS(0), PUTS(2), PUTS(4), PUTS(6), PUTS(8), PUTS(10), PUTS(12), PUTS(14), PUTS(3), PUTS(1) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }) }, { AT(0, { PUT, 1, 0, 9 }, { GET, 0, 0, 0 }) } } },
+    { .name = "room", .capacity = 2, .cores = 2, .before = { PUTS(0), PUTS(1), PUTS(2) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }), AT(0, { PUT, 2, 0, 7 }) }, { AT(0, { PUT, 3, 0, 9 }) } } },
+    /* One core's pool is empty, the other is just taking of its own. */
+    { .name = "lend", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { PUT, 2, 0, 5 }) }, { AT(0, { PUT, 3, 0, 6 }), AT(0, { DEL, 0, 0, 0 }) } } },
+    /* A chain becomes longer while others look along it. */
+    { .name = "chain", .capacity = 8, .cores = 2, .before = { PUTS(0), PUTS(1), PUTS(2) },
+      .packet = { { AT(0, { PUT, 3, 0, 5 }), AT(0, { DEL, 1, 0, 0 }) }, { AT(0, { GET, 3, 0, 0 }, { PUT, 4, 0, 6 }) } } },
+    /* A refresh on one core while another finds that nothing it knows of keeps the entry. */
+    { .name = "refresh", .capacity = 2, .expire_after = 100, .cores = 2, .before = { AT(60, { PUT, 0, 0, 1 }) }, .end = 200,
+      .packet = { { AT(150, { REFRESH, 0, 0, 0 }) }, { AT(165, { GET, 0, 0, 0 }) } } },
+    { .name = "joined", .capacity = 2, .expire_after = 100, .cores = 2, .end = 230,
+      .before = { AT(60, { PUT, 0, 0, 1 }), AT(150, { REFRESH, 0, 0, 0 }) },
+      .packet = { { AT(155, { ADD, 0, 0, 1 }) }, { AT(165, { ADD, 0, 0, 2 }) } } },
+    { .name = "ageing", .capacity = 4, .expire_after = 64, .cores = 2, .end = 200,
+      .before = { AT(60, { PUT, 0, 0, 1 }), AT(70, { PUT, 1, 0, 2 }) },
+      .packet = { { AT(140, { AGE, 0, 0, 0 }), AT(140, { GET, 0, 0, 0 }) }, { AT(123, { REFRESH, 0, 0, 0 }), AT(141, { PUT, 1, 0, 5 }) } } },
+    { .name = "expired", .capacity = 2, .expire_after = 100, .cores = 2, .end = 250,
+      .before = { AT(10, { PUT, 0, 0, 1 }), AT(20, { PUT, 1, 0, 2 }) }, .before_core = { 0, 1 },
+      .packet = { { AT(160, { PUT, 0, 0, 5 }) }, { AT(160, { COUNT, 0, 0, 2 }, { PUT, 2, 0, 7 }) } } },
+    /* Full until something expires. */
+    { .name = "until", .capacity = 1, .expire_after = 100, .cores = 2, .end = 200,
+      .before = { AT(10, { PUT, 0, 0, 1 }), AT(20, { PUT, 1, 0, 2 }) },
+      .packet = { { AT(105, { PUT, 1, 0, 5 }), AT(111, { PUT, 1, 0, 6 }) }, { AT(108, { REFRESH, 0, 0, 0 }) } } },
+    /* The place of an entry that one core is refreshing is taken by another: its life is its own. */
+    { .name = "rest", .capacity = 1, .expire_after = 100, .cores = 2, .end = 205, .before = { AT(90, { PUT, 0, 0, 1 }) },
+      .before_core = { 1 },
+      .packet = { { AT(150, { REFRESH, 0, 0, 0 }) }, { AT(100, { DEL, 0, 0, 0 }), AT(100, { PUT, 1, 0, 2 }), AT(201, { GET, 1, 0, 0 }) } } },
+};
+
+static const struct {
+    int fault;
+    const char *name, *scenario;
+    u32 bound;
+} faults[] = {
+    { TRANSACT_FAULT_READS, "reads are not validated", "skew", 2 },
+    { TRANSACT_FAULT_MISSES, "misses are not validated", "phantoms", 2 },
+    { TRANSACT_FAULT_FULLNESS, "fullness is not validated", "full", 2 },
+    { TRANSACT_FAULT_UPDATE, "an update is lost", "counter", 2 },
+    { TRANSACT_FAULT_DEAD, "dead entries are not told", "dead", 2 },
+    { TRANSACT_FAULT_GRACE, "no grace before stamps are joined", "refresh", 2 },
+    { TRANSACT_FAULT_REST, "entries do not rest", "rest", 2 },
+    { TRANSACT_FAULT_JOIN, "stamps are not joined", "joined", 2 },
+    { TRANSACT_FAULT_MARK, "marks are not told", "refresh", 3 },
+    { TRANSACT_FAULT_ALONE, "alone without the lines", "lend", 2 },
+};
+
+#endif
