@@ -38,6 +38,7 @@ fn options() -> Options {
     Options {
         max_visits: 20_000,
         claims: true,
+        joins_early: true,
         ..Options::default()
     }
 }

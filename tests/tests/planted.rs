@@ -74,12 +74,14 @@ fn classes(hole: Planted) -> &'static [Class] {
         Planted::PacketEndOffByOne | Planted::PacketOffsetLeast => &[Packet],
         Planted::OffsetLeast => &[Stack, Values],
         Planted::WidenNothing | Planted::AnyNumberIncluded => &[Loops, Branches],
+        Planted::JoinOfOne => &[Branches, Decided],
     }
 }
 
-fn options() -> Options {
+fn options(hole: Option<Planted>) -> Options {
     Options {
         max_visits: 20_000,
+        joins_early: hole == Some(Planted::JoinOfOne),
         ..Options::default()
     }
 }
@@ -105,14 +107,14 @@ fn outcomes(checked: &Checked) -> impl Iterator<Item = (bool, bool, bool)> {
 
 /// Whether a hole makes a difference to what the checker says of a program that it admits with it, or to its code.
 fn concerned(single: &Program, hole: Planted) -> bool {
-    let Ok(weak) = planted::with(Some(hole), || check(single, &options())) else {
+    let Ok(weak) = planted::with(Some(hole), || check(single, &options(Some(hole)))) else {
         return false;
     };
     if of_emit(hole) {
         let text = || alone::emit(single, &weak, "batch.c").ok();
         return planted::with(Some(hole), text) != text();
     }
-    match check(single, &options()) {
+    match check(single, &options(Some(hole))) {
         Err(_) => true,
         Ok(sound) => !outcomes(&sound).eq(outcomes(&weak)),
     }
@@ -134,7 +136,7 @@ fn compiled(bench: &Bench, hole: Planted, waiting: &mut Waiting) -> Option<&'sta
     let mut random = ChaCha8Rng::seed_from_u64(*numbers.first()?);
     let program = program(&bodies);
     let trial = planted::with(Some(hole), || {
-        bench.compare(&program, &options(), true, &mut random, PACKETS)
+        bench.compare(&program, &options(Some(hole)), true, &mut random, PACKETS)
     });
     match trial {
         Ok(trial) => trial.findings().first().map(|f| f.0),
@@ -145,7 +147,9 @@ fn compiled(bench: &Bench, hole: Planted, waiting: &mut Waiting) -> Option<&'sta
 
 /// Whether the interpreter sees what a program does that is admitted with the hole.
 fn trips_with(hole: Planted, insns: &[Insn], random: &mut ChaCha8Rng) -> bool {
-    planted::with(Some(hole), || trips(insns, &options(), random, PACKETS))
+    planted::with(Some(hole), || {
+        trips(insns, &options(Some(hole)), random, PACKETS)
+    })
 }
 
 /// What found a hole, and after how many programs; none if nothing did.
@@ -279,14 +283,14 @@ fn every_hole_in_the_fast_path_is_found() {
                 number += 1;
                 let single = program(std::slice::from_ref(&insns));
                 let few = single.objects.len() <= FEW + 1;
-                if few && insns.iter().any(has) && check(&single, &options()).is_ok() {
+                if few && insns.iter().any(has) && check(&single, &options(None)).is_ok() {
                     bodies.push(insns);
                 }
             }
             let mut random = ChaCha8Rng::seed_from_u64(from);
             let all = program(&bodies);
             let trial = bench.with_header(header, now, before, || {
-                bench.compare(&all, &options(), true, &mut random, PACKETS)
+                bench.compare(&all, &options(None), true, &mut random, PACKETS)
             });
             if let Some((by, _)) = trial.unwrap().unwrap().findings().first() {
                 found = Some((*by, from));

@@ -55,10 +55,12 @@ fn admitted_programs_do_the_same_everywhere_and_never_trip() {
     let seed = number("MILLRACE_SOUNDNESS_SEED", 0);
     let begin = Instant::now();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let options = options(Vec::new());
+    let mut options = options(Vec::new());
     let (mut made, mut mutated, mut admitted, mut executions, mut fired) = (0, 0, 0, 0, 0);
     while begin.elapsed() < limit {
         let mut bodies = Vec::new();
+        // Half of all programs with paths that are joined wherever they can be.
+        options.joins_early = admitted / BATCH % 4 >= 2;
         while bodies.len() < BATCH {
             let (insns, mutant) = candidate(&mut random);
             made += 1;

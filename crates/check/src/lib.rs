@@ -49,6 +49,9 @@ pub struct Options {
     pub claims: bool,
     /// what is left of the object's time and memory; none: [`Budget::default`] begins with the check
     pub budget: Option<Budget>,
+    /// paths are joined where they first meet: only for tests of that
+    #[doc(hidden)]
+    pub joins_early: bool,
     /// rules that are switched off: only for tests that show a rule to be needed
     #[doc(hidden)]
     pub disabled: Vec<Rule>,
@@ -61,6 +64,7 @@ impl Default for Options {
             max_visits: 1_000_000,
             claims: false,
             budget: None,
+            joins_early: false,
             disabled: Vec::new(),
         }
     }

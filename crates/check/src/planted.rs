@@ -79,6 +79,8 @@ planted! {
     WidenNothing
     /// a way is like an earlier one whatever its numbers are
     AnyNumberIncluded
+    /// paths that are joined go on as one of them
+    JoinOfOne
     /// 32 bits of any address are taken for all of it
     HalfForWhole
     /// a lock is any lock of its map

@@ -168,6 +168,10 @@ fn search(
             continue;
         }
         let over = matches!(failure.why, Why::Budget(_) | Why::Spent(_));
+        if !over && keep_apart(plan, &failure.joined) {
+            first = first.or_else(|| Some(fault(flow, plan, options, *failure)));
+            continue;
+        }
         if !over && unroll(plan, &failure.widened) {
             first = first.or_else(|| Some(fault(flow, plan, options, *failure)));
             continue;
@@ -184,6 +188,8 @@ fn search(
 fn improve(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
     match failure.why {
         Why::Uncounted(l) => plan.unroll.insert(l),
+        // Joined states may have more paths than those that they stand for, though few have.
+        Why::Budget(_) if !failure.joined.is_empty() => !std::mem::replace(&mut plan.exact, true),
         Why::Budget(_) | Why::Spent(_) => false,
         // What was forgotten may have widened a counter's bounds.
         Why::Rounds => plan.remember_all(),
@@ -192,6 +198,15 @@ fn improve(plan: &mut Plan<'_>, failure: &Failure, round: u32) -> bool {
                 || plan.remember_all()
         }
     }
+}
+
+/// Joins no states any more where the failing way did; false if it joined none.
+fn keep_apart(plan: &mut Plan<'_>, blocks: &[usize]) -> bool {
+    let mut new = false;
+    for &b in blocks {
+        new |= plan.apart.insert(b);
+    }
+    new
 }
 
 fn unroll(plan: &mut Plan<'_>, loops: &[LoopId]) -> bool {

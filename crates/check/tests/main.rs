@@ -15,6 +15,7 @@ mod facts;
 mod held;
 mod loops;
 mod nested;
+mod readers;
 mod refusals;
 mod rules;
 mod timers;

@@ -9,7 +9,7 @@ use std::process::Command;
 use millrace_check::{Options, check};
 
 /// Compiles a source; none if there is no compiler for it here.
-fn compile(source: &Path, to: &Path) -> Option<PathBuf> {
+pub fn compile(source: &Path, to: &Path) -> Option<PathBuf> {
     let object = to.join(source.with_extension("o").file_name().unwrap());
     let clang = ["clang-19", "clang"].into_iter().find(|c| {
         Command::new(c)

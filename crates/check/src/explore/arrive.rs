@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::graph::{Anchors, NodeId};
 use super::progress::{self, Progress};
 use super::subsume::includes;
-use super::{Explorer, Round, Way, Why, forget, widen};
+use super::{Explorer, Round, Way, Why, forget, join, widen};
 use crate::domain::Link;
 use crate::flow::loops::LoopId;
 use crate::rule::Rule;
@@ -16,6 +16,15 @@ pub const STRIDE: u32 = 8;
 
 /// Most states kept at one place; the older ones of a long unrolled loop only cost time and memory.
 const KEPT: usize = 48;
+
+/// The same where paths are joined: states that are left apart then tell apart what readers of the packet found, and each lasts.
+const MANY: usize = 256;
+
+/// States at one place from which on one that arrives is joined with one of them. Below that, what is known of each is worth more.
+const CROWD: usize = 12;
+
+/// A path joins others only after this part of the visits that may be made: most functions are proved exactly before.
+const PATIENCE: u64 = 8;
 
 /// Rounds of a loop that is taken round by round in which no more than before is possible, and not the same either.
 /// Folding the carries of a checksum takes three.
@@ -96,8 +105,13 @@ impl Explorer<'_> {
         if self.pruned(way, block, &here)? {
             return Ok(true);
         }
-        if head.is_none() && !irregular && way.since < STRIDE {
+        let soon = way.since < STRIDE && !self.m.options.joins_early;
+        if head.is_none() && !irregular && soon {
             return Ok(false);
+        }
+        let joined = !here.head && way.rounds.is_empty() && self.join(way, block);
+        if joined && self.pruned(way, block, &here)? {
+            return Ok(true);
         }
         let mut widened = None;
         if let (Some(l), Some(last)) = (counted, round.as_ref().and_then(|r| r.head)) {
@@ -117,6 +131,7 @@ impl Explorer<'_> {
         self.graph.name(id, links, anchors);
         if let Some(node) = self.graph.node_mut(id) {
             node.widened = widened;
+            node.joined = joined.then_some(block);
             node.entry = round.as_ref().map_or(0, |r| r.entry);
         }
         if let Some(l) = head
@@ -124,9 +139,10 @@ impl Explorer<'_> {
         {
             r.head = Some(id);
         }
+        let kept = if self.joins() { MANY } else { KEPT };
         let here = self.seen.entry(block).or_default();
         here.push(id);
-        if here.len() > KEPT {
+        if here.len() > kept {
             let oldest = here.remove(0);
             self.graph.drop_state(oldest);
         }
@@ -134,6 +150,36 @@ impl Explorer<'_> {
         way.since = 0;
         way.work = 0;
         Ok(false)
+    }
+
+    /// Whether paths that meet are joined by now.
+    fn joins(&self) -> bool {
+        !self.plan.exact && (self.m.options.joins_early || self.visits >= self.most / PATIENCE)
+    }
+
+    /// Generalises the state with one that was kept here, where there are many.
+    fn join(&self, way: &mut Way, block: usize) -> bool {
+        let Some(here) = self.seen.get(&block) else {
+            return false;
+        };
+        let few = here.len() < CROWD && !self.m.options.joins_early;
+        if !self.joins() || few || self.plan.apart.contains(&block) {
+            return false;
+        }
+        let states = here
+            .iter()
+            .rev()
+            .filter_map(|&id| self.graph.node(id)?.state.clone());
+        match states
+            .into_iter()
+            .find_map(|old| join::join(&old, &way.state))
+        {
+            Some(state) => {
+                way.state = state;
+                true
+            }
+            None => false,
+        }
     }
 
     fn note_progress(&mut self, l: LoopId, round: &Round, state: &State) -> Result<(), Why> {
@@ -174,6 +220,7 @@ impl Explorer<'_> {
     }
 
     fn pruned(&mut self, way: &Way, block: usize, at: &Here<'_>) -> Result<bool, Why> {
+        let patience = if self.joins() { MANY as u32 } else { 16 };
         let Some(here) = self.seen.get_mut(&block) else {
             return Ok(false);
         };
@@ -223,7 +270,7 @@ impl Explorer<'_> {
             }
             node.misses += 1;
             // A state that never helps only costs time; long unrolled loops leave many of them.
-            if complete && node.misses > 3 * node.hits + 16 {
+            if complete && node.misses > 3 * node.hits + patience {
                 self.graph.drop_state(id);
                 useless = Some(i);
             }

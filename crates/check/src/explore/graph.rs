@@ -36,6 +36,8 @@ pub struct Node {
     bytes: u64,
     /// the state was widened, because this loop has come round
     pub widened: Option<LoopId>,
+    /// the state was joined with another one, at this block
+    pub joined: Option<usize>,
     /// at a loop's head: how the counters are named here
     pub links: Vec<Link>,
     /// the loops around, and how their counters were named when the round began
@@ -135,6 +137,7 @@ impl Graph {
             work: 0,
             bytes,
             widened: None,
+            joined: None,
             links: Vec::new(),
             anchors: Vec::new(),
             entry: 0,

@@ -10,6 +10,7 @@ pub mod counted_down;
 pub mod execute;
 pub mod forget;
 pub mod graph;
+pub mod join;
 pub mod plan;
 pub mod progress;
 pub mod subsume;
@@ -50,6 +51,8 @@ pub struct Failure {
     pub undecided: Vec<StepId>,
     /// loops whose rounds were taken together on the failing way
     pub widened: Vec<LoopId>,
+    /// blocks at whose start states were joined on the failing way
+    pub joined: Vec<usize>,
     /// steps that needed a number for a proof, on any way
     pub numbers: Vec<StepId>,
     /// steps visited
@@ -228,7 +231,7 @@ impl<'a> Explorer<'a> {
         }
         undecided.sort_unstable();
         undecided.dedup();
-        let mut widened = Vec::new();
+        let (mut widened, mut joined) = (Vec::new(), Vec::new());
         let mut at = node;
         while let Some(n) = at.and_then(|id| self.graph.node(id)) {
             if let Some(l) = n.widened
@@ -236,6 +239,7 @@ impl<'a> Explorer<'a> {
             {
                 widened.push(l);
             }
+            joined.extend(n.joined);
             at = n.parent;
         }
         let numbers = self.m.numbers.borrow().iter().copied().collect();
@@ -244,6 +248,7 @@ impl<'a> Explorer<'a> {
             why,
             undecided,
             widened,
+            joined,
             numbers,
             visits: self.visits,
             states: self.graph.len() as u64,

@@ -41,6 +41,10 @@ pub struct Plan<'a> {
     pub relevant: Option<AtStart>,
     /// loops that are taken round by round
     pub unroll: HashSet<LoopId>,
+    /// blocks at whose start states are not joined
+    pub apart: HashSet<usize>,
+    /// no states are joined
+    pub exact: bool,
     /// places that may count a loop's rounds
     pub counters: Vec<Vec<Counter>>,
     /// numbers at which a growing bound pauses
@@ -100,6 +104,8 @@ impl<'a> Plan<'a> {
             live,
             relevant: None,
             unroll: HashSet::new(),
+            apart: HashSet::new(),
+            exact: false,
             counters,
             thresholds: hints::thresholds(flow),
             needs,
