@@ -272,15 +272,19 @@ impl Chain {
 
     /// Before a burst, all of whose packets are chosen.
     fn begin(&mut self, packets: &mut [abi::Packet]) -> Burst {
-        self.work.fill(Work::default());
-        self.ends.clear();
-        self.ends.resize(packets.len(), End::default());
         let burst = Burst {
             first: packets.as_mut_ptr(),
             packets: packets.len(),
         };
-        self.chosen.clear();
-        self.chosen.extend(0..packets.len());
+        self.work.fill(Work::default());
+        // A function that is alone leaves these as they are.
+        if !self.alone {
+            self.ends.clear();
+            self.chosen.clear();
+        }
+        self.ends.resize(packets.len(), End::default());
+        self.chosen.truncate(packets.len());
+        self.chosen.extend(self.chosen.len()..packets.len());
         self.pointers.clear();
         let all = (0..packets.len()).map(|index| burst.first.wrapping_add(index));
         self.pointers.extend(all);
@@ -475,6 +479,7 @@ impl Chain {
         self.work = vec![Work::default(); self.stages.len()];
         self.order = Order::new(&topology, self.stages.iter().map(|s| &s.behaviour));
         self.ends.clear();
+        self.chosen.clear();
         self.alone = topology.is_alone();
         self.topology = topology;
         before.into_iter().flatten().chain(fresh).collect()

@@ -439,26 +439,25 @@ impl Worker {
         if self.group.is_some() {
             self.replicated();
         }
+        let received = self.frames.len();
         self.emit(false);
         self.deliver();
         self.give_back(index);
         self.emit(true);
-        self.frames.len()
+        received
     }
 
-    /// Counts what came of a run over captures, whose sequencer writes descriptors and counts what is out of order.
+    /// Takes a burst of a run over captures, whose sequencer writes descriptors and counts what is out of order. What came
+    /// is counted with what becomes of it.
     fn described(&mut self) {
         let count = self.shared.count(self.number);
-        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
-        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
-            row.add(frame.port, bytes(frame).len() as u64);
-            if let Some(homes) = &self.homes {
+        if let Some(homes) = &self.homes {
+            for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
                 packet.home = homes.of(frame.port, bytes(frame));
             }
-            self.clock = packet.time;
         }
+        self.clock = self.descriptors.last().map_or(self.clock, |p| p.time);
         self.received += self.frames.len() as u64;
-        drop(row);
         count.once(Once::Bursts, 1);
         count.once(Once::Packets, self.frames.len() as u64);
     }
@@ -549,19 +548,22 @@ impl Worker {
         // all workers share.
         let shared = &*self.shared;
         let count = shared.count(self.number);
+        let (ends, stages) = (&self.chain.ends, &self.chain.stages);
+        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
+            let ports = self.wiring.of_port.len() as u32;
+            count.burst(ports, &self.frames, &self.descriptors, ends, stages);
+            lane.deliver(&mut self.frames, &mut self.descriptors);
+            return;
+        }
         let delivery = &mut self.delivery;
         delivery.sort(
             &self.wiring,
             &self.frames,
             &self.descriptors,
-            &self.chain.ends,
-            &self.chain.stages,
+            ends,
+            stages,
             &count,
         );
-        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
-            lane.deliver(&mut self.descriptors);
-            return;
-        }
         for (queue, served) in self.queues.iter_mut().enumerate() {
             let sent = delivery.transmit(queue, served);
             if let Some(error) = sent.error {
@@ -759,10 +761,9 @@ fn lane_of(served: &mut Served, sequenced: bool) -> Option<&mut Lane> {
 
 /// The bytes of a frame.
 fn bytes(frame: &Frame) -> &[u8] {
-    let length = frame.end.addr().saturating_sub(frame.data.addr());
     // SAFETY: a queue lends the frame until it is given back: `length` bytes lie between its bounds, and nobody
     // else has it.
-    unsafe { std::slice::from_raw_parts(frame.data, length) }
+    unsafe { std::slice::from_raw_parts(frame.data, frame.length()) }
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.
