@@ -33,9 +33,9 @@ pub enum Layout {
     Exact,
 }
 
-/// Memory that packets are copied into, one after the other.
+/// Memory that packets are copied into, one after the other. Their bytes are touched here only while they are not lent.
 #[derive(Debug, Default)]
-struct Slot(Vec<u8>);
+pub(crate) struct Slot(Vec<u8>);
 
 /// What is known of a packet besides its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,15 +57,20 @@ pub struct Arrival {
 }
 
 impl Slot {
-    /// An empty slot for packets of ordinary size; its memory is touched.
-    fn new(layout: Layout) -> Self {
+    /// An empty slot for packets of ordinary size; its memory is touched, with `apart` bytes behind it that hold nothing.
+    pub(crate) fn new(layout: Layout, apart: usize) -> Self {
         let mut slot = Self::default();
         if layout == Layout::Pooled {
             // Not `vec![0; n]`, whose pages need not be resident before the first packet.
-            slot.0.reserve_exact(SLOT + APART);
+            slot.0.reserve_exact(SLOT + apart);
             slot.0.resize(SLOT, 0);
         }
         slot
+    }
+
+    /// Bytes that it keeps resident.
+    pub(crate) fn memory(&self) -> usize {
+        self.0.capacity()
     }
 
     /// Makes room for a frame of this many bytes.
@@ -77,26 +82,24 @@ impl Slot {
         }
     }
 
-    /// Copies a frame in. False when it is longer than [`MAX_FRAME`], and then the slot is as before.
+    /// Where a frame of this many bytes belongs; none when it is longer than [`MAX_FRAME`].
+    ///
+    /// What an earlier packet left in the headroom is cleared where one takes it (fastpath/helpers/bare.h): few do, and to
+    /// touch it here would cost four cache lines a packet.
     #[inline(always)]
-    fn fill(&mut self, layout: Layout, frame: &[u8]) -> bool {
-        if frame.len() > MAX_FRAME {
-            return false;
+    pub(crate) fn place(&mut self, layout: Layout, length: usize) -> Option<&mut [u8]> {
+        if length > MAX_FRAME {
+            return None;
         }
-        if layout == Layout::Exact || self.0.len() < HEADROOM + frame.len() + TAILROOM {
-            self.grow(layout, frame.len());
+        if layout == Layout::Exact || self.0.len() < HEADROOM + length + TAILROOM {
+            self.grow(layout, length);
         }
-        // What an earlier packet left in the headroom is cleared where one takes it (fastpath/helpers/bare.h): few do, and
-        // to touch it here would cost four cache lines a packet.
-        if let Some(place) = self.0.get_mut(HEADROOM..HEADROOM + frame.len()) {
-            copy(place, frame);
-        }
-        true
+        self.0.get_mut(HEADROOM..HEADROOM + length)
     }
 
-    /// The packet in it, of this many bytes, as a queue lends it.
+    /// The packet in it, of this many bytes, which came in at this port.
     #[inline(always)]
-    fn frame(&mut self, length: usize, arrival: &Arrival, buffer: usize) -> Frame {
+    pub(crate) fn frame(&mut self, length: usize, port: u32, pool: Pool, buffer: u64) -> Frame {
         let room = self.0.len().saturating_sub(HEADROOM);
         let range = self.0.as_mut_ptr_range();
         let data = range.start.wrapping_add(HEADROOM.min(self.0.len()));
@@ -105,19 +108,19 @@ impl Slot {
             end: data.wrapping_add(length.min(room)),
             floor: range.start,
             ceiling: range.end,
-            stamp: arrival.stamp,
-            wire: arrival.wire,
-            port: arrival.port,
+            stamp: 0,
+            wire: length as u32,
+            port,
             class: 0,
-            pool: Pool::NONE,
-            buffer: buffer as u64,
+            pool,
+            buffer,
         }
     }
 }
 
 /// Copies bytes to a place of the same length. Most frames are short, and then it is over before `memcpy` would have begun.
 #[inline(always)]
-fn copy(place: &mut [u8], bytes: &[u8]) {
+pub(crate) fn copy(place: &mut [u8], bytes: &[u8]) {
     const HALF: usize = 32;
     if let Some(first) = bytes.first_chunk::<HALF>()
         && let Some(last) = bytes.last_chunk::<HALF>()
@@ -198,7 +201,7 @@ impl Burst {
     pub fn new(capacity: usize, ports: u32, layout: Layout) -> Self {
         let capacity = capacity.clamp(1, MAX_BURST);
         Self {
-            slots: (0..capacity).map(|_| Slot::new(layout)).collect(),
+            slots: (0..capacity).map(|_| Slot::new(layout, APART)).collect(),
             frames: Vec::with_capacity(capacity),
             descriptors: Vec::with_capacity(capacity),
             pointers: Vec::with_capacity(capacity),
@@ -252,10 +255,15 @@ impl Burst {
         let Some(slot) = self.slots.get_mut(self.used) else {
             return false;
         };
-        if !slot.fill(self.layout, frame) {
+        let Some(place) = slot.place(self.layout, frame.len()) else {
             return false;
-        }
-        let frame = slot.frame(frame.len(), &arrival, self.used);
+        };
+        copy(place, frame);
+        let frame = Frame {
+            stamp: arrival.stamp,
+            wire: arrival.wire,
+            ..slot.frame(frame.len(), arrival.port, Pool::NONE, self.used as u64)
+        };
         self.frames.push(frame);
         self.descriptors.push(abi::Packet {
             data: frame.data,
@@ -391,13 +399,13 @@ mod tests {
     #[test]
     fn a_slot_holds_what_fits_and_refuses_what_does_not() {
         for layout in [Layout::Pooled, Layout::Exact] {
-            let mut slot = Slot::new(layout);
-            for length in [0, 1, 60, 1514, 1536, 1537, 9000, MAX_FRAME] {
-                let frame = vec![7_u8; length];
-                assert!(slot.fill(layout, &frame), "{length}");
+            let mut slot = Slot::new(layout, 0);
+            for length in [0, 1, 31, 32, 60, 64, 65, 1514, 1536, 1537, 9000, MAX_FRAME] {
+                let frame: Vec<u8> = (1..=length).map(|i| i as u8).collect();
+                copy(slot.place(layout, length).unwrap(), &frame);
                 assert_eq!(slot.0[HEADROOM..HEADROOM + length], frame);
             }
-            assert!(!slot.fill(layout, &vec![0; MAX_FRAME + 1]));
+            assert!(slot.place(layout, MAX_FRAME + 1).is_none());
             assert!(slot.0.len() >= HEADROOM + MAX_FRAME);
         }
     }
