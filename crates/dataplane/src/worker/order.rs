@@ -205,7 +205,8 @@ impl Order {
     ) -> bool {
         if let Some(from) = from {
             let increases = element > from;
-            let then = |legs: u8| legs.saturating_add(u8::from(increases != legs.is_multiple_of(2)));
+            let then =
+                |legs: u8| legs.saturating_add(u8::from(increases != legs.is_multiple_of(2)));
             if self
                 .legs
                 .iter()
