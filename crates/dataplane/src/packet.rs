@@ -33,13 +33,9 @@ pub enum Layout {
     Exact,
 }
 
-/// A buffer and the packet in it.
+/// Memory that packets are copied into, one after the other. Their bytes are touched here only while they are not lent.
 #[derive(Debug, Default)]
-struct Slot {
-    memory: Vec<u8>,
-    length: usize,
-    arrival: Arrival,
-}
+pub(crate) struct Slot(Vec<u8>);
 
 /// What is known of a packet besides its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,79 +57,84 @@ pub struct Arrival {
 }
 
 impl Slot {
-    /// An empty slot for packets of ordinary size; its memory is touched.
-    fn new(layout: Layout) -> Self {
+    /// An empty slot for packets of ordinary size; its memory is touched, with `apart` bytes behind it that hold nothing.
+    pub(crate) fn new(layout: Layout, apart: usize) -> Self {
         let mut slot = Self::default();
         if layout == Layout::Pooled {
             // Not `vec![0; n]`, whose pages need not be resident before the first packet.
-            slot.memory.reserve_exact(SLOT + APART);
-            slot.memory.resize(SLOT, 0);
+            slot.0.reserve_exact(SLOT + apart);
+            slot.0.resize(SLOT, 0);
         }
         slot
     }
 
-    /// Copies a frame in. False when it is longer than [`MAX_FRAME`], and then the slot is as before.
-    #[inline]
-    fn fill(&mut self, layout: Layout, frame: &[u8]) -> bool {
-        if frame.len() > MAX_FRAME {
-            return false;
-        }
-        self.length = frame.len();
-        match layout {
-            Layout::Exact => {
-                let mut exact = Vec::with_capacity(HEADROOM + frame.len());
-                exact.resize(HEADROOM, 0);
-                exact.extend_from_slice(frame);
-                self.memory = exact;
-            }
-            Layout::Pooled => {
-                let need = HEADROOM + frame.len() + TAILROOM;
-                if self.memory.len() < need {
-                    self.memory.resize(need, 0);
-                }
-                // What an earlier packet left in the headroom is cleared where one takes it (fastpath/helpers/bare.h): few
-                // do, and to touch it here would cost four cache lines a packet.
-                if let Some(place) = self.memory.get_mut(HEADROOM..HEADROOM + frame.len()) {
-                    place.copy_from_slice(frame);
-                }
-            }
-        }
-        true
+    /// Bytes that it keeps resident.
+    pub(crate) fn memory(&self) -> usize {
+        self.0.capacity()
     }
 
-    /// What the module is told of the packet. It is written as the packet comes, not for a whole burst
-    /// just before the module runs, when it would still be in the store buffer: a load whose address looks
-    /// alike in its lower twelve bits waits for such a store.
-    #[inline]
-    fn descriptor(&mut self, ports: u32, worker: u32) -> abi::Packet {
-        let length = self.memory.len();
-        let range = self.memory.as_mut_ptr_range();
-        let data = range.start.wrapping_add(HEADROOM.min(length));
-        abi::Packet {
+    /// Makes room for a frame of this many bytes.
+    #[cold]
+    fn grow(&mut self, layout: Layout, length: usize) {
+        match layout {
+            Layout::Exact => self.0 = vec![0; HEADROOM + length],
+            Layout::Pooled => self.0.resize(HEADROOM + length + TAILROOM, 0),
+        }
+    }
+
+    /// Where a frame of this many bytes belongs; none when it is longer than [`MAX_FRAME`].
+    ///
+    /// What an earlier packet left in the headroom is cleared where one takes it (fastpath/helpers/bare.h): few do, and to
+    /// touch it here would cost four cache lines a packet.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, layout: Layout, length: usize) -> Option<&mut [u8]> {
+        if length > MAX_FRAME {
+            return None;
+        }
+        if layout == Layout::Exact || self.0.len() < HEADROOM + length + TAILROOM {
+            self.grow(layout, length);
+        }
+        self.0.get_mut(HEADROOM..HEADROOM + length)
+    }
+
+    /// The packet in it, of this many bytes, which came in at this port.
+    #[inline(always)]
+    pub(crate) fn frame(&mut self, length: usize, port: u32, pool: Pool, buffer: u64) -> Frame {
+        let room = self.0.len().saturating_sub(HEADROOM);
+        let range = self.0.as_mut_ptr_range();
+        let data = range.start.wrapping_add(HEADROOM.min(self.0.len()));
+        Frame {
             data,
-            end: data.wrapping_add(self.length.min(length.saturating_sub(HEADROOM))),
-            meta: data,
+            end: data.wrapping_add(length.min(room)),
             floor: range.start,
             ceiling: range.end,
-            bared: data,
-            time: self.arrival.time,
-            number: self.arrival.number,
-            port: self.arrival.port,
-            queue: worker,
-            ports,
-            cpu: worker,
-            home: self.arrival.home,
-            commit: self.arrival.place,
-            ..abi::Packet::empty()
+            stamp: 0,
+            wire: length as u32,
+            port,
+            class: 0,
+            pool,
+            buffer,
         }
     }
+}
 
-    /// The packet's bytes where they were put.
-    #[cfg(test)]
-    fn frame(&self) -> &[u8] {
-        self.memory
-            .get(HEADROOM..HEADROOM + self.length)
-            .unwrap_or(&[])
+/// Copies bytes to a place of the same length. Most frames are short, and then it is over before `memcpy` would have begun.
+#[inline(always)]
+pub(crate) fn copy(place: &mut [u8], bytes: &[u8]) {
+    const HALF: usize = 32;
+    if let Some(first) = bytes.first_chunk::<HALF>()
+        && let Some(last) = bytes.last_chunk::<HALF>()
+        && bytes.len() <= 2 * HALF
+        && place.len() == bytes.len()
+    {
+        if let Some(place) = place.first_chunk_mut() {
+            *place = *first;
+        }
+        if let Some(place) = place.last_chunk_mut() {
+            *place = *last;
+        }
+    } else {
+        place.copy_from_slice(bytes);
     }
 }
 
@@ -171,12 +172,15 @@ impl Fate {
 
 /// Packets that go through a module together, and after that what became of them.
 ///
-/// From [`Burst::push`] to [`Burst::clear`], slot `i` and descriptor `i` belong together; each slot has
+/// From [`Burst::push`] to [`Burst::clear`], slot `i`, frame `i` and descriptor `i` belong together; each slot has
 /// memory of its own, which nothing touches while a module runs, because `Instance::burst` borrows the
 /// whole burst.
 #[derive(Debug)]
 pub struct Burst {
     slots: Vec<Slot>,
+    /// packets as they came in; lent as a whole
+    frames: Vec<Frame>,
+    /// what the module is told of them, and says; lent with the frames
     descriptors: Vec<abi::Packet>,
     pointers: Vec<*mut abi::Packet>,
     used: usize,
@@ -197,9 +201,10 @@ impl Burst {
     pub fn new(capacity: usize, ports: u32, layout: Layout) -> Self {
         let capacity = capacity.clamp(1, MAX_BURST);
         Self {
-            slots: (0..capacity).map(|_| Slot::new(layout)).collect(),
-            descriptors: (0..capacity).map(|_| abi::Packet::empty()).collect(),
-            pointers: vec![std::ptr::null_mut(); capacity],
+            slots: (0..capacity).map(|_| Slot::new(layout, APART)).collect(),
+            frames: Vec::with_capacity(capacity),
+            descriptors: Vec::with_capacity(capacity),
+            pointers: Vec::with_capacity(capacity),
             used: 0,
             ports,
             worker: 0,
@@ -217,6 +222,8 @@ impl Burst {
     /// Forgets the packets.
     pub fn clear(&mut self) {
         self.used = 0;
+        self.frames.clear();
+        self.descriptors.clear();
     }
 
     /// Packets in it.
@@ -239,24 +246,49 @@ impl Burst {
 
     /// Copies a packet in. False, and nothing taken, when the burst is full or the frame is longer
     /// than [`MAX_FRAME`].
-    #[inline]
+    ///
+    /// What the module is told is written as the packet comes, not for a whole burst just before the module runs, when it
+    /// would still be in the store buffer: a load whose address looks alike in its lower twelve bits waits for such a
+    /// store. Inlined, so that what is known of the packet goes from registers to its places.
+    #[inline(always)]
     pub fn push(&mut self, frame: &[u8], arrival: Arrival) -> bool {
-        let slot = self.slots.get_mut(self.used);
-        let Some((slot, descriptor)) = slot.zip(self.descriptors.get_mut(self.used)) else {
+        let Some(slot) = self.slots.get_mut(self.used) else {
             return false;
         };
-        if !slot.fill(self.layout, frame) {
+        let Some(place) = slot.place(self.layout, frame.len()) else {
             return false;
-        }
-        slot.arrival = arrival;
-        *descriptor = slot.descriptor(self.ports, self.worker);
+        };
+        copy(place, frame);
+        let frame = Frame {
+            stamp: arrival.stamp,
+            wire: arrival.wire,
+            ..slot.frame(frame.len(), arrival.port, Pool::NONE, self.used as u64)
+        };
+        self.frames.push(frame);
+        self.descriptors.push(abi::Packet {
+            data: frame.data,
+            end: frame.end,
+            meta: frame.data,
+            floor: frame.floor,
+            ceiling: frame.ceiling,
+            bared: frame.data,
+            time: arrival.time,
+            number: arrival.number,
+            port: arrival.port,
+            queue: self.worker,
+            ports: self.ports,
+            cpu: self.worker,
+            home: arrival.home,
+            commit: arrival.place,
+            ..abi::Packet::empty()
+        });
         self.used += 1;
         true
     }
 
     /// Says which worker the packets are on, from 0: what the program sees as its CPU and its ingress queue.
     pub fn runs_on(&mut self, worker: u32) {
-        for descriptor in self.descriptors.iter_mut().take(self.used) {
+        for descriptor in &mut self.descriptors {
             descriptor.cpu = worker;
             descriptor.queue = worker;
         }
@@ -269,6 +301,7 @@ impl Burst {
         let each = SLOT
             + APART
             + size_of::<Slot>()
+            + size_of::<Frame>()
             + size_of::<abi::Packet>()
             + size_of::<*mut abi::Packet>();
         (capacity.clamp(1, MAX_BURST) * each) as u64
@@ -276,58 +309,38 @@ impl Burst {
 
     /// The array that the module gets. The pointers are valid until the burst is touched again.
     pub(crate) fn descriptors(&mut self) -> (*const *mut abi::Packet, u32) {
-        let parts = self.descriptors.iter_mut().zip(&mut self.pointers);
-        for (descriptor, pointer) in parts.take(self.used) {
-            *pointer = &raw mut *descriptor;
-        }
-        (self.pointers.as_ptr(), self.used as u32)
+        self.pointers.clear();
+        let each = self.descriptors.iter_mut().map(|d| &raw mut *d);
+        self.pointers.extend(each);
+        (self.pointers.as_ptr(), self.pointers.len() as u32)
     }
 
-    /// Lends the packets as a queue does, `frame.buffer` being the place in the burst, with their descriptors; there may
-    /// be more of these. They are good until [`Self::swap`] gives them back.
-    pub(crate) fn lend(&mut self, frames: &mut Vec<Frame>, descriptors: &mut Vec<abi::Packet>) {
-        let each = self.slots.iter().zip(&self.descriptors).zip(0..);
-        let each = each.take(self.used);
-        frames.extend(each.map(|((slot, packet), buffer)| Frame {
-            data: packet.data,
-            end: packet.end,
-            floor: packet.floor,
-            ceiling: packet.ceiling,
-            stamp: slot.arrival.stamp,
-            wire: slot.arrival.wire,
-            port: slot.arrival.port,
-            class: 0,
-            pool: Pool::NONE,
-            buffer,
-        }));
-        self.swap(descriptors);
-    }
-
-    /// Takes the descriptors back that it has lent.
-    pub(crate) fn swap(&mut self, descriptors: &mut Vec<abi::Packet>) {
+    /// Lends the packets as a queue does, `frame.buffer` being the place in the burst, with their descriptors, or takes
+    /// back those that it has lent: they are good from one call to the next, and what is handed over at the first comes
+    /// back at the second.
+    #[inline]
+    pub(crate) fn swap(&mut self, frames: &mut Vec<Frame>, descriptors: &mut Vec<abi::Packet>) {
+        std::mem::swap(frames, &mut self.frames);
         std::mem::swap(descriptors, &mut self.descriptors);
     }
 
     /// The ingress number of its last packet.
     pub(crate) fn last(&self) -> Option<u64> {
-        let last = self.slots.get(..self.used)?.last();
-        last.map(|slot| slot.arrival.number)
+        self.descriptors.last().map(|d| d.number)
     }
 
     /// Where workers share state, the place of packet `index` in the order of packets: sorted by it, and where
     /// it is equal by number, they are as one worker could have run them. Else 0.
     #[must_use]
     pub fn commit(&self, index: usize) -> Option<u64> {
-        let used = self.descriptors.get(..self.used)?;
-        used.get(index).map(|d| d.commit)
+        self.descriptors.get(index).map(|d| d.commit)
     }
 
     /// The time (ns) that packet `index` had for the program: that of its arrival, or where workers share state that of
     /// its place in their order, if that is later.
     #[must_use]
     pub fn time(&self, index: usize) -> Option<u64> {
-        let used = self.descriptors.get(..self.used)?;
-        used.get(index).map(|d| d.time)
+        self.descriptors.get(index).map(|d| d.time)
     }
 
     /// What became of packet `index`; none when there is no such packet. Bounds that lie outside the
@@ -335,27 +348,26 @@ impl Burst {
     #[inline]
     #[must_use]
     pub fn outcome(&self, index: usize) -> Option<Outcome<'_>> {
-        if index >= self.used {
-            return None;
-        }
-        let (slot, descriptor) = (self.slots.get(index)?, self.descriptors.get(index)?);
-        let base = slot.memory.as_ptr().addr();
+        let (frame, descriptor) = (self.frames.get(index)?, self.descriptors.get(index)?);
+        let Slot(memory) = self.slots.get(index)?;
+        let base = memory.as_ptr().addr();
         let from = descriptor.data.addr().checked_sub(base);
         let to = descriptor.end.addr().checked_sub(base);
-        let bytes = from
-            .zip(to)
-            .and_then(|(from, to)| slot.memory.get(from..to));
+        let bytes = from.zip(to).and_then(|(from, to)| memory.get(from..to));
         let fate = bytes.map_or(Fate::Aborted, |_| Fate::of(descriptor));
         let bytes = bytes.unwrap_or(&[]);
+        let came = frame.end.addr().saturating_sub(frame.data.addr());
         // A packet that was cut by the capture and then rewritten keeps what was cut off its end.
-        let cut = slot.arrival.wire.saturating_sub(slot.length as u32);
+        let cut = frame.wire.saturating_sub(came as u32);
         let wire = cut.saturating_add(bytes.len() as u32);
         Some(Outcome {
             fate,
             bytes,
             wire,
-            came: slot.length,
-            arrival: slot.arrival,
+            came,
+            number: descriptor.number,
+            port: frame.port,
+            stamp: frame.stamp,
         })
     }
 }
@@ -371,26 +383,30 @@ pub struct Outcome<'a> {
     pub wire: u32,
     /// bytes that it had when it came in
     pub came: usize,
-    /// how it came in
-    pub arrival: Arrival,
+    /// its ingress number
+    pub number: u64,
+    /// the port that it came in at
+    pub port: u32,
+    /// its own stamp, ns since the epoch
+    pub stamp: u64,
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
     fn a_slot_holds_what_fits_and_refuses_what_does_not() {
         for layout in [Layout::Pooled, Layout::Exact] {
-            let mut slot = Slot::new(layout);
-            for length in [0, 1, 60, 1514, 1536, 1537, 9000, MAX_FRAME] {
-                let frame = vec![7_u8; length];
-                assert!(slot.fill(layout, &frame), "{length}");
-                assert_eq!(slot.frame(), frame);
+            let mut slot = Slot::new(layout, 0);
+            for length in [0, 1, 31, 32, 60, 64, 65, 1514, 1536, 1537, 9000, MAX_FRAME] {
+                let frame: Vec<u8> = (1..=length).map(|i| i as u8).collect();
+                copy(slot.place(layout, length).unwrap(), &frame);
+                assert_eq!(slot.0[HEADROOM..HEADROOM + length], frame);
             }
-            assert!(!slot.fill(layout, &vec![0; MAX_FRAME + 1]));
-            assert_eq!(slot.frame().len(), MAX_FRAME);
+            assert!(slot.place(layout, MAX_FRAME + 1).is_none());
+            assert!(slot.0.len() >= HEADROOM + MAX_FRAME);
         }
     }
 

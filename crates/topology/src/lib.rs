@@ -201,12 +201,14 @@ impl Topology {
     }
 
     /// Where an element's ports lead; nothing for one that is not there.
+    #[inline]
     #[must_use]
     pub fn ports(&self, element: usize) -> &[End] {
         self.leads.get(element).map_or(&[], Vec::as_slice)
     }
 
     /// Where the chain's ports lead.
+    #[inline]
     #[must_use]
     pub fn entries(&self) -> &[End] {
         &self.entries

@@ -1,14 +1,14 @@
 //! Buffers for ports that copy what they receive: frames with room before and behind them.
 
 use super::{Frame, Pool};
-use crate::packet::{HEADROOM, Layout, MAX_FRAME, SLOT, TAILROOM};
+use crate::packet::{Layout, Slot, copy};
 
 /// A set of buffers of which each is either free or lent.
 ///
 /// A buffer is a heap allocation of its own that is only touched here while it is free, so a lent
 /// frame's memory stays in place until it is taken back.
 pub struct Buffers {
-    slots: Vec<Vec<u8>>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     pool: Pool,
     layout: Layout,
@@ -20,17 +20,8 @@ impl Buffers {
     /// `port`.
     #[must_use]
     pub fn new(count: usize, port: u32, layout: Layout) -> Self {
-        let slot = || {
-            let mut memory = Vec::new();
-            if layout == Layout::Pooled {
-                // Not `vec![0; n]`, whose pages need not be resident before the first packet.
-                memory.reserve_exact(SLOT);
-                memory.resize(SLOT, 0);
-            }
-            memory
-        };
         Self {
-            slots: (0..count).map(|_| slot()).collect(),
+            slots: (0..count).map(|_| Slot::new(layout, 0)).collect(),
             // The buffer used last is the warmest: the list is taken from its end.
             free: (0..count as u32).rev().collect(),
             pool: Pool::fresh(),
@@ -52,53 +43,24 @@ impl Buffers {
     }
 
     /// Lends a buffer with `length` bytes that `fill` writes. None when all are lent, when `length` is
-    /// more than [`MAX_FRAME`], or when `fill` gives none; otherwise it gives the bytes written.
+    /// more than [`MAX_FRAME`](crate::packet::MAX_FRAME), or when `fill` gives none; otherwise it gives the bytes written.
     pub fn lend(
         &mut self,
         length: usize,
         fill: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Option<Frame> {
-        if length > MAX_FRAME {
-            return None;
-        }
         let buffer = *self.free.last()?;
-        let memory = self.slots.get_mut(buffer as usize)?;
-        match self.layout {
-            // The allocation ends where the packet ends, so that AddressSanitizer sees a read past it.
-            Layout::Exact => {
-                *memory = vec![0; HEADROOM + length];
-            }
-            Layout::Pooled => {
-                let need = HEADROOM + length + TAILROOM;
-                if memory.len() < need {
-                    memory.resize(need, 0);
-                }
-                // What an earlier packet left in the headroom must not show in this one.
-                memory.get_mut(..HEADROOM)?.fill(0);
-            }
-        }
-        let written = fill(memory.get_mut(HEADROOM..HEADROOM + length)?)?.min(length);
+        let slot = self.slots.get_mut(buffer as usize)?;
+        let written = fill(slot.place(self.layout, length)?)?.min(length);
         self.free.pop();
-        let range = memory.as_mut_ptr_range();
-        let data = range.start.wrapping_add(HEADROOM);
-        Some(Frame {
-            data,
-            end: data.wrapping_add(written),
-            floor: range.start,
-            ceiling: range.end,
-            stamp: 0,
-            wire: written as u32,
-            port: self.port,
-            class: 0,
-            pool: self.pool,
-            buffer: u64::from(buffer),
-        })
+        Some(slot.frame(written, self.port, self.pool, u64::from(buffer)))
     }
 
     /// Lends a copy of a packet.
+    #[inline]
     pub fn copy(&mut self, frame: &[u8]) -> Option<Frame> {
         self.lend(frame.len(), |place| {
-            place.copy_from_slice(frame);
+            copy(place, frame);
             Some(frame.len())
         })
     }
@@ -112,7 +74,7 @@ impl Buffers {
     /// Bytes that the buffers keep resident.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        self.slots.iter().map(|s| s.capacity() as u64).sum()
+        self.slots.iter().map(|s| s.memory() as u64).sum()
     }
 }
 
@@ -120,6 +82,7 @@ impl Buffers {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::packet::{MAX_FRAME, TAILROOM};
 
     #[test]
     fn a_buffer_is_lent_once_and_comes_back() {

@@ -58,6 +58,8 @@ use handover::By;
 use millrace_steer::Steering;
 use millrace_traffic::capture::{Error as CaptureError, Record, WriteError, Written};
 
+use crate::runner::{Entry, Intake};
+
 /// Bytes that a capture read from a file and one written to a file keep resident together.
 pub const CAPTURE_BYTES: u64 = file::READER_BYTES + file::WRITER_BYTES;
 
@@ -205,6 +207,24 @@ pub trait Input: Send {
 
     /// The packet it stands on: stamp in ns since the epoch, length on the wire, bytes.
     fn record(&self) -> Option<Record<'_>>;
+
+    /// Hands packets on from the one that it stands on, as long as `into` takes them; `entry` says at which port each enters.
+    /// It is compiled for each kind of input, so that no call through a table stands between two packets.
+    ///
+    /// # Errors
+    /// As [`Self::advance`].
+    fn pour(&mut self, entry: &Entry, into: &mut Intake) -> Result<(), PortError> {
+        while into.wants()
+            && let Some(record) = self.record()
+        {
+            let port = entry.port(record.data);
+            if !into.take(&record, port) {
+                break;
+            }
+            self.advance()?;
+        }
+        Ok(())
+    }
 
     /// Whether packets arrive when somebody else sends them, so that [`Self::advance`] may wait.
     fn live(&self) -> bool {

@@ -110,6 +110,13 @@ pub struct Departure {
 unsafe impl Send for Frame {}
 
 impl Frame {
+    /// Its bytes.
+    #[inline]
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.end.addr().saturating_sub(self.data.addr())
+    }
+
     /// Whether the packet lies where its buffer is. A checked program cannot set other bounds.
     pub(crate) fn holds(&self, packet: &abi::Packet) -> bool {
         let (data, end) = (packet.data.addr(), packet.end.addr());

@@ -66,9 +66,9 @@ impl FateWriter {
             Fate::Dropped(reason) => ("dropped", None, reasons.get(reason as usize)),
         };
         let line = Line {
-            number: packet.arrival.number,
-            port: packet.arrival.port,
-            stamp: packet.arrival.stamp,
+            number: packet.number,
+            port: packet.port,
+            stamp: packet.stamp,
             time,
             worker,
             commit,

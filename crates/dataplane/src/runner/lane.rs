@@ -20,8 +20,8 @@ enum Feed {
     Own(Box<Sequencer>),
     /// that of all workers, on another thread
     Line {
-        work: Receiver<Batch>,
-        done: Sender<Batch>,
+        work: Receiver<Box<Batch>>,
+        done: Sender<Box<Batch>>,
         /// where orders go
         orders: std::sync::Arc<super::sequencer::Orders>,
     },
@@ -33,7 +33,7 @@ enum Feed {
 pub struct Lane {
     feed: Feed,
     /// the window at work
-    batch: Option<Batch>,
+    batch: Option<Box<Batch>>,
     /// its step that comes next
     step: usize,
     /// the time that the run begins with, ns, until packets are asked for
@@ -65,7 +65,7 @@ impl Lane {
     }
 
     /// The queue of one of several.
-    pub fn of(sequencer: &Sequencer, work: Receiver<Batch>, done: Sender<Batch>) -> Self {
+    pub fn of(sequencer: &Sequencer, work: Receiver<Box<Batch>>, done: Sender<Box<Batch>>) -> Self {
         let feed = Feed::Line {
             work,
             done,
@@ -92,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// Lends the next packets, with their descriptors; see `Burst::lend`.
+    /// Lends the next packets, with their descriptors; see `Burst::swap`.
     pub fn receive_described(
         &mut self,
         frames: &mut Vec<Frame>,
@@ -114,7 +114,7 @@ impl Lane {
                 Step::Burst(burst) => {
                     self.step += 1;
                     self.last = burst.last().unwrap_or(self.last);
-                    burst.lend(frames, descriptors);
+                    burst.swap(frames, descriptors);
                     return burst.len();
                 }
             }
@@ -124,10 +124,10 @@ impl Lane {
 
     /// Takes back the packets that were lent last; their descriptors say what became of them.
     #[inline]
-    pub fn deliver(&mut self, descriptors: &mut Vec<abi::Packet>) {
+    pub fn deliver(&mut self, frames: &mut Vec<Frame>, descriptors: &mut Vec<abi::Packet>) {
         let step = self.step.wrapping_sub(1);
         if let Some(burst) = self.batch.as_mut().and_then(|b| b.burst(step)) {
-            burst.swap(descriptors);
+            burst.swap(frames, descriptors);
         }
     }
 

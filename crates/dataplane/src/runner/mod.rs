@@ -7,6 +7,7 @@
 //! the speed of the machine.
 
 mod fates;
+mod intake;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod lane;
 mod sequencer;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use millrace_steer::Owners;
 
 pub use fates::FateWriter;
+pub use intake::Intake;
 pub use lane::Lane;
 pub(crate) use sequencer::Sequencer;
 pub use sinks::{RecordWriter, Sink, Sinks, hex};

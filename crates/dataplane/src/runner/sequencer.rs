@@ -20,21 +20,16 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use millrace_steer::Owners;
-
 use super::lane::Lane;
-use super::window::{Batch, Kept, Pool, Step, Window};
-use super::{FateWriter, IDLE, Parallel, Progress, RecordWriter, Sink, Sinks, Sources, Timers};
+use super::window::{Batch, Kept, Step, Window};
+use super::{FateWriter, Intake, Parallel, Progress, RecordWriter, Sink, Sinks, Sources};
 use crate::account::Account;
 use crate::clock;
 use crate::mailbox::Order;
 use crate::module::Module;
-use crate::packet::{Arrival, MAX_FRAME};
 use crate::replica::{Group, Sequencing};
 use crate::worker::{Ingress, Link, Windows};
 
-/// Packets of a window of several workers: enough that handing it over costs little, so few that buffers stay small.
-const WINDOW: usize = 1024;
 /// Windows that are read before the first of them is written.
 const AHEAD: usize = 3;
 /// How long what was written may wait in this process.
@@ -67,7 +62,7 @@ impl Orders {
 /// What the only worker's queue gets.
 pub enum Next {
     /// something to do
-    Batch(Batch),
+    Batch(Box<Batch>),
     /// nothing now
     Nothing,
     /// nothing any more
@@ -76,8 +71,8 @@ pub enum Next {
 
 /// A worker's thread, as the sequencer sees it.
 struct Line {
-    work: Sender<Batch>,
-    done: Receiver<Batch>,
+    work: Sender<Box<Batch>>,
+    done: Receiver<Box<Batch>>,
 }
 
 /// A place in what a worker has of a window.
@@ -101,29 +96,14 @@ pub struct Sequencer {
     ports: u32,
     /// whether fates tell in which order workers could have run all packets
     commits: bool,
-    owners: Vec<Owners>,
-    /// numbers packets and sprays them, where state is replicated
-    replicas: Option<Sequencing>,
+    /// what gathers windows
+    intake: Intake,
     workers: usize,
     lines: Vec<Line>,
-    pool: Pool,
-    timers: Timers,
-    /// counts of packets that reach no worker
-    ingress: Arc<Ingress>,
     /// windows that the workers have
-    ahead: VecDeque<Window>,
+    ahead: VecDeque<Box<Window>>,
     /// while one is written, where each worker's next packet is
     places: Vec<Place>,
-    /// packets of a window
-    window: usize,
-    apart: u64,
-    /// stop after this many packets
-    packets: Option<u64>,
-    read: u64,
-    /// packets that earlier runs have read
-    before: u64,
-    /// the latest stamp so far: the program's clock never runs backwards
-    clock: u64,
     orders: Arc<Orders>,
     pressure: Windows,
     drained: bool,
@@ -143,37 +123,18 @@ impl Sequencer {
     /// Over the inputs of a run of `chain`, which stand on their first packets; that of the first is `start`, ns.
     /// `commits`: its fates say in which order workers could have run all packets.
     pub fn new(
-        parallel: Parallel,
+        mut parallel: Parallel,
         chain: &[Link],
         ingress: &Arc<Ingress>,
         start: u64,
         (commits, replicas): (bool, Option<Sequencing>),
     ) -> Self {
+        let intake = Intake::new(&mut parallel, ingress, start, replicas);
         let run = parallel.run;
-        let begin = run.keep.as_ref().map_or(&[][..], |keep| &keep.begin);
-        let timers = begin.first().and_then(|part| {
-            let (since, past) = &part.stages.first()?.timers;
-            let shift = part.time.saturating_sub(start);
-            let since = since.saturating_sub(shift);
-            Some(Timers::resumed(run.module.timers(), since, past, start))
-        });
-        let timers = match &replicas {
-            None => timers.unwrap_or_else(|| Timers::new(run.module.timers(), start)),
-            // They fire at heartbeats.
-            Some(_) => Timers::new(&[], start),
-        };
-        let before = begin
-            .iter()
-            .map(|part| part.packets)
-            .fold(0, u64::wrapping_add);
         let workers = parallel.workers.max(1);
-        let ports = ingress.ports() as u32;
         Self {
-            timers,
-            before,
+            intake,
             pressure: Windows::new(chain, workers),
-            pool: Pool::new(workers, run.burst, ports, run.layout),
-            window: if workers == 1 { run.burst } else { WINDOW },
             module: run.module,
             sources: run.sources,
             sinks: run.sinks,
@@ -181,19 +142,12 @@ impl Sequencer {
             records: run.records,
             fates: run.fates,
             reasons: run.reasons,
-            ports,
+            ports: ingress.ports() as u32,
             commits,
-            owners: parallel.owners,
-            replicas,
             workers,
             lines: Vec::new(),
-            ingress: ingress.clone(),
             ahead: VecDeque::new(),
             places: Vec::new(),
-            apart: parallel.apart.unwrap_or(u64::MAX),
-            packets: run.packets,
-            read: 0,
-            clock: start,
             orders: Arc::default(),
             drained: false,
             expired: false,
@@ -218,12 +172,13 @@ impl Sequencer {
 
     /// What the replicas have in common, where state is replicated.
     pub fn group(&self) -> Option<Arc<Group>> {
-        self.replicas.as_ref().map(|r| r.group().clone())
+        let replicas = self.intake.replicas.as_ref();
+        replicas.map(|r| r.group().clone())
     }
 
     /// The latest stamp so far, ns.
     pub fn clock(&self) -> u64 {
-        self.clock
+        self.intake.clock
     }
 
     /// Where orders are left.
@@ -239,7 +194,7 @@ impl Sequencer {
     /// How far it is.
     pub fn progress(&self) -> Progress {
         Progress {
-            read: self.read,
+            read: self.intake.read,
             share: self.sources.progress(),
         }
     }
@@ -262,7 +217,9 @@ impl Sequencer {
             let (window, over) = self.fill();
             if !window.is_empty() {
                 let begin = self.ahead.front().map_or(window.begin, |w| w.begin);
-                while !self.ahead.is_empty() && self.clock.saturating_sub(begin) > self.apart {
+                while !self.ahead.is_empty()
+                    && self.intake.clock.saturating_sub(begin) > self.intake.apart()
+                {
                     self.await_oldest();
                 }
                 self.hand_out(window);
@@ -272,47 +229,19 @@ impl Sequencer {
                 observe(self.progress());
                 continue;
             }
-            self.pool.reclaim(window);
+            self.intake.pool.reclaim(window);
             if over {
                 break;
             }
             self.rest();
         }
-        self.last_beat();
+        if let Some(window) = self.intake.last_beat(self.pressure.counts()) {
+            self.hand_out(window);
+        }
         while !self.ahead.is_empty() {
             self.await_oldest();
         }
         self.lines.clear();
-    }
-
-    /// Replicas do what is due at the end, and have all rows then.
-    fn last_beat(&mut self) {
-        let Some(replicas) = &mut self.replicas else {
-            return;
-        };
-        let group = replicas.group().clone();
-        // No edit gets a number behind this one.
-        group.close();
-        if replicas.beat(self.clock).is_err() {
-            return;
-        }
-        let mut window = self.pool.window(self.pressure.counts());
-        window.begin = self.clock;
-        window.beats = true;
-        self.sequence_to(&mut window);
-        self.hand_out(window);
-    }
-
-    /// Says in a window how far its rows go, and shows them to the replicas.
-    fn sequence_to(&mut self, window: &mut Window) {
-        let Some(replicas) = &self.replicas else {
-            return;
-        };
-        replicas.publish();
-        for batch in &mut window.batches {
-            batch.clock = self.clock;
-            batch.upto = replicas.sequence();
-        }
     }
 
     /// What the only worker does next.
@@ -327,7 +256,7 @@ impl Sequencer {
             self.ahead.push_back(window);
             return Next::Batch(batch);
         }
-        self.pool.reclaim(window);
+        self.intake.pool.reclaim(window);
         if over {
             return Next::Over;
         }
@@ -343,94 +272,17 @@ impl Sequencer {
             self.sources.drain();
         }
         self.interrupted = order == Some(Order::Stop);
-        !(self.interrupted || self.expired || self.failed)
+        !(self.interrupted || self.expired || self.failed || self.intake.failed)
     }
 
     /// Gathers the next window: up to its size, the end, or what is there now. True when nothing more comes.
-    fn fill(&mut self) -> (Window, bool) {
-        let mut window = self.pool.window(self.pressure.counts());
-        let mut over = true;
-        if let Some(replicas) = &mut self.replicas {
-            // Edits from outside, before the next packet.
-            let before = replicas.sequence();
-            window.begin = self.clock;
-            window.beats = replicas.edits(self.clock).is_ok_and(|now| now > before);
-        }
-        while window.packets < self.window && self.packets != Some(self.read) {
-            let idle = window.packets == 0 && self.ahead.is_empty();
-            let patience = if idle { IDLE } else { Duration::ZERO };
-            if !self.sources.ready(patience) {
-                over = false;
-                break;
-            }
-            let Some((record, port)) = self.sources.next() else {
-                break;
-            };
-            let time = self.clock.max(record.time_ns);
-            if window.packets == 0 {
-                window.begin = time;
-            } else if time.saturating_sub(window.begin) > self.apart {
-                break;
-            }
-            if self.timers.due(time) {
-                // A burst of the only worker ends where a timer is due.
-                if self.workers == 1 && window.packets > 0 {
-                    break;
-                }
-                self.timers.pass(time);
-                for batch in &mut window.batches {
-                    batch.steps.push(Step::Mark(time));
-                }
-            }
-            if record.time_ns < self.clock {
-                self.ingress.late();
-            }
-            self.clock = time;
-            let mut arrival = Arrival {
-                number: self.before.wrapping_add(self.read),
-                port,
-                time,
-                stamp: record.time_ns,
-                wire: record.original_length,
-                home: 0,
-                place: 0,
-            };
-            let owner = match (&mut self.replicas, self.workers) {
-                (None, 1) => 0,
-                // What is longer no function takes: it has no place among the packets.
-                (Some(replicas), _) if record.data.len() <= MAX_FRAME => {
-                    let placed = replicas.packet(record.data, port, arrival.number, time);
-                    let Ok((place, owner)) = placed else {
-                        // There is no number left.
-                        self.failed = true;
-                        break;
-                    };
-                    arrival.place = place.word();
-                    owner as usize
-                }
-                (_, workers) => {
-                    let owners = self.owners.get(port as usize);
-                    let owner = owners.map_or(0, |o| o.owner(record.data));
-                    (owner as usize).min(workers - 1)
-                }
-            };
-            self.read += 1;
-            let batch = window.batches.get_mut(owner);
-            if batch.is_some_and(|b| self.pool.add(b, owner, record.data, arrival)) {
-                window.came(owner as u32);
-            } else {
-                self.ingress.oversize(port, record.data.len());
-            }
-            self.sources.advance();
-        }
-        for batch in &mut window.batches {
-            batch.clock = self.clock;
-        }
-        self.sequence_to(&mut window);
-        (window, over)
+    fn fill(&mut self) -> (Box<Window>, bool) {
+        self.intake.begin(self.pressure.counts());
+        let over = self.sources.pour(&mut self.intake, self.ahead.is_empty());
+        (self.intake.end(), over)
     }
 
-    fn hand_out(&mut self, mut window: Window) {
+    fn hand_out(&mut self, mut window: Box<Window>) {
         for (line, batch) in self.lines.iter().zip(window.batches.drain(..)) {
             self.failed |= line.work.send(batch).is_err();
         }
@@ -452,12 +304,15 @@ impl Sequencer {
     }
 
     /// Takes the oldest window back from the only worker, and writes it.
-    pub fn collect(&mut self, batch: Batch) {
+    pub fn collect(&mut self, batch: Box<Batch>) {
         let Some(mut window) = self.ahead.pop_front() else {
             return;
         };
         window.batches.push(batch);
         self.write(window);
+        if !self.unflushed {
+            return;
+        }
         // If the next packet never ends, what went before is in the outputs.
         let ticks = clock::ticks();
         if ticks.wrapping_sub(self.looked) >= LOOK {
@@ -469,20 +324,24 @@ impl Sequencer {
     }
 
     /// Writes what leaves of a window in the order in which its packets came.
-    fn write(&mut self, mut window: Window) {
-        self.places.clear();
-        self.places.resize(window.batches.len(), Place::default());
-        for (owner, packets) in &window.rows {
-            if let Some(batch) = window.batches.get(*owner as usize) {
-                self.write_row(batch, *owner, *packets);
+    fn write(&mut self, mut window: Box<Window>) {
+        if self.fates.is_some() || self.pass.is_some() || !self.sinks.sinks.is_empty() {
+            self.places.clear();
+            self.places.resize(window.batches.len(), Place::default());
+            for (owner, packets) in &window.rows {
+                if let Some(batch) = window.batches.get(*owner as usize) {
+                    self.write_row(batch, *owner, *packets);
+                }
             }
+            self.unflushed = true;
         }
-        self.unflushed = true;
         self.pressure.add(&window.batches);
-        let records = window.batches.iter_mut().flat_map(|b| b.records.drain(..));
-        let records = records.collect();
-        self.write_records(records);
-        self.pool.reclaim(window);
+        if window.batches.iter().any(|b| !b.records.is_empty()) {
+            let records = window.batches.iter_mut().flat_map(|b| b.records.drain(..));
+            let records = records.collect();
+            self.write_records(records);
+        }
+        self.intake.pool.reclaim(window);
     }
 
     /// Writes what leaves of a worker's next packets, this many.
@@ -503,9 +362,8 @@ impl Sequencer {
                         continue;
                     };
                     if let Some(fates) = &mut self.fates {
-                        let arrived = (0, packet.arrival.time);
-                        let said = burst.commit(index).zip(burst.time(index));
-                        let order = said.filter(|_| self.commits).unwrap_or(arrived);
+                        let commit = burst.commit(index).filter(|_| self.commits);
+                        let order = (commit.unwrap_or(0), burst.time(index).unwrap_or(0));
                         self.failed |= !fates.write(&packet, worker, order, &self.reasons);
                     }
                     self.failed |= !self.sinks.deliver(&packet, self.ports, self.pass.as_mut());
@@ -566,7 +424,7 @@ impl Sequencer {
         }
         let sinks = self.sinks.sinks.iter().chain(&self.pass);
         let bytes = self.sources.bytes() + sinks.map(Sink::bytes).sum::<u64>();
-        account.memory.takes(self.pool.bytes() + bytes);
+        account.memory.takes(self.intake.pool.bytes() + bytes);
         for failure in self.sources.failures {
             account.errors.push(failure.into());
         }

@@ -30,8 +30,9 @@ impl Sink {
         if self.error.is_some() {
             return false;
         }
-        let stamp = packet.arrival.stamp;
-        let written = self.output.write(port, stamp, packet.wire, packet.bytes);
+        let written = self
+            .output
+            .write(port, packet.stamp, packet.wire, packet.bytes);
         // Not stored where it is none: an error is large.
         match written {
             Ok(()) => true,
@@ -104,7 +105,7 @@ impl Sinks {
         ports: u32,
         pass: Option<&mut Sink>,
     ) -> bool {
-        let from = packet.arrival.port;
+        let from = packet.port;
         match packet.fate {
             Fate::Forwarded(port) => self.write(port, packet),
             Fate::Flooded => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use millrace_traffic::capture::Record;
 use millrace_traffic::split::{Side, Split};
 
+use super::{IDLE, Intake};
 use crate::port::{Input, PortError};
 
 /// Which port a packet of an input enters at.
@@ -25,7 +26,8 @@ pub enum Entry {
 }
 
 impl Entry {
-    fn port(&self, frame: &[u8]) -> u32 {
+    #[inline]
+    pub(crate) fn port(&self, frame: &[u8]) -> u32 {
         match self {
             Self::Port(port) => *port,
             Self::Split {
@@ -146,6 +148,31 @@ impl Sources {
             self.go(index);
             self.choose();
         }
+    }
+
+    /// Gathers packets for a window, all that belong into it and are there; true when nothing more comes. Where the window
+    /// has none yet and nobody works on an earlier one (`idle`), it waits a moment.
+    pub(super) fn pour(&mut self, into: &mut Intake, idle: bool) -> bool {
+        if let ([(input, entry)], [false], Some(0)) = (&mut *self.inputs, &*self.live, self.at) {
+            if let Err(error) = input.pour(entry, into) {
+                self.failures.push(error);
+            }
+            return true;
+        }
+        while into.wants() {
+            let wait = idle && into.is_empty();
+            if !self.ready(if wait { IDLE } else { Duration::ZERO }) {
+                return false;
+            }
+            let Some((record, port)) = self.next() else {
+                break;
+            };
+            if !into.take(&record, port) {
+                break;
+            }
+            self.advance();
+        }
+        true
     }
 
     /// Steps an input now, or later where that may wait.

@@ -1,4 +1,7 @@
 //! Windows of the input: what passes between the sequencer and the workers' queues.
+//!
+//! Windows and batches are passed on by address: one is handed over for every burst of an only worker.
+#![allow(clippy::vec_box, reason = "they move from list to list")]
 
 use crate::module::Record;
 use crate::packet::{Arrival, Burst, Layout};
@@ -67,7 +70,7 @@ pub struct Window {
     /// in ingress order: a worker, and how many neighbouring packets it has
     pub rows: Vec<(u32, usize)>,
     /// a worker each
-    pub batches: Vec<Batch>,
+    pub batches: Vec<Box<Batch>>,
     /// there are rows in it that are no packet's
     pub beats: bool,
 }
@@ -93,7 +96,7 @@ impl Window {
 pub struct Pool {
     /// a worker each, whose processor's memory they may lie in
     free: Vec<Vec<Burst>>,
-    windows: Vec<Window>,
+    windows: Vec<Box<Window>>,
     capacity: usize,
     ports: u32,
     layout: Layout,
@@ -113,15 +116,18 @@ impl Pool {
         }
     }
 
-    /// A window without packets.
-    pub fn window(&mut self, count: bool) -> Window {
-        let mut window = self.windows.pop().unwrap_or_default();
-        window.batches.resize_with(self.free.len(), Batch::default);
+    /// A window to gather packets in later.
+    pub fn window(&mut self) -> Box<Window> {
+        self.windows.pop().unwrap_or_default()
+    }
+
+    /// Prepares a window that has no packets; whether entries are to be counted at its end.
+    pub fn begin(&mut self, window: &mut Window, count: bool) {
+        window.batches.resize_with(self.free.len(), Box::default);
         for batch in &mut window.batches {
             batch.count = count;
             batch.upto = 0;
         }
-        window
     }
 
     /// Puts a packet behind what a worker has to do; false when the function does not take it.
@@ -137,7 +143,8 @@ impl Pool {
         }
     }
 
-    fn burst(&mut self, worker: usize) -> Burst {
+    /// An empty burst for a worker.
+    pub fn burst(&mut self, worker: usize) -> Burst {
         let free = self.free.get_mut(worker).and_then(Vec::pop);
         free.unwrap_or_else(|| {
             self.made += 1;
@@ -146,7 +153,7 @@ impl Pool {
     }
 
     /// Takes a window back, nothing of which is lent any more.
-    pub fn reclaim(&mut self, mut window: Window) {
+    pub fn reclaim(&mut self, mut window: Box<Window>) {
         window.packets = 0;
         window.rows.clear();
         window.beats = false;

@@ -233,14 +233,19 @@ impl Chain {
             return;
         }
         self.order.begin(packets.len());
+        let port = packets.first().map_or(0, |packet| packet.port);
+        let leads = self.topology.entries().get(port as usize).copied();
+        let together = packets.iter().all(|packet| packet.port == port);
         // SAFETY: `begin` has chosen the descriptors of this burst.
         unsafe {
-            self.part(None, |topology, packet| {
-                match topology.entries().get(packet.port as usize) {
-                    Some(end) => enter(topology, *end, packet),
-                    None => Next::Through,
-                }
-            });
+            if !(together && self.all(None, leads)) {
+                self.part(None, |topology, packet| {
+                    match topology.entries().get(packet.port as usize) {
+                        Some(end) => enter(topology, *end, packet),
+                        None => Next::Through,
+                    }
+                });
+            }
         }
         // SAFETY: as the caller promises.
         unsafe { self.pass(burst, frames) };
@@ -272,15 +277,19 @@ impl Chain {
 
     /// Before a burst, all of whose packets are chosen.
     fn begin(&mut self, packets: &mut [abi::Packet]) -> Burst {
-        self.work.fill(Work::default());
-        self.ends.clear();
-        self.ends.resize(packets.len(), End::default());
         let burst = Burst {
             first: packets.as_mut_ptr(),
             packets: packets.len(),
         };
-        self.chosen.clear();
-        self.chosen.extend(0..packets.len());
+        self.work.fill(Work::default());
+        // A function that is alone leaves these as they are.
+        if !self.alone {
+            self.ends.clear();
+            self.chosen.clear();
+        }
+        self.ends.resize(packets.len(), End::default());
+        self.chosen.truncate(packets.len());
+        self.chosen.extend(self.chosen.len()..packets.len());
         self.pointers.clear();
         let all = (0..packets.len()).map(|index| burst.first.wrapping_add(index));
         self.pointers.extend(all);
@@ -363,6 +372,12 @@ impl Chain {
     unsafe fn route(&mut self, stage: usize) {
         // SAFETY: as the caller promises.
         unsafe {
+            if let Some(out) = self.way()
+                && let leads = self.topology.ports(stage).get(out as usize).copied()
+                && self.all(Some(stage), leads)
+            {
+                return;
+            }
             self.part(Some(stage), |topology, packet| {
                 let leads = topology.ports(stage);
                 let out = match packet.fate {
@@ -381,10 +396,7 @@ impl Chain {
                         packet.out = *port;
                     }
                     Some(end) => {
-                        packet.meta = packet.data;
-                        packet.fate = abi::fate::ABORTED;
-                        packet.redirect = 0;
-                        packet.draws = 0;
+                        anew(packet);
                         return enter(topology, *end, packet);
                     }
                     // No port of the chain has this number, so that the packet is accounted as sent to none.
@@ -392,6 +404,63 @@ impl Chain {
                 }
                 Next::Through
             });
+        }
+    }
+
+    /// The port that the function sends all packets of the burst to, if it has run over all of them and does.
+    ///
+    /// # Safety
+    /// The pointers are those of the burst's descriptors, to which nothing else refers.
+    unsafe fn way(&self) -> Option<u32> {
+        if self.pointers.len() != self.ends.len() {
+            return None;
+        }
+        // SAFETY: as the caller promises.
+        let mut ways = { self.pointers.iter() }.map(|p| unsafe { ((**p).fate, (**p).out) });
+        let first = ways.next()?;
+        (first.0 == abi::fate::FORWARD && ways.all(|way| way == first)).then_some(first.1)
+    }
+
+    /// Sends all packets of the burst on to one place at once; false, and nothing is done, where one of them has gone round
+    /// too often. They come from one function, or into the chain.
+    ///
+    /// # Safety
+    /// As [`Self::part`].
+    unsafe fn all(&mut self, from: Option<usize>, leads: Option<topology::End>) -> bool {
+        match leads {
+            Some(topology::End::Element { element, port }) => {
+                if !self.order.all_come(from, element, port, 2 * SWEEPS) {
+                    return false;
+                }
+                let ports = self.topology.ports(element).len() as u32;
+                for pointer in &self.pointers {
+                    // SAFETY: as the caller promises.
+                    let packet = unsafe { &mut **pointer };
+                    if from.is_some() {
+                        anew(packet);
+                    }
+                    (packet.port, packet.ports) = (port, ports);
+                }
+                self.together = Some(element);
+                true
+            }
+            Some(topology::End::Out(port)) => {
+                let Some(from) = from else {
+                    return false;
+                };
+                for pointer in &self.pointers {
+                    // SAFETY: as the caller promises.
+                    unsafe { (**pointer).out = port };
+                }
+                self.ends.fill(End {
+                    stage: from as u32,
+                    ..End::default()
+                });
+                self.order.all_leave();
+                self.together = None;
+                true
+            }
+            None => false,
         }
     }
 
@@ -475,6 +544,7 @@ impl Chain {
         self.work = vec![Work::default(); self.stages.len()];
         self.order = Order::new(&topology, self.stages.iter().map(|s| &s.behaviour));
         self.ends.clear();
+        self.chosen.clear();
         self.alone = topology.is_alone();
         self.topology = topology;
         before.into_iter().flatten().chain(fresh).collect()
@@ -489,6 +559,15 @@ enum Next {
     Through,
     /// to several ports, and so nowhere
     Flooded,
+}
+
+/// Forgets what an earlier function has said of a packet.
+#[inline]
+fn anew(packet: &mut abi::Packet) {
+    packet.meta = packet.data;
+    packet.fate = abi::fate::ABORTED;
+    packet.redirect = 0;
+    packet.draws = 0;
 }
 
 /// Lets a packet come to where a port leads.

@@ -284,11 +284,13 @@ impl Ingress {
     }
 
     /// A packet was stamped earlier than one before it.
+    #[cold]
     pub fn late(&self) {
         self.counters.add(self.places.once(Once::OutOfOrder), 1);
     }
 
     /// A packet of this many bytes is longer than a function takes.
+    #[cold]
     pub fn oversize(&self, port: u32, bytes: usize) {
         let of = |what| self.places.port(port as usize, what);
         self.counters.add(of(OfPort::Read), 1);

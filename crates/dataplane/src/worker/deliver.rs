@@ -5,6 +5,7 @@ use super::counters::{Counters, Host, Numbered, OfPort, Once, Places};
 use super::stage::Stage;
 use super::turn::Served;
 use crate::module::abi;
+use crate::packet::MAX_BURST;
 use crate::port::{Departure, Frame, PortError};
 
 /// Packets that leave through one queue.
@@ -47,8 +48,6 @@ pub struct Delivery {
     why: Vec<Host>,
     /// whether a transmit kept its buffer
     pub kept: Vec<bool>,
-    /// a run over captures: what is to leave has left, since its queue is never full
-    sure: bool,
 }
 
 /// Where ports lead.
@@ -79,24 +78,28 @@ const NEAR: usize = 8;
 pub struct Row<'a> {
     count: &'a Count<'a>,
     what: (OfPort, Option<OfPort>),
-    /// packets and bytes of the first ports
-    sums: [(u64, u64); NEAR],
+    /// of the first ports, packets times [`PACKET`] and bytes: one addition a packet
+    sums: [u64; NEAR],
 }
+
+/// A packet in a sum. All bytes of a burst are fewer: it has [`MAX_BURST`] packets of at most 2^17 bytes, rooms included.
+const PACKET: u64 = 1 << 32;
+const _: () = assert!((MAX_BURST as u64) << 17 < PACKET);
 
 impl Row<'_> {
     /// A packet of a port, of this many bytes.
     #[inline]
     pub fn add(&mut self, port: u32, bytes: u64) {
         match self.sums.get_mut(port as usize) {
-            Some(sum) => *sum = (sum.0 + 1, sum.1 + bytes),
-            None => self.end(port, (1, bytes)),
+            Some(sum) => *sum += PACKET | bytes,
+            None => self.end(port, PACKET | bytes),
         }
     }
 
-    fn end(&self, port: u32, (packets, bytes): (u64, u64)) {
-        self.count.port(port, self.what.0, packets);
+    fn end(&self, port: u32, sum: u64) {
+        self.count.port(port, self.what.0, sum / PACKET);
         if let Some(what) = self.what.1 {
-            self.count.port(port, what, bytes);
+            self.count.port(port, what, sum % PACKET);
         }
     }
 }
@@ -104,7 +107,7 @@ impl Row<'_> {
 impl Drop for Row<'_> {
     fn drop(&mut self) {
         let sums = self.sums.iter().take(self.count.places.ports());
-        for (port, sum) in (0..).zip(sums).filter(|(_, sum)| sum.0 > 0) {
+        for (port, sum) in (0..).zip(sums).filter(|(_, sum)| **sum > 0) {
             self.end(port, *sum);
         }
     }
@@ -139,7 +142,91 @@ impl Count<'_> {
         Row {
             count: self,
             what: (packets, bytes),
-            sums: [(0, 0); NEAR],
+            sums: [0; NEAR],
+        }
+    }
+
+    /// Where a packet goes; what stays is counted. `frame` is the packet as it came in.
+    #[inline(always)]
+    fn fate(
+        &self,
+        frame: &Frame,
+        packet: &abi::Packet,
+        end: End,
+        ports: u32,
+        stages: &[Stage],
+    ) -> Goes {
+        let within = frame.holds(packet);
+        match packet.fate {
+            abi::fate::FORWARD if within && packet.out < ports => Goes::To(packet.out),
+            abi::fate::FLOOD if within && ports >= 2 => Goes::Around,
+            _ => self.stays(frame.port, packet, end, within, stages),
+        }
+    }
+
+    /// Counts a packet that leaves at no port.
+    fn stays(
+        &self,
+        from: u32,
+        packet: &abi::Packet,
+        end: End,
+        within: bool,
+        stages: &[Stage],
+    ) -> Goes {
+        match packet.fate {
+            _ if !within => self.aborted(from, Host::Aborted),
+            abi::fate::FORWARD => self.aborted(from, Host::NoSuchPort),
+            abi::fate::FLOOD => self.dropped(from, Host::NoOtherPort),
+            abi::fate::DROP => {
+                let stage = stages.get(end.stage as usize);
+                let reason = packet.out as usize;
+                if stage.is_some_and(|s| s.life.dropped(self.worker, reason)) {
+                    self.port(from, OfPort::Dropped, 1);
+                } else {
+                    self.undeclared(from, packet.out);
+                }
+            }
+            abi::fate::PASS => {
+                self.port(from, OfPort::Passed, 1);
+                return Goes::Up;
+            }
+            abi::fate::CONSUME => self.port(from, OfPort::Consumed, 1),
+            _ if end.flooded => self.aborted(from, Host::ChainFlood),
+            _ if end.looped => self.aborted(from, Host::ChainLoop),
+            _ => self.aborted(from, Host::Aborted),
+        }
+        Goes::Nowhere
+    }
+
+    /// Counts a burst of a run over captures, where what is to leave has left, since its queue is never full: what came,
+    /// and what became of it.
+    pub fn burst(
+        &self,
+        ports: u32,
+        entered: &[Frame],
+        packets: &[abi::Packet],
+        ends: &[End],
+        stages: &[Stage],
+    ) {
+        let mut read = self.row(OfPort::Read, Some(OfPort::ReadBytes));
+        let mut forwarded = self.row(OfPort::Forwarded, None);
+        let mut sent = self.row(OfPort::Sent, Some(OfPort::SentBytes));
+        for ((frame, packet), end) in entered.iter().zip(packets).zip(ends) {
+            read.add(frame.port, frame.length() as u64);
+            match self.fate(frame, packet, *end, ports, stages) {
+                Goes::Nowhere | Goes::Up => {}
+                Goes::To(port) => {
+                    forwarded.add(frame.port, 0);
+                    sent.add(port, length(packet));
+                }
+                Goes::Around => {
+                    forwarded.add(frame.port, 0);
+                    for port in (0..ports).filter(|p| *p != frame.port) {
+                        sent.add(port, length(packet));
+                    }
+                    self.once(Once::Created, u64::from(ports - 2));
+                }
+            }
         }
     }
 
@@ -160,12 +247,23 @@ impl Count<'_> {
     }
 }
 
+/// Where a packet goes.
+enum Goes {
+    /// to no port; it is counted
+    Nowhere,
+    /// to a port
+    To(u32),
+    /// to all other ports
+    Around,
+    /// to the host's own stack; it is counted
+    Up,
+}
+
 impl Delivery {
-    /// For this many queues; `sure`: of a run over captures.
+    /// For this many queues.
     #[must_use]
-    pub fn new(queues: usize, sure: bool) -> Self {
+    pub fn new(queues: usize) -> Self {
         Self {
-            sure,
             leaving: (0..queues).map(|_| Leaving::default()).collect(),
             ..Self::default()
         }
@@ -186,66 +284,29 @@ impl Delivery {
         self.copies.clear();
         self.why.clear();
         self.kept.clear();
-        if !self.sure {
-            self.pending.resize(entered.len(), Pending::Settled);
-            self.copies.resize(entered.len(), 0);
-            self.why.resize(entered.len(), Host::TxFull);
-            self.kept.resize(entered.len(), false);
-        }
+        self.pending.resize(entered.len(), Pending::Settled);
+        self.copies.resize(entered.len(), 0);
+        self.why.resize(entered.len(), Host::TxFull);
+        self.kept.resize(entered.len(), false);
         for leaving in &mut self.leaving {
             leaving.packets.clear();
             leaving.index.clear();
         }
-        let mut forwarded = count.row(OfPort::Forwarded, None);
-        let mut sent = count.row(OfPort::Sent, Some(OfPort::SentBytes));
         for (index, ((frame, packet), end)) in entered.iter().zip(packets).zip(ends).enumerate() {
-            let from = frame.port;
-            if !frame.holds(packet) {
-                count.aborted(from, Host::Aborted);
-                continue;
-            }
-            match packet.fate {
-                abi::fate::FORWARD if packet.out >= ports => {
-                    count.aborted(from, Host::NoSuchPort);
-                }
-                abi::fate::FORWARD if self.sure => {
-                    forwarded.add(from, 0);
-                    sent.add(packet.out, length(packet));
-                }
-                abi::fate::FORWARD => self.leave(index, frame, packet, packet.out, true, wiring),
-                abi::fate::FLOOD if ports < 2 => count.dropped(from, Host::NoOtherPort),
-                abi::fate::FLOOD if self.sure => {
-                    forwarded.add(from, 0);
-                    for port in (0..ports).filter(|p| *p != from) {
-                        sent.add(port, length(packet));
-                    }
-                    count.once(Once::Created, u64::from(ports - 2));
-                }
-                abi::fate::FLOOD => {
-                    for port in (0..ports).filter(|p| *p != from) {
+            match count.fate(frame, packet, *end, ports, stages) {
+                Goes::Nowhere => {}
+                Goes::To(port) => self.leave(index, frame, packet, port, true, wiring),
+                Goes::Around => {
+                    for port in (0..ports).filter(|p| *p != frame.port) {
                         self.leave(index, frame, packet, port, ports == 2, wiring);
                     }
                 }
-                abi::fate::DROP => {
-                    let stage = stages.get(end.stage as usize);
-                    let reason = packet.out as usize;
-                    if stage.is_some_and(|s| s.life.dropped(count.worker, reason)) {
-                        count.port(from, OfPort::Dropped, 1);
-                    } else {
-                        count.undeclared(from, packet.out);
-                    }
-                }
-                abi::fate::PASS => {
-                    count.port(from, OfPort::Passed, 1);
+                Goes::Up => {
                     if let Some(queue) = wiring.pass {
                         // Its fate is settled: what the host's queue does not take is not sent.
-                        self.depart(queue, index, frame, packet, from, true);
+                        self.depart(queue, index, frame, packet, frame.port, true);
                     }
                 }
-                abi::fate::CONSUME => count.port(from, OfPort::Consumed, 1),
-                _ if end.flooded => count.aborted(from, Host::ChainFlood),
-                _ if end.looped => count.aborted(from, Host::ChainLoop),
-                _ => count.aborted(from, Host::Aborted),
             }
         }
     }
@@ -286,7 +347,7 @@ impl Delivery {
             return;
         };
         let length = length(packet) as u32;
-        let came = (frame.end.addr() - frame.data.addr()) as u32;
+        let came = frame.length() as u32;
         leaving.packets.push(Departure {
             data: packet.data,
             length,

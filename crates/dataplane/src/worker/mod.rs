@@ -367,7 +367,7 @@ fn worker(
             number,
             start,
         )?,
-        delivery: Delivery::new(queues.len(), shared.sequenced()),
+        delivery: Delivery::new(queues.len()),
         made: Made::new(shared),
         queues: queues
             .into_iter()

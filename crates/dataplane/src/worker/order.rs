@@ -194,6 +194,44 @@ impl Order {
         *legs
     }
 
+    /// All packets of the burst come to an element at this port, if each of them has fewer legs than `most` behind it then;
+    /// else none does, and it is false.
+    pub fn all_come(
+        &mut self,
+        from: Option<usize>,
+        element: usize,
+        port: u32,
+        most: usize,
+    ) -> bool {
+        if let Some(from) = from {
+            let increases = element > from;
+            let then =
+                |legs: u8| legs.saturating_add(u8::from(increases != legs.is_multiple_of(2)));
+            if self
+                .legs
+                .iter()
+                .any(|legs| usize::from(then(*legs)) >= most)
+            {
+                return false;
+            }
+            for legs in &mut self.legs {
+                *legs = then(*legs);
+            }
+        }
+        let spot = self.spot(element, port);
+        self.at.fill(spot);
+        if self.own.get(element) == Some(&0) {
+            self.loose += self.at.len();
+        }
+        true
+    }
+
+    /// All packets of the burst are through.
+    pub fn all_leave(&mut self) {
+        self.at.fill(THROUGH);
+        self.waiting = 0;
+    }
+
     /// A packet that waited nowhere any more is through.
     #[inline]
     pub fn leaves(&mut self, packet: usize) {
@@ -324,6 +362,44 @@ mod tests {
             calls(&row, &[0, 0]),
             [one(0, 0), one(1, 0), one(0, 1), one(1, 1)]
         );
+    }
+
+    #[test]
+    fn packets_that_come_at_once_come_as_if_one_after_the_other() {
+        let row = [passes(true), passes(false), passes(false)];
+        let made = || {
+            let mut order = Order::new(&Topology::line(3), row.iter());
+            order.begin(3);
+            order
+        };
+        let (mut one, mut all) = (made(), made());
+        let ways = [
+            (None, 0, 0),
+            (Some(0), 1, 0),
+            (Some(1), 0, 1),
+            (Some(0), 1, 0),
+        ];
+        for (legs, (from, element, port)) in [1, 1, 2, 3].into_iter().zip(ways) {
+            for packet in 0..3 {
+                one.comes(packet, from, element, port);
+            }
+            assert!(all.all_come(from, element, port, legs));
+            assert_eq!(
+                (&one.at, &one.legs, one.loose),
+                (&all.at, &all.legs, all.loose)
+            );
+            one.runs(element, 3);
+            all.runs(element, 3);
+        }
+        // It would be the third change of direction, and nothing is done.
+        assert!(!all.all_come(Some(1), 0, 1, 3));
+        assert_eq!(
+            (&one.at, &one.legs, one.loose),
+            (&all.at, &all.legs, all.loose)
+        );
+        (0..3).for_each(|packet| one.leaves(packet));
+        all.all_leave();
+        assert_eq!((&one.at, one.waiting), (&all.at, all.waiting));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Windows {
     }
 
     /// Takes what each worker says at the end of a window.
-    pub fn add(&mut self, batches: &[Batch]) {
+    pub fn add(&mut self, batches: &[Box<Batch>]) {
         for (at, (divided, full)) in self.objects.iter_mut().enumerate() {
             let parts = || batches.iter().filter_map(|b| b.parts.get(at));
             *full += parts().map(|p| p.full).sum::<u64>();
@@ -142,6 +142,9 @@ impl Pressure {
     /// In a run over captures, what a worker's parts have seen since it was asked last; their entries where they are
     /// to be counted.
     pub fn parts(&self, stages: &mut [Stage], seen: &mut Seen, now: u64, count: bool) -> Vec<Part> {
+        if self.objects.is_empty() {
+            return Vec::new();
+        }
         seen.full.resize(self.objects.len(), 0);
         let each = self.objects.iter().zip(&mut seen.full);
         each.map(|(divided, seen)| {

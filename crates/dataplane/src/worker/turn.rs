@@ -430,6 +430,7 @@ impl Worker {
             self.describe(index);
         }
         // Before the functions change them.
+        self.find_homes();
         self.count_entry();
         let packets = self.descriptors.get_mut(..self.frames.len());
         // SAFETY: there is a descriptor for each frame, which its queue lends us until it is given back
@@ -439,28 +440,32 @@ impl Worker {
         if self.group.is_some() {
             self.replicated();
         }
+        let received = self.frames.len();
         self.emit(false);
         self.deliver();
         self.give_back(index);
         self.emit(true);
-        self.frames.len()
+        received
     }
 
-    /// Counts what came of a run over captures, whose sequencer writes descriptors and counts what is out of order.
+    /// Takes a burst of a run over captures, whose sequencer writes descriptors and counts what is out of order. What came
+    /// is counted with what becomes of it.
     fn described(&mut self) {
         let count = self.shared.count(self.number);
-        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
-        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
-            row.add(frame.port, bytes(frame).len() as u64);
-            if let Some(homes) = &self.homes {
-                packet.home = homes.of(frame.port, bytes(frame));
-            }
-            self.clock = packet.time;
-        }
+        self.clock = self.descriptors.last().map_or(self.clock, |p| p.time);
         self.received += self.frames.len() as u64;
-        drop(row);
         count.once(Once::Bursts, 1);
         count.once(Once::Packets, self.frames.len() as u64);
+    }
+
+    /// Says of each packet under which index it came, where a function goes by that.
+    fn find_homes(&mut self) {
+        let Some(homes) = &self.homes else {
+            return;
+        };
+        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
+            packet.home = homes.of(frame.port, bytes(frame));
+        }
     }
 
     /// Writes the descriptors of the burst and counts what came.
@@ -468,47 +473,48 @@ impl Worker {
         let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
         let count = self.shared.count(self.number);
         let ports = self.wiring.of_port.len() as u32;
-        let mut burst_time = None;
-        self.descriptors.clear();
-        let mut before = 0;
+        let (this, workers) = (self.number as u32, self.workers as u64);
+        let (mut clock, mut number) = (self.clock, self.received * workers + u64::from(this));
+        let (mut burst_time, mut before) = (None, 0);
         let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
-        let queue = self.queues.get(index).filter(|_| self.group.is_some());
-        let sequenced = queue.map_or(&[][..], |served| served.queue.sequenced());
-        for (at, frame) in self.frames.iter().enumerate() {
+        self.descriptors.clear();
+        self.descriptors.extend(self.frames.iter().map(|frame| {
             let stamp = match frame.stamp {
                 0 => *burst_time.get_or_insert_with(now),
                 stamp => stamp,
             };
-            before += u64::from(keeps_time && stamp < self.clock);
-            self.clock = self.clock.max(stamp).min(abi::LATEST);
-            self.descriptors.push(abi::Packet {
+            before += u64::from(keeps_time && stamp < clock);
+            clock = clock.max(stamp).min(abi::LATEST);
+            row.add(frame.port, frame.length() as u64);
+            let packet = abi::Packet {
                 data: frame.data,
                 end: frame.end,
                 meta: frame.data,
                 floor: frame.floor,
                 ceiling: frame.ceiling,
                 bared: frame.data,
-                time: self.clock,
+                time: clock,
                 // Unlike any other worker's, and the same from run to run on one worker.
-                number: sequenced.get(at).map_or(
-                    self.received * self.workers as u64 + self.number as u64,
-                    |s| s.number,
-                ),
-                commit: sequenced.get(at).map_or(0, |s| s.place.word()),
+                number,
                 port: frame.port,
-                queue: self.number as u32,
+                queue: this,
                 ports,
-                cpu: self.number as u32,
-                home: self
-                    .homes
-                    .as_ref()
-                    .map_or(0, |h| h.of(frame.port, bytes(frame))),
+                cpu: this,
                 ..abi::Packet::empty()
-            });
-            self.received += 1;
-            row.add(frame.port, bytes(frame).len() as u64);
-        }
+            };
+            number = number.wrapping_add(workers);
+            packet
+        }));
         drop(row);
+        self.clock = clock;
+        self.received += self.frames.len() as u64;
+        if let Some(served) = self.queues.get(index).filter(|_| self.group.is_some()) {
+            let each = self.descriptors.iter_mut().zip(served.queue.sequenced());
+            for (packet, sequenced) in each {
+                packet.number = sequenced.number;
+                packet.commit = sequenced.place.word();
+            }
+        }
         count.once(Once::OutOfOrder, before);
         count.once(Once::Bursts, 1);
         count.once(Once::Packets, self.frames.len() as u64);
@@ -549,19 +555,22 @@ impl Worker {
         // all workers share.
         let shared = &*self.shared;
         let count = shared.count(self.number);
+        let (ends, stages) = (&self.chain.ends, &self.chain.stages);
+        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
+            let ports = self.wiring.of_port.len() as u32;
+            count.burst(ports, &self.frames, &self.descriptors, ends, stages);
+            lane.deliver(&mut self.frames, &mut self.descriptors);
+            return;
+        }
         let delivery = &mut self.delivery;
         delivery.sort(
             &self.wiring,
             &self.frames,
             &self.descriptors,
-            &self.chain.ends,
-            &self.chain.stages,
+            ends,
+            stages,
             &count,
         );
-        if let Some(lane) = lane(&mut self.queues, self.sequenced) {
-            lane.deliver(&mut self.descriptors);
-            return;
-        }
         for (queue, served) in self.queues.iter_mut().enumerate() {
             let sent = delivery.transmit(queue, served);
             if let Some(error) = sent.error {
@@ -759,10 +768,9 @@ fn lane_of(served: &mut Served, sequenced: bool) -> Option<&mut Lane> {
 
 /// The bytes of a frame.
 fn bytes(frame: &Frame) -> &[u8] {
-    let length = frame.end.addr().saturating_sub(frame.data.addr());
     // SAFETY: a queue lends the frame until it is given back: `length` bytes lie between its bounds, and nobody
     // else has it.
-    unsafe { std::slice::from_raw_parts(frame.data, length) }
+    unsafe { std::slice::from_raw_parts(frame.data, frame.length()) }
 }
 
 /// A port failed: it is named, nothing more is asked of it, and the run ends.

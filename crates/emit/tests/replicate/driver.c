@@ -7,116 +7,7 @@
  * the first and the second, the third, the fourth, from 1 (0xffff: what became of a packet); per packet
  * u32 fate, u32 out, u32 length, bytes. Each packet and each burst of rows has a memory of exactly its length.
  */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "abi.h"
-
-static void take(void *to, size_t bytes)
-{
-	if (bytes && fread(to, bytes, 1, stdin) != 1)
-		exit(3);
-}
-
-static void give(const void *from, size_t bytes)
-{
-	if (bytes && fwrite(from, bytes, 1, stdout) != 1)
-		exit(4);
-}
-
-static void *must(void *p)
-{
-	if (!p) {
-		fprintf(stderr, "driver: %s\n", dlerror());
-		exit(5);
-	}
-	return p;
-}
-
-struct saved {
-	const struct mr_object *object;
-	u8 *bytes;
-	size_t length, room;
-};
-
-static void add(struct saved *s, const void *from, size_t n)
-{
-	while (s->length + n > s->room) {
-		s->room = s->room ? 2 * s->room : 4096;
-		s->bytes = must(realloc(s->bytes, s->room));
-	}
-	if (n)
-		memcpy(s->bytes + s->length, from, n);
-	s->length += n;
-}
-
-static int keep(void *context, const struct mr_saved *piece)
-{
-	struct saved *s = context;
-	struct mr_saved plain = *piece;
-
-	plain.key = NULL;
-	plain.value = NULL;
-	add(s, &plain, sizeof(plain));
-	if (piece->key)
-		add(s, piece->key, s->object->key_bytes);
-	if (piece->value)
-		add(s, piece->value, piece->what == MR_SAVED_BYTES ? piece->length : s->object->value_bytes);
-	return 0;
-}
-
-static struct mr_instance *instance(const struct mr_module *module, const struct mr_config *config, u64 time)
-{
-	struct mr_instance *self = must(aligned_alloc(64, (module->instance_bytes + 63) / 64 * 64));
-	struct mr_packet none = { .time = time, .ports = 2 };
-
-	memset(self, 0, module->instance_bytes);
-	if (module->create(self, config))
-		exit(6);
-	if (module->start)
-		module->start(self, &none);
-	return self;
-}
-
-static void take_packet(struct mr_packet *p, u64 number, u32 *program, u32 *changed)
-{
-	u32 length;
-
-	memset(p, 0, sizeof(*p));
-	take(program, 4);
-	take(&p->port, 4);
-	take(&p->time, 8);
-	take(&length, 4);
-	take(changed, 4);
-	p->data = p->meta = p->floor = must(malloc(length));
-	p->end = p->ceiling = p->data + length;
-	p->ports = 2;
-	p->number = number;
-	p->fate = 77;
-	take(p->data, length);
-}
-
-/* The first object that differs between two replicas, from 1; 0: none. */
-static u32 apart(const struct mr_module *module, const u32 *compared, struct mr_instance *one, struct mr_instance *other)
-{
-	u32 differs = 0;
-
-	for (u32 o = 0; o < module->objects; o++) {
-		struct saved a = { .object = &module->object[o] }, b = a;
-
-		if (!compared[o] || !module->object[o].save)
-			continue;
-		if (module->object[o].save(one, keep, &a) || module->object[o].save(other, keep, &b))
-			exit(8);
-		if (!differs && (a.length != b.length || (a.length && memcmp(a.bytes, b.bytes, a.length))))
-			differs = o + 1;
-		free(a.bytes);
-		free(b.bytes);
-	}
-	return differs;
-}
+#include "../support/host.h"
 
 /* How many come in the `i`th burst of at most `most`. */
 static u32 drawn(u32 i, u32 most)
@@ -190,32 +81,17 @@ static u32 mixed(const struct mr_history *h, struct mr_instance *self, u32 n, st
 
 int main(int argc, char **argv)
 {
-	const struct mr_module *(*entry)(void);
-	const struct mr_module *module;
-	struct mr_config config = { .hash_seed = 11, .sketch_seed = 22 };
 	struct mr_instance *one = NULL, *other = NULL, *plain = NULL, *group = NULL;
-	u32 head[3], *compared, *program, differs[3] = { 0 }, rows = 0, bytes;
-	u8 **initial, *row, *all;
+	u32 head[3], *program, differs[3] = { 0 }, rows = 0, bytes;
+	u8 *row, *all;
 	u64 *near; /* time and number of each row's packet */
 	s64 *row_of;
 	struct mr_packet *packet, *copy;
 
-	*(void **)&entry = must(dlsym(must(argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL), "millrace_module"));
-	module = entry();
+	load(argc, argv);
 	bytes = module->history->bytes;
 	take(head, sizeof(head));
-	initial = calloc(module->objects + 1, sizeof(*initial));
-	compared = calloc(module->objects + 1, sizeof(*compared));
-	for (u32 i = 0; i < module->objects; i++) {
-		u32 length;
-
-		take(&compared[i], 4);
-		take(&length, 4);
-		if (length)
-			initial[i] = must(malloc(length));
-		take(initial[i], length);
-	}
-	config.initial = (const u8 *const *)initial;
+	take_objects(1);
 	row = must(malloc(bytes));
 	all = must(malloc((u64)bytes * head[0] + 1));
 	packet = calloc(head[0] + 1, sizeof(*packet));
@@ -228,12 +104,13 @@ int main(int argc, char **argv)
 		u32 changed, length;
 		int has;
 
-		take_packet(p, i, &program[i], &changed);
+		take(&program[i], 4);
+		take_packet(p, i, &changed);
 		if (!one) {
-			one = instance(module, &config, p->time);
-			other = instance(module, &config, p->time);
-			plain = instance(module, &config, p->time);
-			group = instance(module, &config, p->time);
+			one = started(p->time);
+			other = started(p->time);
+			plain = started(p->time);
+			group = started(p->time);
 		}
 		has = module->history->extract(one, program[i], p, row) != 0;
 		if (has && changed)
@@ -268,36 +145,22 @@ int main(int argc, char **argv)
 	for (u32 i = 0; one && i < rows; i++)
 		replay(module->history, 0, plain, all + (u64)i * bytes, 1, i, near[2 * i], near[2 * i + 1]);
 	if (one) {
-		differs[0] = apart(module, compared, one, other);
-		differs[1] = apart(module, compared, one, plain);
-		differs[2] = differs[2] ? differs[2] : apart(module, compared, one, group);
+		differs[0] = apart(one, other);
+		differs[1] = apart(one, plain);
+		differs[2] = differs[2] ? differs[2] : apart(one, group);
 	}
 	give(&rows, 4);
 	give(differs, sizeof(differs));
 	for (u32 i = 0; i < head[0]; i++) {
-		u32 length = (u32)(packet[i].end - packet[i].data);
-
-		give(&packet[i].fate, 4);
-		give(&packet[i].out, 4);
-		give(&length, 4);
-		give(packet[i].data, length);
+		give_packet(&packet[i]);
 		free(packet[i].floor);
 		free(copy[i].floor);
 	}
-	if (one) {
-		module->destroy(one);
-		module->destroy(other);
-		module->destroy(plain);
-		module->destroy(group);
-	}
-	for (u32 i = 0; i < module->objects; i++)
-		free(initial[i]);
-	free(initial);
-	free(compared);
-	free(one);
-	free(other);
-	free(plain);
-	free(group);
+	end(one);
+	end(other);
+	end(plain);
+	end(group);
+	free_objects();
 	free(packet);
 	free(copy);
 	free(program);

@@ -1,9 +1,8 @@
 //! Replicas that lose carriers between the sequencer and their cores (the prefix form): they recover rows from each other
 //! (fastpath/sync/recover.h), and are in the end what one core is that sees the rows that any of them saw.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use millrace_history::effects::replicated;
 use millrace_object::Program;
@@ -11,6 +10,7 @@ use millrace_object::program::ObjectId;
 
 use super::frames::frames;
 use super::{compiled, text};
+use crate::support::drive::{Input, Output};
 use crate::support::{Bench, Packet, nf};
 
 /// Entries of each table: it is made anew for each pattern, and is full now and then.
@@ -54,19 +54,11 @@ impl Found {
 
 /// The driver, with a fault of recover.h if one is planted.
 fn driver(bench: &Bench, planted: Option<u32>) -> PathBuf {
-    let driver = bench.path(&format!("lossy{}", planted.unwrap_or(0)));
-    if driver.exists() {
-        return driver;
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replicate/lossy.c");
-    let fastpath = bench.cache.headers().unwrap().join("fastpath");
-    let mut command = Command::new(&bench.toolchain.clang);
-    command.args(["-O2", "-Wall", "-Wextra", "-Werror", "-rdynamic"]);
-    command.args(["-fno-strict-aliasing", "-Wno-unused-function"]);
-    command.args(planted.map(|fault| format!("-DPLANTED={fault}")));
-    command.arg("-I").arg(fastpath).arg("-o").arg(&driver);
-    assert!(command.arg(source).arg("-ldl").status().unwrap().success());
-    driver
+    let name = format!("lossy{}", planted.unwrap_or(0));
+    let planted = planted.map(|fault| format!("-DPLANTED={fault}"));
+    let mut flags = vec!["-O2", "-fno-strict-aliasing", "-Wno-unused-function"];
+    flags.extend(planted.as_deref());
+    bench.driver(&name, "replicate/lossy.c", &flags)
 }
 
 fn small(bench: &Bench, name: &str) -> Program {
@@ -86,52 +78,31 @@ fn run(
     losses: Losses,
     packets: &[Packet],
 ) -> Found {
-    let mut input = Vec::new();
-    let head = [
+    let mut input = Input::of(&[
         packets.len() as u32,
         losses.cores,
         losses.slots,
         losses.most,
         losses.rate,
         losses.rounds,
-    ];
-    head.iter()
-        .for_each(|word| input.extend(word.to_le_bytes()));
-    input.extend(losses.seed.to_le_bytes());
-    for (at, object) in program.objects.iter().enumerate() {
-        let initial = object.initial.as_deref().unwrap_or_default();
-        input.extend(u32::from(replicated(program, ObjectId(at))).to_le_bytes());
-        input.extend((initial.len() as u32).to_le_bytes());
-        input.extend(initial);
+    ]);
+    input.long(losses.seed);
+    input.objects(program, Some(&|at| replicated(program, ObjectId(at))));
+    for packet in packets {
+        input.word(packet.program);
+        input.packet(packet, None);
     }
-    for p in packets {
-        input.extend(p.program.to_le_bytes());
-        input.extend(p.port.to_le_bytes());
-        input.extend(p.time.to_le_bytes());
-        input.extend((p.bytes.len() as u32).to_le_bytes());
-        input.extend(&p.bytes);
-    }
-    let mut child = Command::new(driver)
-        .arg(module)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", output.status);
-    writer.join().unwrap().unwrap();
-    let word = |at: usize| u32::from_le_bytes(output.stdout[at..at + 4].try_into().unwrap());
-    let long = |at: usize| u64::from_le_bytes(output.stdout[at..at + 8].try_into().unwrap());
+    let output = input.feed(Command::new(driver).arg(module));
+    let output = output.unwrap_or_else(|said| panic!("{said}"));
+    let mut output = Output(&output);
     Found {
-        patterns: word(0),
-        wrong: word(4),
-        first: word(8),
-        why: word(12),
-        recovered: long(16),
-        gone: long(24),
-        rows: long(32),
+        patterns: output.word(),
+        wrong: output.word(),
+        first: output.word(),
+        why: output.word(),
+        recovered: output.long(),
+        gone: output.long(),
+        rows: output.long(),
     }
 }
 

@@ -7,15 +7,10 @@
  * Out: u32 patterns, u32 of them wrong, u32 the first wrong one (its number, or the bits of what was lost), u32 why; u64 rows recovered, u64 rows that all
  * lost, u64 rows in all.
  */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef PLANTED
 #define HISTORY_FAULT(n) ((n) == PLANTED)
 #endif
-#include "abi.h"
+#include "../support/host.h"
 #include "sync/recover.h"
 
 #define CORES 16u
@@ -23,51 +18,6 @@
 #define STEPS 2000000u
 
 enum why { RIGHT, STATE, FATE, STOPPED, STUCK };
-
-static void take(void *to, size_t bytes)
-{
-	if (bytes && fread(to, bytes, 1, stdin) != 1)
-		exit(3);
-}
-
-static void *must(void *p)
-{
-	if (!p)
-		exit(5);
-	return p;
-}
-
-struct saved {
-	const struct mr_object *object;
-	u8 *bytes;
-	size_t length, room;
-};
-
-static void add(struct saved *s, const void *from, size_t n)
-{
-	while (s->length + n > s->room) {
-		s->room = s->room ? 2 * s->room : 4096;
-		s->bytes = must(realloc(s->bytes, s->room));
-	}
-	if (n)
-		memcpy(s->bytes + s->length, from, n);
-	s->length += n;
-}
-
-static int keep(void *context, const struct mr_saved *piece)
-{
-	struct saved *s = context;
-	struct mr_saved plain = *piece;
-
-	plain.key = NULL;
-	plain.value = NULL;
-	add(s, &plain, sizeof(plain));
-	if (piece->key)
-		add(s, piece->key, s->object->key_bytes);
-	if (piece->value)
-		add(s, piece->value, piece->what == MR_SAVED_BYTES ? piece->length : s->object->value_bytes);
-	return 0;
-}
 
 struct input {
 	u32 program, length;
@@ -87,12 +37,10 @@ struct side {
 	u32 beaten; /* it has the last heartbeat */
 };
 
-static const struct mr_module *module;
-static struct mr_config config = { .hash_seed = 11, .sketch_seed = 22 };
 static struct input *input;
 static struct mr_packet *descriptor, *outcome, *wanted;
 static u8 *row_of; /* all rows, from number 1 */
-static u32 *compared, packets, cores, slots, bytes;
+static u32 packets, cores, slots, bytes;
 static u64 rows, state, sum_recovered, sum_gone, sum_rows;
 static u8 *lost, *seen;
 static struct carrier_shape shape;
@@ -109,21 +57,7 @@ static u64 draw(void)
 
 static struct mr_instance *instance(void)
 {
-	struct mr_instance *self = must(aligned_alloc(64, (module->instance_bytes + 63) / 64 * 64));
-	struct mr_packet none = { .time = descriptor[0].time, .ports = 2 };
-
-	memset(self, 0, module->instance_bytes);
-	if (module->create(self, &config))
-		exit(6);
-	if (module->start)
-		module->start(self, &none);
-	return self;
-}
-
-static void end(struct mr_instance *self)
-{
-	module->destroy(self);
-	free(self);
+	return started(descriptor[0].time);
 }
 
 /* A packet as it came. */
@@ -240,24 +174,6 @@ static int step(struct recover_group *g, struct side *s, u32 core, enum why *why
 	return 0;
 }
 
-static int alike(struct mr_instance *one, struct mr_instance *other)
-{
-	int same = 1;
-
-	for (u32 o = 0; o < module->objects; o++) {
-		struct saved a = { .object = &module->object[o] }, b = a;
-
-		if (!compared[o] || !module->object[o].save)
-			continue;
-		if (module->object[o].save(one, keep, &a) || module->object[o].save(other, keep, &b))
-			exit(8);
-		same &= a.length == b.length && (!a.length || !memcmp(a.bytes, b.bytes, a.length));
-		free(a.bytes);
-		free(b.bytes);
-	}
-	return same;
-}
-
 static enum why pattern(struct recover_group *g)
 {
 	static struct side side[CORES];
@@ -281,7 +197,7 @@ static enum why pattern(struct recover_group *g)
 	}
 	one = reference();
 	for (u32 c = 0; c < cores; c++) {
-		if (why == RIGHT && !alike(one, side[c].self))
+		if (why == RIGHT && apart(one, side[c].self))
 			why = STATE;
 		sum_recovered += side[c].r.recovered;
 		end(side[c].self);
@@ -312,15 +228,13 @@ static struct carrier carrier_of(u64 seq, u32 flags, u8 **memory)
 
 int main(int argc, char **argv)
 {
-	const struct mr_module *(*entry)(void);
 	u32 head[6], tried = 0, wrong = 0, first = 0, reason = 0;
 	u64 seed;
-	u8 **initial, *memory;
+	u8 *memory;
 	struct recover_group *g;
 	struct mr_instance *maker;
 
-	*(void **)&entry = must(dlsym(must(argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL), "millrace_module"));
-	module = entry();
+	load(argc, argv);
 	bytes = module->history->bytes;
 	take(head, sizeof(head));
 	take(&seed, 8);
@@ -329,18 +243,7 @@ int main(int argc, char **argv)
 	slots = head[2];
 	if (cores > CORES || packets > LOG / 2)
 		exit(9);
-	initial = must(calloc(module->objects + 1, sizeof(*initial)));
-	compared = must(calloc(module->objects + 1, sizeof(*compared)));
-	for (u32 i = 0; i < module->objects; i++) {
-		u32 length;
-
-		take(&compared[i], 4);
-		take(&length, 4);
-		if (length)
-			initial[i] = must(malloc(length));
-		take(initial[i], length);
-	}
-	config.initial = (const u8 *const *)initial;
+	take_objects(1);
 	input = must(calloc(packets + 1, sizeof(*input)));
 	descriptor = must(calloc(packets + 1, sizeof(*descriptor)));
 	outcome = must(calloc(packets + 1, sizeof(*outcome)));
@@ -405,12 +308,12 @@ int main(int argc, char **argv)
 			tried++;
 		}
 	}
-	fwrite(&tried, 4, 1, stdout);
-	fwrite(&wrong, 4, 1, stdout);
-	fwrite(&first, 4, 1, stdout);
-	fwrite(&reason, 4, 1, stdout);
-	fwrite(&sum_recovered, 8, 1, stdout);
-	fwrite(&sum_gone, 8, 1, stdout);
-	fwrite(&sum_rows, 8, 1, stdout);
+	give(&tried, 4);
+	give(&wrong, 4);
+	give(&first, 4);
+	give(&reason, 4);
+	give(&sum_recovered, 8);
+	give(&sum_gone, 8);
+	give(&sum_rows, 8);
 	return 0;
 }

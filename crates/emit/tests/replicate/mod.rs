@@ -5,9 +5,8 @@ mod functions;
 mod losses;
 mod random;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use millrace_emit::Sharing;
 use millrace_history::effects::replicated;
@@ -15,6 +14,7 @@ use millrace_object::Program;
 use millrace_object::program::ObjectId;
 use millrace_place::{Held, Placement};
 
+use crate::support::drive::{Input, Output, flags};
 use crate::support::{Bench, Outcome, Packet, facts};
 
 /// What came of it.
@@ -62,63 +62,21 @@ pub fn run(
     (sanitize, fault): (bool, Fault),
     packets: &[Packet],
 ) -> Replicas {
-    let driver = driver(bench, sanitize);
-    let mut input = Vec::new();
-    for word in [packets.len() as u32, fault.cleared.0, fault.cleared.1] {
-        input.extend(word.to_le_bytes());
+    let name = ["replica", "replica-sanitized"][usize::from(sanitize)];
+    let driver = bench.driver(name, "replicate/driver.c", flags(sanitize));
+    let mut input = Input::of(&[packets.len() as u32, fault.cleared.0, fault.cleared.1]);
+    input.objects(program, Some(&|at| replicated(program, ObjectId(at))));
+    for (at, packet) in packets.iter().enumerate() {
+        let changed = if fault.changed.contains(&at) { 27 } else { 0 };
+        input.word(packet.program);
+        input.packet(packet, Some(changed));
     }
-    for (at, object) in program.objects.iter().enumerate() {
-        let initial = object.initial.as_deref().unwrap_or_default();
-        input.extend(u32::from(replicated(program, ObjectId(at))).to_le_bytes());
-        input.extend((initial.len() as u32).to_le_bytes());
-        input.extend(initial);
-    }
-    for (at, p) in packets.iter().enumerate() {
-        let changed = if fault.changed.contains(&at) {
-            27
-        } else {
-            0u32
-        };
-        input.extend(p.program.to_le_bytes());
-        input.extend(p.port.to_le_bytes());
-        input.extend(p.time.to_le_bytes());
-        input.extend((p.bytes.len() as u32).to_le_bytes());
-        input.extend(changed.to_le_bytes());
-        input.extend(&p.bytes);
-    }
-    let mut child = Command::new(driver)
-        .arg(module)
-        .env("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}\n{said}", output.status);
-    writer.join().unwrap().unwrap();
-    let mut bytes = &output.stdout[..];
-    let mut take = |n: usize| {
-        let (head, rest) = bytes.split_at(n);
-        bytes = rest;
-        head.to_vec()
-    };
-    let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
-    let rows = word();
-    let differs: Vec<u32> = (0..3).map(|_| word()).collect();
-    let mut all = Vec::new();
-    for _ in packets {
-        let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
-        let (fate, out, length) = (word(), word(), word());
-        all.push(Outcome {
-            fate,
-            out,
-            bytes: take(length as usize),
-        });
-    }
+    let output = input.feed(Command::new(driver).arg(module));
+    let output = output.unwrap_or_else(|said| panic!("{said}"));
+    let mut output = Output(&output);
+    let rows = output.word();
+    let differs: Vec<u32> = (0..3).map(|_| output.word()).collect();
+    let all = packets.iter().map(|_| output.outcome()).collect();
     let how = [
         "in bursts",
         "row by row",
@@ -174,25 +132,4 @@ pub fn compiled(bench: &Bench, text: &str, sanitize: bool) -> PathBuf {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{text}");
     module
-}
-
-fn driver(bench: &Bench, sanitize: bool) -> PathBuf {
-    let driver = bench.path(if sanitize {
-        "replica-sanitized"
-    } else {
-        "replica"
-    });
-    if driver.exists() {
-        return driver;
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replicate/driver.c");
-    let fastpath = bench.cache.headers().unwrap().join("fastpath");
-    let mut command = Command::new(&bench.toolchain.clang);
-    command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic"]);
-    if sanitize {
-        command.arg("-fsanitize=address,undefined");
-    }
-    command.arg("-I").arg(fastpath).arg("-o").arg(&driver);
-    assert!(command.arg(source).arg("-ldl").status().unwrap().success());
-    driver
 }

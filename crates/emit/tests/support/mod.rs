@@ -1,10 +1,10 @@
 //! Programs made by hand, and a process that runs what is emitted of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use drive::{Input, Output, flags};
 use millrace_check::{Checked, check};
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module, find};
@@ -12,6 +12,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, Entry, Function, FunctionId, Program, Role};
 
 pub mod asm;
+pub mod drive;
 pub mod nf;
 pub mod random;
 pub mod traffic;
@@ -139,93 +140,19 @@ impl Bench {
         way: Way,
         packets: &[Packet],
     ) -> (Vec<Outcome>, Vec<u64>) {
-        let driver = self.driver(way.sanitize);
-        let mut input = Vec::new();
-        for word in [u32::from(way.plain), way.burst, packets.len() as u32] {
-            input.extend(word.to_le_bytes());
+        let name = ["driver", "driver-sanitized"][usize::from(way.sanitize)];
+        let driver = self.driver(name, "support/driver.c", flags(way.sanitize));
+        let mut input = Input::of(&[u32::from(way.plain), way.burst, packets.len() as u32]);
+        input.objects(program, None);
+        for packet in packets {
+            input.word(packet.program);
+            input.packet(packet, None);
         }
-        for object in &program.objects {
-            let initial = object.initial.as_deref().unwrap_or_default();
-            input.extend((initial.len() as u32).to_le_bytes());
-            input.extend(initial);
-        }
-        for p in packets {
-            input.extend(p.program.to_le_bytes());
-            input.extend(p.port.to_le_bytes());
-            input.extend(p.time.to_le_bytes());
-            input.extend((p.bytes.len() as u32).to_le_bytes());
-            input.extend(&p.bytes);
-        }
-        let mut child = Command::new(driver)
-            .arg(module)
-            .env("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || stdin.write_all(&input));
-        let output = child.wait_with_output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        writer.join().unwrap().unwrap();
-        parse(&output.stdout, packets.len())
+        let output = input.feed(Command::new(driver).arg(module));
+        let output = output.unwrap_or_else(|said| panic!("{said}"));
+        let mut output = Output(&output);
+        let outcomes = packets.iter().map(|_| output.outcome()).collect();
+        let counts = program.objects.iter().map(|_| output.long()).collect();
+        (outcomes, counts)
     }
-
-    fn driver(&self, sanitize: bool) -> PathBuf {
-        let driver = self.path(if sanitize {
-            "driver-sanitized"
-        } else {
-            "driver"
-        });
-        if driver.exists() {
-            return driver;
-        }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/driver.c");
-        let fastpath = self.cache.headers().unwrap().join("fastpath");
-        let mut command = Command::new(&self.toolchain.clang);
-        command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic"]);
-        if sanitize {
-            command.arg("-fsanitize=address,undefined");
-        }
-        let status = command
-            .arg("-I")
-            .arg(fastpath)
-            .arg("-o")
-            .arg(&driver)
-            .arg(source)
-            .arg("-ldl")
-            .status()
-            .unwrap();
-        assert!(status.success());
-        driver
-    }
-}
-
-fn parse(mut bytes: &[u8], packets: usize) -> (Vec<Outcome>, Vec<u64>) {
-    let mut take = |n: usize| {
-        let (head, rest) = bytes.split_at(n);
-        bytes = rest;
-        head.to_vec()
-    };
-    let mut outcomes = Vec::new();
-    for _ in 0..packets {
-        let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
-        let (fate, out, length) = (word(), word(), word());
-        outcomes.push(Outcome {
-            fate,
-            out,
-            bytes: take(length as usize),
-        });
-    }
-    let counts = bytes
-        .chunks_exact(8)
-        .map(|c| u64::from_le_bytes(c.try_into().unwrap()))
-        .collect();
-    (outcomes, counts)
 }

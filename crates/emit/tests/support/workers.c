@@ -7,14 +7,10 @@
  * shared object once, of others every worker's. Last u64 hundredths of a
  * time stamp tick a packet, of all workers together.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "abi.h"
+#include "host.h"
 
 #define TIMER 0x80000000u
 #define PHASE 0xffffffffu
@@ -27,32 +23,8 @@ struct event {
 static u32 head[5];
 static struct event *events;
 static struct mr_packet *packets;
-static const struct mr_module *module;
 static pthread_barrier_t barrier;
 static struct mr_instance **instances;
-
-static void take(void *to, size_t bytes)
-{
-	if (bytes && fread(to, bytes, 1, stdin) != 1) {
-		fprintf(stderr, "workers: the input ends early\n");
-		exit(3);
-	}
-}
-
-static void give(const void *from, size_t bytes)
-{
-	if (bytes && fwrite(from, bytes, 1, stdout) != 1)
-		exit(4);
-}
-
-static void *must(void *p, const char *what)
-{
-	if (!p) {
-		fprintf(stderr, "workers: %s\n", what);
-		exit(5);
-	}
-	return p;
-}
 
 static void round(u32 worker)
 {
@@ -91,7 +63,7 @@ static void *work(void *argument)
 static void show(u32 object, u64 now)
 {
 	const struct mr_object *o = &module->object[object];
-	u8 *key = must(calloc(1, o->key_bytes + 1), "memory"), *value = must(calloc(1, o->value_bytes + 1), "memory");
+	u8 *key = must(calloc(1, o->key_bytes + 1)), *value = must(calloc(1, o->value_bytes + 1));
 	u32 count = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
@@ -115,34 +87,22 @@ static void show(u32 object, u64 now)
 
 int main(int argc, char **argv)
 {
-	void *library = must(argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL, "dlopen");
-	const struct mr_module *(*entry)(void);
-	struct mr_config config = { .hash_seed = 11, .sketch_seed = 22 };
 	struct mr_packet none = { .ports = 2 };
 	pthread_t thread[64];
-	u8 **initial, **memory;
+	u8 **memory;
 	u64 now = 0, ticks;
 
-	*(void **)&entry = must(dlsym(library, "millrace_module"), "dlsym");
-	module = entry();
+	load(argc, argv);
 	take(head, sizeof(head));
-	initial = must(calloc(module->objects + 1, sizeof(*initial)), "memory");
-	for (u32 i = 0; i < module->objects; i++) {
-		u32 length;
-
-		take(&length, 4);
-		if (length)
-			initial[i] = must(malloc(length), "memory");
-		take(initial[i], length);
-	}
-	events = must(calloc(head[3] + 1, sizeof(*events)), "memory");
-	packets = must(calloc(head[3] + 1, sizeof(*packets)), "memory");
-	memory = must(calloc(head[3] + 1, sizeof(*memory)), "memory");
+	take_objects(0);
+	events = must(calloc(head[3] + 1, sizeof(*events)));
+	packets = must(calloc(head[3] + 1, sizeof(*packets)));
+	memory = must(calloc(head[3] + 1, sizeof(*memory)));
 	for (u32 i = 0; i < head[3]; i++) {
 		struct mr_packet *p = &packets[i];
 
 		take(&events[i], sizeof(events[i]));
-		memory[i] = must(malloc(events[i].length + 1), "memory");
+		memory[i] = must(malloc(events[i].length + 1));
 		take(memory[i], events[i].length);
 		p->data = p->meta = p->floor = p->bared = memory[i];
 		p->end = p->ceiling = p->data + events[i].length;
@@ -155,25 +115,21 @@ int main(int argc, char **argv)
 	}
 	if (head[0] < 1 || head[0] > 64 || head[2] < 1 || head[2] > 256)
 		exit(6);
-	config.initial = (const u8 *const *)initial;
 	config.workers = head[0];
 	config.time = head[3] ? events[0].time : 0;
 	if (module->shared_bytes) {
-		config.shared = must(aligned_alloc(64, (module->shared_bytes + 63) / 64 * 64), "memory");
+		config.shared = must(aligned_alloc(64, (module->shared_bytes + 63) / 64 * 64));
 		memset(config.shared, 0, module->shared_bytes);
 		if (module->create_shared(config.shared, &config))
 			exit(7);
 	} else if (head[0] > 1) {
 		exit(8);
 	}
-	instances = must(calloc(head[0], sizeof(*instances)), "memory");
+	instances = must(calloc(head[0], sizeof(*instances)));
 	none.time = config.time;
 	for (u32 w = 0; w < head[0]; w++) {
 		config.worker = w;
-		instances[w] = must(aligned_alloc(64, (module->instance_bytes + 63) / 64 * 64), "memory");
-		memset(instances[w], 0, module->instance_bytes);
-		if (module->create(instances[w], &config))
-			exit(9);
+		instances[w] = created();
 	}
 	for (u32 w = 0; module->start && w < (module->start_once ? 1 : head[0]); w++)
 		module->start(instances[w], &none);
@@ -186,30 +142,21 @@ int main(int argc, char **argv)
 		pthread_join(thread[w], NULL);
 	ticks = (__builtin_ia32_rdtsc() - ticks) * 100 / ((u64)head[3] * head[4] + 1);
 	for (u32 i = 0; i < head[3]; i++) {
-		u32 length = (u32)(packets[i].end - packets[i].data);
-
 		give(&packets[i].commit, 8);
 		give(&packets[i].time, 8);
-		give(&packets[i].fate, 4);
-		give(&packets[i].out, 4);
-		give(&length, 4);
-		give(packets[i].data, length);
+		give_packet(&packets[i]);
 		free(memory[i]);
 	}
 	for (u32 i = 0; i < module->objects; i++)
 		show(i, now);
 	give(&ticks, 8);
-	for (u32 w = 0; w < head[0]; w++) {
-		module->destroy(instances[w]);
-		free(instances[w]);
-	}
+	for (u32 w = 0; w < head[0]; w++)
+		end(instances[w]);
 	if (module->shared_bytes) {
 		module->destroy_shared(config.shared);
 		free(config.shared);
 	}
-	for (u32 i = 0; i < module->objects; i++)
-		free(initial[i]);
-	free(initial);
+	free_objects();
 	free(instances);
 	free(events);
 	free(packets);

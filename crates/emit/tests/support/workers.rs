@@ -1,13 +1,13 @@
 //! Modules on several threads, and what they did replayed by one.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
 use millrace_place::{Held, Placement};
 
+use super::drive::{Input, Output};
 use super::{Bench, Outcome, facts};
 
 /// The event is no packet: all workers wait for each other.
@@ -150,48 +150,24 @@ impl Bench {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/workers.c");
             self.clang(build, &["-rdynamic", "-pthread"], &source, &host);
         }
-        let mut input = Vec::new();
-        for word in [
+        let mut input = Input::of(&[
             way.workers,
             u32::from(way.plain),
             way.burst,
             events.len() as u32,
             way.rounds,
-        ] {
-            input.extend(word.to_le_bytes());
-        }
-        for object in &program.objects {
-            let initial = object.initial.as_deref().unwrap_or_default();
-            input.extend((initial.len() as u32).to_le_bytes());
-            input.extend(initial);
-        }
+        ]);
+        input.objects(program, None);
         for e in events {
             for word in [e.worker, e.program, e.port, e.bytes.len() as u32] {
-                input.extend(word.to_le_bytes());
+                input.word(word);
             }
-            input.extend(e.time.to_le_bytes());
-            input.extend(e.number.to_le_bytes());
-            input.extend(&e.bytes);
+            input.long(e.time);
+            input.long(e.number);
+            input.bytes(&e.bytes);
         }
-        let mut child = Command::new(host)
-            .arg(module)
-            .env("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-            .env("TSAN_OPTIONS", "halt_on_error=1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let writer = std::thread::spawn(move || stdin.write_all(&input));
-        let output = child.wait_with_output().unwrap();
-        let written = writer.join().unwrap();
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{}\n{said}", output.status));
-        }
-        written.unwrap();
-        Ok(parse(&output.stdout, events.len(), program))
+        let output = input.feed(Command::new(host).arg(module))?;
+        Ok(parse(&output, events.len(), program))
     }
 
     /// What one worker makes of the same, in the order in which several committed it.
@@ -286,34 +262,19 @@ fn summed(entries: &[Entry]) -> Vec<Entry> {
     out
 }
 
-fn parse(mut bytes: &[u8], events: usize, program: &Program) -> Result {
-    let mut take = |n: usize| {
-        let (head, rest) = bytes.split_at(n);
-        bytes = rest;
-        head.to_vec()
-    };
-    let mut done = Vec::new();
-    for _ in 0..events {
-        let commit = u64::from_le_bytes(take(8).try_into().unwrap());
-        let time = u64::from_le_bytes(take(8).try_into().unwrap());
-        let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
-        let (fate, out, length) = (word(), word(), word());
-        let bytes = take(length as usize);
-        done.push(Done {
-            commit,
-            time,
-            outcome: Outcome { fate, out, bytes },
-        });
-    }
+fn parse(bytes: &[u8], events: usize, program: &Program) -> Result {
+    let mut output = Output(bytes);
+    let done = (0..events).map(|_| Done {
+        commit: output.long(),
+        time: output.long(),
+        outcome: output.outcome(),
+    });
+    let done = done.collect();
     let mut entries = Vec::new();
     for object in &program.objects {
-        let count = u32::from_le_bytes(take(4).try_into().unwrap());
-        let entry = |_| {
-            (
-                take(object.key_bytes as usize),
-                take(object.value_bytes as usize),
-            )
-        };
+        let count = output.word();
+        let mut part = |bytes: u32| output.take(bytes as usize).to_vec();
+        let entry = |_| (part(object.key_bytes), part(object.value_bytes));
         let mut all: Vec<_> = (0..count).map(entry).collect();
         all.sort();
         // What nobody writes each worker has.
@@ -322,10 +283,9 @@ fn parse(mut bytes: &[u8], events: usize, program: &Program) -> Result {
         }
         entries.push(all);
     }
-    let ticks = u64::from_le_bytes(take(8).try_into().unwrap());
     Result {
         done,
         entries,
-        ticks,
+        ticks: output.long(),
     }
 }

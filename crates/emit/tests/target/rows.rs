@@ -1,8 +1,6 @@
 //! The circuit of a row against `extract` of the compiled module, packet by packet.
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use millrace_history::History;
 use millrace_history::circuit::Circuit;
@@ -15,6 +13,7 @@ use millrace_object::state::{hash, lru_hash};
 use crate::random::generate;
 use crate::replicate::frames::frames;
 use crate::replicate::{compiled, text};
+use crate::support::drive::{Input, Output, flags};
 use crate::support::random::Random;
 use crate::support::{Bench, Packet, facts, function, nf, program};
 
@@ -34,49 +33,17 @@ pub fn circuit(program: &Program) -> Result<Circuit, String> {
 /// What the module's `extract` gives for each packet; the time is cleared.
 fn extracted(bench: &Bench, program: &Program, packets: &[Packet]) -> Vec<Option<Vec<u8>>> {
     let module = compiled(bench, &text(program).unwrap(), false);
-    let driver = bench.path("rows");
-    if !driver.exists() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target/rows.c");
-        let fastpath = bench.cache.headers().unwrap().join("fastpath");
-        let mut command = Command::new(&bench.toolchain.clang);
-        command.args(["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic"]);
-        command.arg("-I").arg(fastpath).arg("-o").arg(&driver);
-        assert!(command.arg(source).arg("-ldl").status().unwrap().success());
-    }
-    let mut input = (packets.len() as u32).to_le_bytes().to_vec();
-    for object in &program.objects {
-        let initial = object.initial.as_deref().unwrap_or_default();
-        input.extend((initial.len() as u32).to_le_bytes());
-        input.extend(initial);
-    }
-    for p in packets {
-        input.extend(p.port.to_le_bytes());
-        input.extend(p.time.to_le_bytes());
-        input.extend((p.bytes.len() as u32).to_le_bytes());
-        input.extend(&p.bytes);
-    }
-    let mut child = Command::new(driver)
-        .arg(module)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", output.status);
-    writer.join().unwrap().unwrap();
-    let mut bytes = &output.stdout[..];
-    let mut take = |n: usize| {
-        let (head, rest) = bytes.split_at(n);
-        bytes = rest;
-        head.to_vec()
-    };
-    let mut word = || u32::from_le_bytes(take(4).try_into().unwrap());
-    let (row, time) = (word() as usize, word() as usize / 8);
+    let driver = bench.driver("rows", "target/rows.c", flags(false));
+    let mut input = Input::of(&[packets.len() as u32]);
+    input.objects(program, None);
+    packets.iter().for_each(|p| input.packet(p, None));
+    let output = input.feed(Command::new(driver).arg(module));
+    let output = output.unwrap_or_else(|said| panic!("{said}"));
+    let mut output = Output(&output);
+    let (row, time) = (output.word() as usize, output.word() as usize / 8);
     let one = |_: &Packet| {
-        let has = u32::from_le_bytes(take(4).try_into().unwrap());
-        let mut row = take(row);
+        let has = output.word();
+        let mut row = output.take(row).to_vec();
         row[..time].fill(0);
         (has == 1).then_some(row)
     };

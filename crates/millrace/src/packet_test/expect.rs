@@ -141,7 +141,6 @@ impl Got {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use millrace_dataplane::packet::Arrival;
 
     fn result(expected: Option<&Fate>, got: packet::Fate, after: &[u8]) -> Result<(), String> {
         let ports = ["LAN".to_owned(), "WAN".to_owned()];
@@ -150,13 +149,14 @@ mod tests {
             ports: &ports,
             reasons: &reasons,
         };
-        let arrival = Arrival::default();
         let outcome = Outcome {
             fate: got,
             bytes: after,
             wire: 3,
             came: 3,
-            arrival,
+            number: 0,
+            port: 0,
+            stamp: 0,
         };
         compare(&names, expected, &[1, 2, 3], &outcome)
     }
