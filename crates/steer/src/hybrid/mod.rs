@@ -19,11 +19,15 @@
 //! cores can run, and all moments of moves.
 
 mod elephants;
+mod heavy;
+mod keys;
 mod side;
 #[cfg(test)]
 mod tests;
 
 pub use elephants::{Elephants, Move, MoveError, Moving, Sent};
+pub use heavy::{Heavy, PERIOD, ROW};
+pub use keys::{Key, Keys};
 pub use side::{Handover, Passed, Side};
 
 /// The most keys that are replicated at a time.
