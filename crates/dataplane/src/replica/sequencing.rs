@@ -8,7 +8,8 @@ use millrace_steer::sequence::{
     Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, Shape, State, StepError, step,
 };
 
-use super::{Group, Place};
+use super::heavy::{Chooser, Goes};
+use super::{Choice, Elephant, Group, Place};
 use crate::module::{Config, Instance, Module, ModuleError, Seen};
 use crate::packet::MAX_FRAME;
 use crate::runner::Timers;
@@ -67,6 +68,10 @@ pub struct Sequencing {
     alarms: bool,
     /// of the last packet or heartbeat, ns
     time: u64,
+    /// only some keys are replicated
+    chooser: Option<Chooser>,
+    /// whose turn it is, from 0
+    turn: u32,
 }
 
 impl Sequencing {
@@ -99,8 +104,71 @@ impl Sequencing {
             timers: Timers::new(module.timers(), group.start),
             alarms: module.has_alarms(),
             time: group.start,
+            chooser: (group.heavies())
+                .map(|h| Chooser::new(h.keys.clone(), cores, Choice::Measured)),
+            turn: 0,
             group: group.clone(),
         })
+    }
+
+    /// The same, with another choice of heavy keys where only these are replicated.
+    #[must_use]
+    pub fn choosing(mut self, choice: Choice) -> Self {
+        let heavies = self.group.heavies();
+        self.chooser =
+            heavies.map(|h| Chooser::new(h.keys.clone(), self.group.workers as u16, choice));
+        self
+    }
+
+    /// What became of heavy keys; none where all are replicated.
+    #[must_use]
+    pub fn elephants(&self) -> Option<&[Elephant]> {
+        self.chooser.as_ref().map(Chooser::told)
+    }
+
+    /// Promotions and demotions of heavy keys; none where all are replicated.
+    #[must_use]
+    pub fn moves(&self) -> Option<(u64, u64)> {
+        self.chooser.as_ref().map(Chooser::moves)
+    }
+
+    /// Where only heavy keys are replicated: looks at a packet that comes next, and moves keys before it.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn look(&mut self, frame: &[u8], port: u32, time: u64) -> Result<(), StepError> {
+        let Some(chooser) = &mut self.chooser else {
+            return Ok(());
+        };
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        let moves = chooser.count(port, frame);
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let time = time.max(self.time);
+        self.before(time)?;
+        for of in moves {
+            let last = self.state.sequence();
+            let Some(chooser) = &mut self.chooser else {
+                break;
+            };
+            let Some(moving) = chooser.shift(of, last) else {
+                continue;
+            };
+            self.group.moves.place(moving);
+            self.beat(time)?;
+        }
+        Ok(())
+    }
+
+    /// The worker that a packet goes to which is numbered next.
+    #[must_use]
+    pub fn goes(&self, frame: &[u8], port: u32) -> u32 {
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        match self.chooser.as_ref().map(|c| c.goes(port, frame)) {
+            Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
+            Some(Goes::Around) | None => self.turn,
+        }
     }
 
     /// What it numbers for.
@@ -138,6 +206,18 @@ impl Sequencing {
         self.rows.number.set(number);
         // What is longer crosses no border, and has no row.
         let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        let mut heavy = false;
+        if let Some(chooser) = &mut self.chooser {
+            match chooser.goes(port, frame) {
+                Goes::To(owner) => {
+                    self.time = self.time.max(time);
+                    let place = Place::new(self.state.sequence(), false);
+                    return Ok((place, owner.min(self.group.workers - 1)));
+                }
+                Goes::Around => chooser.placed(port, frame),
+            }
+            heavy = true;
+        }
         let arrival = Arrival::Packet {
             frame,
             port: port as u16,
@@ -155,7 +235,9 @@ impl Sequencing {
             Core::One(core) => u32::from(core),
             Core::All => 0,
         };
-        Ok((Place::new(sequence, header.kind == Kind::Touch), worker))
+        self.turn = (worker + 1) % self.group.workers.max(1);
+        let place = Place::new(sequence, header.kind == Kind::Touch);
+        Ok((if heavy { place.of_heavy() } else { place }, worker))
     }
 
     /// Gives the edits that wait their numbers, at this time (ns); the number of the last row.
@@ -171,6 +253,9 @@ impl Sequencing {
             };
             self.beat(time)?;
             // Rows behind this one are made with the new settings.
+            if self.group.heavies().is_some() {
+                self.group.moves.stop_at(self.state.sequence());
+            }
             if let (true, Ok(mut instance)) = (edit.settings, self.rows.instance.try_borrow_mut()) {
                 (edit.make)(&mut instance, time);
             }

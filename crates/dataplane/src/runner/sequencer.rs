@@ -399,7 +399,9 @@ impl Sequencer {
                 (None, 1) => 0,
                 // What is longer no function takes: it has no place among the packets.
                 (Some(replicas), _) if record.data.len() <= MAX_FRAME => {
-                    let placed = replicas.packet(record.data, port, arrival.number, time);
+                    let looked = replicas.look(record.data, port, time);
+                    let placed = looked
+                        .and_then(|()| replicas.packet(record.data, port, arrival.number, time));
                     let Ok((place, owner)) = placed else {
                         // There is no number left.
                         self.failed = true;
@@ -558,6 +560,9 @@ impl Sequencer {
     /// outputs. `records` came out after the last window.
     pub fn complete(mut self, records: Vec<Kept>, account: &mut Account) {
         self.write_records(records);
+        if let Some(replicas) = &self.replicas {
+            account.elephants = replicas.elephants().map(<[_]>::to_vec);
+        }
         account.interrupted = self.interrupted;
         let entries = |object: usize| account.objects.get(object).and_then(|o| o.entries);
         self.pressure.finish(entries);

@@ -103,6 +103,8 @@ struct Thread {
     batch: Vec<(usize, u32, Place)>,
     /// when the sequencer was last asked, ticks
     asked: u64,
+    /// the last packet at which keys could be moved
+    looked: Option<u64>,
 }
 
 impl Thread {
@@ -142,6 +144,7 @@ impl Thread {
             wall,
             origin,
             batch: Vec::with_capacity(BATCH),
+            looked: None,
             asked: origin,
             work,
         }
@@ -274,12 +277,25 @@ impl Thread {
         entry: usize,
         queue: Option<u64>,
         (number, now, stamp): (u64, u64, u64),
-        sequencing: Option<&mut Sequencing>,
+        mut sequencing: Option<&mut Sequencing>,
     ) -> bool {
         let Some(entry) = self.work.traffic.entries.get(entry) else {
             return true;
         };
-        let queue = queue.map_or(entry.queue as usize, |q| q as usize);
+        let mut queue = queue.map_or(entry.queue as usize, |q| q as usize);
+        if let Some(sequencing) = sequencing.as_deref_mut()
+            && sequencing.elephants().is_some()
+        {
+            let (bytes, port) = (self.work.traffic.bytes(entry), u32::from(entry.port));
+            let stamp = stamp.max(sequencing.time());
+            // Once, however often it waits for a buffer.
+            if self.looked != Some(number) {
+                self.looked = Some(number);
+                // The last number is never reached (`millrace_steer::sequence::LAST`).
+                let _ = sequencing.look(bytes, port, stamp);
+            }
+            queue = sequencing.goes(bytes, port) as usize;
+        }
         let at = queue.wrapping_sub(self.first);
         let Some(side) = self.sides.get_mut(at) else {
             return true;
