@@ -94,7 +94,7 @@ impl Chooser {
                     let to = if known { Move::Demote } else { Move::Promote };
                     vec![(to, key, owner)]
                 }
-                1 if !self.replicated.is_empty() => {
+                1 if drawn >> 32 & 3 == 0 && !self.replicated.is_empty() => {
                     let at = (drawn >> 8) as usize % self.replicated.len();
                     let all = self.replicated.get(at);
                     all.map(|r| (Move::Demote, r.0, r.1)).into_iter().collect()

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use millrace_emit::lock;
 use millrace_model::Model;
 use millrace_object::program::{ObjectId, Role, StateObject};
 use millrace_object::state::Addressing;
@@ -36,24 +37,22 @@ pub(super) fn arrange(
     let steering = plan
         .steering(program.ports.len().clamp(1, super::MOST_PORTS), secret)
         .map_err(|e| Error::wrong(format!("--cores {cores}: {e}")))?;
-    if let Some(entry) = program.entries.iter().find(|e| serves(e.role)) {
+    if program.entries.iter().any(|e| matches!(e.role, Role::Every { .. })) {
         return Err(refused(
             &program.name,
-            &format!(
-                "it has {}, which works on all keys at once",
-                match entry.role {
-                    Role::Every { .. } => "EVERY",
-                    Role::OnStart => "ON_START",
-                    _ => "ON_STOP",
-                }
-            ),
+            "it has EVERY, which each worker would do for its part and for its replica",
         ));
     }
+    let handled = lock::handled(program, &proved.checked);
     for ((id, object), replica) in (0..).map(ObjectId).zip(&program.objects).zip(&replicas) {
         let Some(planned) = plan.objects.iter().find(|o| o.id == id) else {
             continue;
         };
         let tells = || plan.tells(id.0, &steering);
+        if planned.treatment == Treatment::Shard && handled.contains(&id) {
+            let why = "a handler without a packet works on all of its keys at once";
+            return Err(on(&program.name, planned, why));
+        }
         if let Some(why) = obstacle((planned, object), &replica.held, tells) {
             return Err(on(&program.name, planned, &why));
         }
@@ -91,15 +90,6 @@ fn of(mut plan: Plan) -> Plan {
     }
     plan.strategy = Strategy::Hybrid;
     plan
-}
-
-/// Whether a handler without a packet is in the way.
-fn serves(role: Role) -> bool {
-    match role {
-        Role::Every { .. } | Role::OnStart | Role::OnStop => true,
-        // A timer in a value is told with its object.
-        Role::Xdp | Role::OnPacket | Role::Timer => false,
-    }
 }
 
 /// Why an object's entries cannot go from an owner to all workers and back.
