@@ -378,7 +378,8 @@ impl Function {
                 replicas: None,
             }),
             reasons: self.reasons.clone(),
-            objects_bytes: self.objects_bytes,
+            objects_bytes: self.objects_bytes
+                + self.small.as_ref().map_or(0, |m| m.state_bytes()),
             shares: self.shares(),
         })
     }

@@ -15,6 +15,7 @@ mod egress;
 mod errors;
 mod mistakes;
 mod ordinary;
+mod hybrid;
 mod replicas;
 mod rows;
 mod stages;

@@ -29,7 +29,7 @@ pub struct Elephant {
     pub packets: u64,
     /// the number of the row that promoted it
     pub promoted: u64,
-    /// and of the one that demoted it; none if it was replicated to the end
+    /// and of the one that demoted it; none if it was replicated to the end, where its owner has it again
     pub demoted: Option<u64>,
 }
 
@@ -162,6 +162,13 @@ impl Chooser {
         }
         self.owning = (self.replicated.iter()).fold(0, |bits, r| bits | 1 << (r.1 % 64));
         Some(moving)
+    }
+
+    /// Gives the next replicated key back to its owner at the end, behind row `last`; none where there is none any more.
+    pub fn home(&mut self, last: u64) -> Option<Moving<Key>> {
+        let (key, owner, _) = self.replicated.pop()?;
+        self.slots.numbered(last);
+        self.slots.demote(&key, owner as u16).ok()
     }
 
     /// Where a packet goes.

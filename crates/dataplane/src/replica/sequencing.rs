@@ -304,6 +304,22 @@ impl Sequencing {
         Ok(())
     }
 
+    /// A last heartbeat, at the end, before which heavy keys go back to their owners. Its number.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn last(&mut self, time: u64) -> Result<u64, StepError> {
+        let time = time.max(self.time);
+        while let Some(chooser) = &mut self.chooser {
+            let Some(moving) = chooser.home(self.state.sequence()) else {
+                break;
+            };
+            self.group.moves.place(moving);
+            self.beat(time)?;
+        }
+        self.beat(time)
+    }
+
     /// Shows the replicas all rows so far. Before descriptors of their packets are handed over.
     pub fn publish(&self) {
         self.group.ring.publish(self.state.sequence());

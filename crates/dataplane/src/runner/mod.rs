@@ -298,6 +298,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
+                heavy: None,
                 chain: None,
                 group: None,
                 others: Vec::new(),

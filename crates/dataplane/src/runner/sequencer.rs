@@ -293,7 +293,7 @@ impl Sequencer {
         let group = replicas.group().clone();
         // No edit gets a number behind this one.
         group.close();
-        if replicas.beat(self.clock).is_err() {
+        if replicas.last(self.clock).is_err() {
             return;
         }
         let mut window = self.pool.window(self.pressure.counts());

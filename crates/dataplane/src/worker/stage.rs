@@ -302,9 +302,23 @@ impl Stage {
         }
     }
 
-    /// The worker's replica of heavy keys, where only these are replicated.
-    pub fn small(&mut self) -> Option<&mut Instance> {
-        self.mixed_mut().map(|(mixed, _)| mixed.small())
+    /// The replica of heavy keys, where only these are replicated: the first worker's is seen for all.
+    pub fn heavy(&mut self) -> Option<&mut Instance> {
+        let (mixed, _) = self.mixed_mut()?;
+        (mixed.replica().worker() == 0).then(|| mixed.small())
+    }
+
+    /// The module's instance, and [`Self::heavy`].
+    pub fn both(&mut self) -> (Option<&mut Instance>, Option<&mut Instance>) {
+        match &mut self.running {
+            Running::Module {
+                instance, mixed, ..
+            } => {
+                let first = mixed.as_mut().filter(|m| m.replica().worker() == 0);
+                (Some(instance), first.map(|m| m.small()))
+            }
+            Running::Foreign { .. } | Running::Classed(_) => (None, None),
+        }
     }
 
     fn replica_mut(&mut self) -> Option<(&mut Replica, &mut Instance)> {
@@ -379,11 +393,7 @@ impl Stage {
 
     /// What is replicated of an object beside its parts, which counts once: the first worker says it.
     fn once(&mut self, count: impl FnOnce(&mut Instance) -> Option<u64>) -> u64 {
-        let (mixed, _) = match self.mixed_mut() {
-            Some(mixed) if mixed.0.replica().worker() == 0 => mixed,
-            _ => return 0,
-        };
-        count(mixed.small()).unwrap_or(0)
+        self.heavy().and_then(count).unwrap_or(0)
     }
 
     /// Places of an object that are taken.

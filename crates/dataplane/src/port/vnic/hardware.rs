@@ -251,7 +251,7 @@ impl Thread {
         }
         if self.finished && group.sealed() {
             // What is due by now is due at the end.
-            let _ = sequencing.beat(time);
+            let _ = sequencing.last(time);
             sequencing.end();
         } else {
             // Without a number left packets are not numbered either, which is told there.
