@@ -75,6 +75,18 @@ impl Plan {
 }
 
 impl Fingerprints {
+    /// The key of a packet and its index in the indirection table, and bits of an index.
+    #[must_use]
+    pub fn read(&self, port: u32, frame: &[u8]) -> (Key, u32, u32) {
+        let port = port as usize;
+        let Some(owners) = self.owners.get(port).or(self.owners.last()) else {
+            return (Key::default(), 0, self.bits);
+        };
+        let packet = owners.read(frame);
+        let index = self.index(&self.owners, port, &packet) as u32;
+        (self.key(port, &packet), index, self.bits)
+    }
+
     fn index(&self, owners: &[Owners], port: usize, packet: &Parsed) -> u128 {
         let owners = owners.get(port).or(owners.last());
         let index = owners.map_or(0, |o| o.place_of(packet).0);

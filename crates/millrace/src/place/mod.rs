@@ -5,7 +5,7 @@
 mod balance;
 mod by_hand;
 mod held;
-mod hybrid;
+pub(crate) mod hybrid;
 mod planned;
 mod replicated;
 
