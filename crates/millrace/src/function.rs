@@ -164,7 +164,13 @@ impl Found {
                 let replicas = Make {
                     placement: Some(elephants.replicas.clone()),
                     workers: 1,
-                    ..make.with_capacities(&make.placement.iter().flat_map(|p| p.whole()).collect::<Vec<_>>())
+                    ..make.with_capacities(
+                        &make
+                            .placement
+                            .iter()
+                            .flat_map(|p| p.whole())
+                            .collect::<Vec<_>>(),
+                    )
                 };
                 function.small = Some(self.load(&replicas, progress)?.module);
             }
@@ -378,8 +384,7 @@ impl Function {
                 replicas: None,
             }),
             reasons: self.reasons.clone(),
-            objects_bytes: self.objects_bytes
-                + self.small.as_ref().map_or(0, |m| m.state_bytes()),
+            objects_bytes: self.objects_bytes + self.small.as_ref().map_or(0, |m| m.state_bytes()),
             shares: self.shares(),
         })
     }

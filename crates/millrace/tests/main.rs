@@ -13,9 +13,9 @@ mod run;
 
 mod egress;
 mod errors;
+mod hybrid;
 mod mistakes;
 mod ordinary;
-mod hybrid;
 mod replicas;
 mod rows;
 mod stages;

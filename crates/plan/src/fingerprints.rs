@@ -94,9 +94,8 @@ impl Fingerprints {
     }
 
     fn key(&self, port: usize, packet: &Parsed) -> Key {
-        let one = |key: u128, owners: &Vec<Owners>| {
-            key << self.bits | self.index(owners, port, packet)
-        };
+        let one =
+            |key: u128, owners: &Vec<Owners>| key << self.bits | self.index(owners, port, packet);
         Key(self.draws.iter().fold(0, one))
     }
 }
@@ -119,9 +118,7 @@ impl Keys for Fingerprints {
     fn belongs(&self, object: usize, bytes: &[u8], key: Key) -> bool {
         // Packets of several kinds may make it; all of them meet.
         let all = self.placed.get(object).map_or(&[][..], Vec::as_slice);
-        let packet = all
-            .iter()
-            .find_map(|p| Some((p.port(), p.packet(bytes)?)));
+        let packet = all.iter().find_map(|p| Some((p.port(), p.packet(bytes)?)));
         packet.is_some_and(|(port, packet)| {
             // Nearly all are told apart by one index.
             let last = self.draws.last().map(|o| self.index(o, port, &packet));

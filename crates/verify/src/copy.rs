@@ -155,7 +155,11 @@ impl Copy {
     }
 
     /// All that is replicated of an object of which only heavy keys are, exactly; none where all or nothing is.
-    pub fn small_content(&mut self, object: usize, now: u64) -> Option<Result<Content, ModuleError>> {
+    pub fn small_content(
+        &mut self,
+        object: usize,
+        now: u64,
+    ) -> Option<Result<Content, ModuleError>> {
         Some(self.mixed.as_mut()?.small().save(object, now))
     }
 

@@ -163,7 +163,12 @@ impl<'a> Lane<'a> {
                 let place = w.place;
                 place.sequence() < number
             };
-            while self.queues.get(owner).and_then(|q| q.front()).is_some_and(before) {
+            while self
+                .queues
+                .get(owner)
+                .and_then(|q| q.front())
+                .is_some_and(before)
+            {
                 self.burst(owner, 1, cpus, done);
             }
             // Numbers that it waits for are smaller.

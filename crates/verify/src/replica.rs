@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::module::{Config, Keeping, Module, ModuleError};
 use millrace_dataplane::packet::MAX_FRAME;
-use millrace_dataplane::replica::{
-    Choice, Fault, Group, Heavies, Place, ROWS, Sequencing, Small,
-};
+use millrace_dataplane::replica::{Choice, Fault, Group, Heavies, Place, ROWS, Sequencing, Small};
 use millrace_object::program::Program;
 use millrace_place::Held;
 

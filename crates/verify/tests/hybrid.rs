@@ -66,7 +66,11 @@ fn hybrid(
     deal.finder = Some(plan.finder(&steering));
     let keys = plan.fingerprints(program, &steering, secret).unwrap();
     deal.placement.elephants = Some(Arc::new(Elephants {
-        replicas: Arc::new(Placement::even(program.objects.as_slice(), 1, function.replicated())),
+        replicas: Arc::new(Placement::even(
+            program.objects.as_slice(),
+            1,
+            function.replicated(),
+        )),
         keys: change(keys),
     }));
     assert_eq!(deal.placement.strategy(), Strategy::Hybrid);
@@ -91,7 +95,13 @@ fn equal(name: &str, some: &[u32], packets: u64) {
     for workers in counts {
         let seed = u64::from(workers);
         let mut trace = churning(packets, seed);
-        let found = hybrid(&function, workers, Schedule::Seeded(seed), &mut trace, right);
+        let found = hybrid(
+            &function,
+            workers,
+            Schedule::Seeded(seed),
+            &mut trace,
+            right,
+        );
         assert!(found.equal, "{name} at {workers}: {:?}", found.differences);
         assert_eq!(found.compared, packets);
         assert!(found.rows.is_some_and(|rows| rows > packets / 20), "{name}");

@@ -64,7 +64,11 @@ impl Session {
                 ),
             );
         };
-        if self.mixes()? && changes.iter().any(|c| target.exposed.share(c.object()).divided()) {
+        if self.mixes()?
+            && changes
+                .iter()
+                .any(|c| target.exposed.share(c.object()).divided())
+        {
             return Err(Trouble::new(
                 "refused",
                 "its heavy keys are on all workers and move while packets come (--strategy hybrid)",

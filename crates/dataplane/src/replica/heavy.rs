@@ -215,9 +215,10 @@ fn flow(frame: &[u8]) -> String {
     let packet = parse(frame);
     let end = |address: Field, port: Field| {
         let bytes = packet.field(address);
-        let address: Option<IpAddr> = (<[u8; 4]>::try_from(bytes).map(|b| Ipv4Addr::from(b).into()))
-            .or_else(|_| <[u8; 16]>::try_from(bytes).map(|b| Ipv6Addr::from(b).into()))
-            .ok();
+        let address: Option<IpAddr> = (<[u8; 4]>::try_from(bytes)
+            .map(|b| Ipv4Addr::from(b).into()))
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(|b| Ipv6Addr::from(b).into()))
+        .ok();
         let port = <[u8; 2]>::try_from(packet.field(port)).map(u16::from_be_bytes);
         match (address, port) {
             (Some(IpAddr::V6(address)), Ok(port)) => format!("[{address}]:{port}"),
@@ -239,7 +240,15 @@ mod tests {
     fn flows_are_written_as_far_as_they_go() {
         assert_eq!(flow(&[]), "not-ip ? > ?");
         let mut frame = vec![0; 60];
-        for (at, byte) in [(12, 8), (14, 0x45), (17, 46), (23, 17), (26, 10), (33, 7), (37, 53)] {
+        for (at, byte) in [
+            (12, 8),
+            (14, 0x45),
+            (17, 46),
+            (23, 17),
+            (26, 10),
+            (33, 7),
+            (37, 53),
+        ] {
             frame[at] = byte;
         }
         assert_eq!(flow(&frame), "ipv4-udp 10.0.0.0:0 > 0.0.0.7:53");

@@ -315,7 +315,9 @@ impl From<Fault> for Failure {
                 "its state would differ from that of the others from there on, so the run has ended: give each worker a \
                  processor of its own (--cpus), fewer packets a second, or a longer ring (--history-rows)"
             }
-            Fault::Gone { .. } => "the fault of that worker, which is told beside this one, ended the run",
+            Fault::Gone { .. } => {
+                "the fault of that worker, which is told beside this one, ended the run"
+            }
             _ => "this is a defect of the sequencer: please report it with the command",
         };
         Self {

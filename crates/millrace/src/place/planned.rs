@@ -98,11 +98,13 @@ impl Proved<'_> {
     pub fn plan(&self, model: &mut Model, wanted: &Wanted) -> Result<Plan, PlanError> {
         if wanted.strategy == Some(Strategy::Hybrid) {
             let found = hybrid::plan(self, model, wanted);
-            return found.map(|(plan, ..)| hybrid::of(plan)).map_err(|e| PlanError::Strategy {
-                name: self.program.name.clone(),
-                wanted: Strategy::Hybrid.name(),
-                reason: e.what,
-            });
+            return found
+                .map(|(plan, ..)| hybrid::of(plan))
+                .map_err(|e| PlanError::Strategy {
+                    name: self.program.name.clone(),
+                    wanted: Strategy::Hybrid.name(),
+                    reason: e.what,
+                });
         }
         let replicated = wanted.strategy == Some(Strategy::Replicate);
         let asked = (replicated && wanted.history.is_none()).then(|| Wanted {

@@ -66,7 +66,13 @@ fn heavy_keys_are_replicated_and_others_sharded() {
     assert!(near(mpps(&m, Strategy::Hybrid, 8), 1e3 / 11.25));
     // Of eight cores alone is anything known.
     let predicted = predict(&m, &[2, 8]);
-    assert_eq!(predicted.iter().filter(|p| p.strategy == Strategy::Hybrid).count(), 1);
+    assert_eq!(
+        predicted
+            .iter()
+            .filter(|p| p.strategy == Strategy::Hybrid)
+            .count(),
+        1
+    );
     assert_eq!(best(&predicted, 8).unwrap().strategy, Strategy::Hybrid);
 }
 

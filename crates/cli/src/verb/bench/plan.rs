@@ -115,9 +115,7 @@ pub fn possible(
         return Err("--strategy sequential runs on one core".into());
     }
     if wish.memory && [Wished::REPLICATE, Wished::HYBRID].contains(&wish.strategy) {
-        return Err(
-            "--memory has no sequencer, which --strategy replicate and hybrid need".into(),
-        );
+        return Err("--memory has no sequencer, which --strategy replicate and hybrid need".into());
     }
     let asked = Asked {
         cores,
