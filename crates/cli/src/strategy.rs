@@ -19,6 +19,8 @@ impl Wished {
     pub const LOCK: Self = Self(Some(Strategy::Lock));
     /// Every worker has all state, and repeats what packets of others do to it.
     pub const REPLICATE: Self = Self(Some(Strategy::Replicate));
+    /// A few heavy keys are replicated, all others sharded.
+    pub const HYBRID: Self = Self(Some(Strategy::Hybrid));
 }
 
 impl ValueEnum for Wished {
@@ -30,6 +32,7 @@ impl ValueEnum for Wished {
             Self::SEQUENTIAL,
             Self::LOCK,
             Self::REPLICATE,
+            Self::HYBRID,
         ]
     }
 
@@ -52,6 +55,10 @@ impl ValueEnum for Wished {
             Some(Strategy::Replicate) => (
                 "replicate",
                 "every worker has all state, and repeats what packets of others do to it; for few, hot entries",
+            ),
+            Some(Strategy::Hybrid) => (
+                "hybrid",
+                "a few heavy keys are replicated, moved while packets come, and all others sharded",
             ),
             // May not be asked for.
             Some(Strategy::Mixed) => return None,

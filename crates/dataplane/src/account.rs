@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::memory::Memory;
+use crate::replica::Elephant;
 
 /// Reason of packets longer than a module takes.
 pub const OVERSIZE: &str = "oversize";
@@ -81,6 +82,9 @@ pub struct Account {
     /// replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<u64>,
+    /// keys that were replicated while others were sharded, in the order in which they were promoted; none for other strategies
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elephants: Option<Vec<Elephant>>,
     /// packets stamped earlier than one before them; the program saw the later time
     pub out_of_order: u64,
     /// state objects at the end

@@ -20,6 +20,8 @@ pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
 pub struct Desk<'a> {
     /// the state; none before the first packet, whose time the state begins with
     pub instance: Option<&'a mut Instance>,
+    /// the first worker's replica of heavy keys, where only these are replicated, of a run over captures
+    pub heavy: Option<&'a mut Instance>,
     /// the elements of a run by workers, which have the states then
     pub chain: Option<Live<'a>>,
     /// what the replicas of a function have in common, where its state is replicated: they are edited together
@@ -41,6 +43,14 @@ impl Desk<'_> {
         match &mut self.chain {
             Some(chain) => chain.state(element),
             None => self.instance.as_deref_mut(),
+        }
+    }
+
+    /// The first worker's replica of an element's heavy keys, where only these are replicated; none at other workers.
+    pub fn heavy(&mut self, element: u64) -> Option<&mut Instance> {
+        match &mut self.chain {
+            Some(chain) => chain.heavy(element),
+            None => self.heavy.as_deref_mut(),
         }
     }
 
@@ -118,6 +128,7 @@ impl Mailbox {
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
         let mut desk = Desk {
             instance: None,
+            heavy: None,
             chain: None,
             group: None,
             others: Vec::new(),
@@ -171,6 +182,7 @@ mod tests {
         let account = Account::default;
         let mut desk = Desk {
             instance: None,
+            heavy: None,
             chain: None,
             group: None,
             others: Vec::new(),

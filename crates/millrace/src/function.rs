@@ -10,6 +10,7 @@ use millrace_check::{Budget, Options};
 use millrace_control::Exposed;
 use millrace_dataplane::module::{Entry, Homes};
 use millrace_dataplane::packet::Layout;
+use millrace_dataplane::replica::{Heavies, Small};
 use millrace_dataplane::worker::{Behaviour, Code, Link, ModuleCode};
 use millrace_dataplane::{Config, Module, Share};
 use millrace_emit::cache::Cache;
@@ -107,6 +108,8 @@ pub struct Function {
     pub workers: usize,
     /// how its objects live on them; none on one
     pub placement: Option<Arc<Placement>>,
+    /// where a few heavy keys are replicated: the code for these, beside the one for each worker's part
+    pub small: Option<Arc<Module>>,
     /// clang's warnings about the source, if it was compiled
     pub warnings: String,
     /// from the word to loaded
@@ -156,6 +159,21 @@ impl Found {
             .holds(&function.name, &function.module, |_| 1)?;
         if make.workers > 1 {
             function.divide(make)?;
+            let elephants = make.placement.as_ref().and_then(|p| p.elephants.as_ref());
+            if let Some(elephants) = elephants {
+                let replicas = Make {
+                    placement: Some(elephants.replicas.clone()),
+                    workers: 1,
+                    ..make.with_capacities(
+                        &make
+                            .placement
+                            .iter()
+                            .flat_map(|p| p.whole())
+                            .collect::<Vec<_>>(),
+                    )
+                };
+                function.small = Some(self.load(&replicas, progress)?.module);
+            }
         }
         function.prepared = began.elapsed();
         Ok(function)
@@ -258,6 +276,7 @@ impl Found {
             layout: Layout::Pooled,
             workers: 1,
             placement: None,
+            small: None,
             warnings: String::new(),
             prepared: Duration::ZERO,
             timings: Timings::default(),
@@ -327,6 +346,24 @@ impl Function {
         }
     }
 
+    /// What heavy keys have, where only these are replicated.
+    #[must_use]
+    pub fn heavies(&self, seed: u64, entries: &[Entry]) -> Option<Small> {
+        let module = self.small.clone()?;
+        let placement = self.placement.as_ref()?;
+        let elephants = placement.elephants.as_ref()?;
+        let parts = placement.objects.iter().enumerate();
+        let divided = parts.filter(|(_, o)| o.held == Held::Divided).map(|p| p.0);
+        Some(Small {
+            module,
+            config: self.state(seed, entries.to_vec()),
+            heavies: Heavies {
+                keys: elephants.keys.clone(),
+                objects: divided.collect(),
+            },
+        })
+    }
+
     /// The function as an element of what runs.
     ///
     /// # Errors
@@ -339,6 +376,7 @@ impl Function {
             name: self.name.clone(),
             code: Code::Module(ModuleCode {
                 module: self.module.clone(),
+                small: self.heavies(seed, &entries),
                 config: self.state(seed, entries),
                 program: self.entry,
                 prefetch,
@@ -346,7 +384,7 @@ impl Function {
                 replicas: None,
             }),
             reasons: self.reasons.clone(),
-            objects_bytes: self.objects_bytes,
+            objects_bytes: self.objects_bytes + self.small.as_ref().map_or(0, |m| m.state_bytes()),
             shares: self.shares(),
         })
     }

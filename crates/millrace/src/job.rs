@@ -154,7 +154,7 @@ impl Job {
                     self.cpus.clear();
                 }
             }
-            let steering = |placement: &Arc<Placement>| placement.steering(self.names.len());
+            let steering = |placement: &Arc<Placement>| handing(placement, self.names.len());
             let ports_of_function = self.names.len();
             let sequencing =
                 replicas::sequencing(&mut self.chain, self.workers, ports_of_function, self.rows)?;
@@ -272,6 +272,7 @@ impl Job {
             prefetch,
             behaviour: _,
             replicas: _,
+            small,
         } = code;
         let run = Run {
             module,
@@ -293,6 +294,7 @@ impl Job {
             mailbox: self.mailboxes.first().cloned(),
             at_end: self.at_end,
             keep: self.keep,
+            small,
         };
         let mut show = |progress: Progress| {
             observe(&Seen {
@@ -324,7 +326,7 @@ impl Job {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(&Seen<'_>),
     ) -> Result<Account, ModuleError> {
-        let steering = |placement: Arc<Placement>| placement.steering(self.names.len());
+        let steering = |placement: Arc<Placement>| handing(&placement, self.names.len());
         let steering = self.placement.and_then(steering);
         let serve = Serve {
             chain: self.chain,
@@ -361,9 +363,17 @@ impl Job {
         replicas::close(&sequencing);
         account.map(|mut account| {
             account.memory.takes(replicas::bytes(&sequencing));
+            account.elephants = replicas::elephants(&sequencing);
             account
         })
     }
+}
+
+/// The steering by which a NIC deals packets out and workers hand over what it cannot; none where any worker may have any packet,
+/// and where a sequencer deals them out.
+fn handing(placement: &Placement, ports: usize) -> Option<Vec<Steering>> {
+    let sequenced = placement.elephants.is_some();
+    placement.steering(ports).filter(|_| !sequenced)
 }
 
 /// Runs a function once over all that comes in, on the workers that it was made for.

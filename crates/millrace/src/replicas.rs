@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millrace_dataplane::clock;
-use millrace_dataplane::replica::{Group, Sequencing};
+use millrace_dataplane::replica::{Elephant, Group, Sequencing};
 use millrace_dataplane::worker::{Code, Link};
 
 use crate::Error;
@@ -23,7 +23,7 @@ pub fn sequencing(
     rows: usize,
 ) -> Result<Option<Arc<Mutex<Sequencing>>>, Error> {
     let replicated = |link: &Link| match &link.code {
-        Code::Module(code) => code.module.row_bytes().is_some(),
+        Code::Module(code) => code.module.row_bytes().is_some() || code.small.is_some(),
         Code::Foreign(_) | Code::Classed(_) => false,
     };
     if workers < 2 || !chain.iter().any(replicated) {
@@ -36,13 +36,19 @@ pub fn sequencing(
         },
     ] = chain
     else {
-        return Err(Error::wrong("--strategy replicate is for one function").help(
+        return Err(Error::wrong("--strategy replicate and hybrid are for one function").help(
             "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
         ));
     };
-    let group = Group::new(&code.module, workers, rows, clock::now()).map_err(Error::wrong)?;
+    let small = code.small.as_ref();
+    let (module, config) = small.map_or((&code.module, &code.config), |s| (&s.module, &s.config));
+    let group = match small {
+        Some(small) => Group::of_heavies(small, workers, rows, clock::now()),
+        None => Group::new(module, workers, rows, clock::now()),
+    };
+    let group = group.map_err(Error::wrong)?;
     let of = (code.program, ports as u32);
-    let made = Sequencing::new(&group, &code.module, &code.config, of).map_err(|e| {
+    let made = Sequencing::new(&group, module, config, of).map_err(|e| {
         Error::wrong(e).help("declare a smaller capacity, or free memory on this machine")
     })?;
     code.replicas = Some(group);
@@ -57,14 +63,14 @@ pub(crate) fn allow<'a>(receiving: impl Iterator<Item = &'a String>) -> Result<(
     let words: Vec<&String> = receiving.collect();
     if let Some(other) = words.iter().find(|w| !w.starts_with(SEQUENCED)) {
         return Err(Error::wrong(format!(
-            "--strategy replicate: {other} has no sequencer, which numbers packets before workers have them"
+            "--strategy replicate and hybrid: {other} has no sequencer, which numbers packets before workers have them"
         ))
         .help("use captures or vnic:, or another strategy"));
     }
     match words.as_slice() {
         [] | [_] => Ok(()),
         [_, second, ..] => Err(Error::wrong(format!(
-            "--strategy replicate: {second} is a second device, and two devices cannot number packets together"
+            "--strategy replicate and hybrid: {second} is a second device, and two devices cannot number packets together"
         ))
         .help("let one device have both ports: vnic:FILE?split=lan=CIDR")),
     }
@@ -74,6 +80,12 @@ pub(crate) fn allow<'a>(receiving: impl Iterator<Item = &'a String>) -> Result<(
 pub(crate) fn bytes(sequencing: &Mutex<Sequencing>) -> u64 {
     let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
     sequencing.bytes()
+}
+
+/// What became of heavy keys; none where all are replicated.
+pub(crate) fn elephants(sequencing: &Mutex<Sequencing>) -> Option<Vec<Elephant>> {
+    let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+    sequencing.elephants().map(<[_]>::to_vec)
 }
 
 /// Ends a sequencer: edits that no replica has made are dropped.

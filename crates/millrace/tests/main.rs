@@ -13,6 +13,7 @@ mod run;
 
 mod egress;
 mod errors;
+mod hybrid;
 mod mistakes;
 mod ordinary;
 mod replicas;

@@ -1,8 +1,11 @@
 //! The whole of a function's placement.
 
+use std::sync::Arc;
+
 use millrace_object::contract::Holds;
 use millrace_object::program::StateObject;
 use millrace_steer::Steering;
+use millrace_steer::hybrid::Keys;
 
 use crate::held::Held;
 use crate::strategy::Strategy;
@@ -19,6 +22,24 @@ pub struct Placement {
     /// over how many indexes of the indirection table the numbers of allocators are told apart which
     /// [`Place::home`] names, a power of two; 0 where there are none
     pub indexes: u32,
+    /// a few heavy keys are replicated; what is divided has the others
+    pub elephants: Option<Arc<Elephants>>,
+}
+
+/// Replication of a few heavy keys beside parts of the rest.
+pub struct Elephants {
+    /// how objects are held in what is replicated, which each worker has beside its part
+    pub replicas: Arc<Placement>,
+    /// which packets and entries a key has
+    pub keys: Arc<dyn Keys>,
+}
+
+impl std::fmt::Debug for Elephants {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Elephants")
+            .field("replicas", &self.replicas)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How one state object lives on several workers.
@@ -104,6 +125,9 @@ impl Placement {
     /// How the whole runs.
     #[must_use]
     pub fn strategy(&self) -> Strategy {
+        if self.elephants.is_some() {
+            return Strategy::Hybrid;
+        }
         Strategy::of(self.objects.iter().map(|o| o.held.treatment()))
     }
 
@@ -144,6 +168,13 @@ impl Placement {
         parts.map(|o| (o.name.clone(), o.part)).collect()
     }
 
+    /// Declared capacities of the objects of which each worker's instance has another one.
+    #[must_use]
+    pub fn whole(&self) -> Vec<(String, u64)> {
+        let parts = self.objects.iter().filter(|o| o.part != o.whole);
+        parts.map(|o| (o.name.clone(), o.whole)).collect()
+    }
+
     /// The names of allocators whose numbers come home.
     pub fn coming_home(&self) -> impl Iterator<Item = &str> {
         let objects = self.objects.iter().filter(|o| o.home.is_some());
@@ -169,6 +200,7 @@ impl Placement {
         Self {
             objects: self.objects.iter().map(alone).collect(),
             apart: None,
+            elephants: None,
             ..self.clone()
         }
     }

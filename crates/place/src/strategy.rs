@@ -16,18 +16,21 @@ pub enum Strategy {
     Lock,
     /// every core has all state, and repeats what packets of others do to it
     Replicate,
+    /// a few heavy keys are replicated, all others shard
+    Hybrid,
     /// some objects shard, others are locked
     Mixed,
 }
 
 impl Strategy {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
         Self::Replicate,
+        Self::Hybrid,
         Self::Mixed,
     ];
 
@@ -40,6 +43,7 @@ impl Strategy {
             Self::Shard => "shard",
             Self::Lock => "lock",
             Self::Replicate => "replicate",
+            Self::Hybrid => "hybrid",
             Self::Mixed => "mixed",
         }
     }
@@ -64,6 +68,10 @@ impl Strategy {
             }
         }
         let has = |wanted: Treatment| all.get(wanted as usize) == Some(&true);
+        if has(Treatment::Hybrid) && !has(Treatment::Alone) {
+            let others = has(Treatment::Shard) || has(Treatment::Lock) || has(Treatment::Replicate);
+            return if others { Self::Mixed } else { Self::Hybrid };
+        }
         if has(Treatment::Replicate) && !has(Treatment::Alone) {
             let others = has(Treatment::Shard) || has(Treatment::Lock);
             return if others { Self::Mixed } else { Self::Replicate };
@@ -98,17 +106,20 @@ pub enum Treatment {
     Merge,
     /// each core has all of it, and repeats what packets of other cores do to it
     Replicate,
+    /// each core has its own entries, and beside them all those of a few heavy keys, which it keeps as `replicate` does
+    Hybrid,
 }
 
 impl Treatment {
     /// Every one, in the order of their declaration.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
         Self::Merge,
         Self::Replicate,
+        Self::Hybrid,
     ];
 
     /// As it is written, e.g. `shard`.
@@ -121,6 +132,7 @@ impl Treatment {
             Self::Lock => "lock",
             Self::Merge => "merge",
             Self::Replicate => "replicate",
+            Self::Hybrid => "hybrid",
         }
     }
 }
@@ -131,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_strategy_follows_from_the_treatments() {
-        use Treatment::{Alone, Lock, Merge, Replicate, Shard, Spread};
+        use Treatment::{Alone, Hybrid, Lock, Merge, Replicate, Shard, Spread};
         let of = |treatments: &[Treatment]| Strategy::of(treatments.iter().copied());
         assert_eq!(of(&[]), Strategy::Spread);
         assert_eq!(of(&[Merge, Spread]), Strategy::Spread);
@@ -139,6 +151,8 @@ mod tests {
         assert_eq!(of(&[Lock, Spread]), Strategy::Lock);
         assert_eq!(of(&[Replicate, Spread]), Strategy::Replicate);
         assert_eq!(of(&[Replicate, Shard]), Strategy::Mixed);
+        assert_eq!(of(&[Hybrid, Merge]), Strategy::Hybrid);
+        assert_eq!(of(&[Hybrid, Lock]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard, Alone]), Strategy::Alone);
     }

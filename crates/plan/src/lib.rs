@@ -9,6 +9,7 @@ mod computed;
 mod constraints;
 pub mod cost;
 mod degenerate;
+mod fingerprints;
 mod key;
 mod leased;
 mod make;
@@ -29,6 +30,7 @@ mod treatments;
 mod words;
 
 pub use balance::Loads;
+pub use fingerprints::Fingerprints;
 pub use make::{Carried, PlanError, SOLVER_TIME, Wanted, plan};
 pub use placed::{Finder, Lies};
 pub use plan::{Grounds, Plan};

@@ -137,9 +137,24 @@ impl Finder {
 }
 
 impl Placed {
+    /// Whether it is about keys of this object.
+    pub(crate) fn is_of(&self, object: usize) -> bool {
+        self.object == object
+    }
+
+    /// The port of the packets.
+    pub(crate) fn port(&self) -> usize {
+        self.packets.port
+    }
+
+    /// Whether the plan brings such packets together.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.bound
+    }
+
     /// Whether no bit of a field that the key does not have reaches the index. Keys that a solver was asked about, and
     /// what fields are computed from, say too little of single bits.
-    fn tells(&self, owners: &Owners) -> bool {
+    pub(crate) fn tells(&self, owners: &Owners) -> bool {
         let kind = self.packets.kind;
         let zero = owners.place_of(&Parsed::with_only(kind, Field::SourceAddress, &[]));
         let has: BTreeSet<Bit> = self.key.iter().flatten().copied().collect();
@@ -156,7 +171,7 @@ impl Placed {
     }
 
     /// A packet that makes an entry of this key; none if packets of this class make no such entry.
-    fn packet(&self, key: &[u8]) -> Option<Parsed> {
+    pub(crate) fn packet(&self, key: &[u8]) -> Option<Parsed> {
         let kind: Kind = self.packets.kind;
         let bits = key
             .iter()
@@ -186,6 +201,23 @@ impl Placed {
             kind,
             [source, destination, from, to].map(Vec::as_slice),
         ))
+    }
+}
+
+/// A key of one object that is a byte 7 and the source address.
+#[cfg(test)]
+pub(crate) fn of_source(object: usize) -> Placed {
+    let seven = (0..8).map(|i| Some(Bit::Const(7 >> (7 - i) & 1 == 1)));
+    Placed {
+        object,
+        packets: Packets {
+            port: 0,
+            kind: Kind::Ipv4Udp,
+        },
+        key: seven
+            .chain((0..32).map(|at| Some(Bit::Field(Field::SourceAddress, at))))
+            .collect(),
+        bound: true,
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn relaxations(
             continue;
         };
         let means = match o.treatment {
-            Treatment::Shard => {
+            Treatment::Shard | Treatment::Hybrid => {
                 let part = room::part(declared, largest, cores as usize);
                 sharded(o, declared, part)
             }

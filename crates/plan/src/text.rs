@@ -37,6 +37,10 @@ pub fn text(plan: &Plan) -> String {
         out.push_str("\nany packet goes to any core; a sequencer, which is part of the NIC (vnic:), gives each core the rows of all \
              packets; in software it is a core more, which receives every packet\n");
     }
+    if plan.strategy == Strategy::Hybrid {
+        out.push_str("\na few heavy keys are on all cores, whose packets go to any of them; others go to the core of their hash; a \
+             sequencer, which is part of the NIC (vnic:), chooses these keys as packets come and moves them\n");
+    }
     if let Some(history) = plan.history.as_ref().filter(|_| !plan.objects.is_empty()) {
         let _ = match history.refusals.first() {
             Some(refusal) => writeln!(

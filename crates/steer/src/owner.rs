@@ -59,6 +59,12 @@ impl Owners {
         elsewhere.then(|| self.queue_of(&taken))
     }
 
+    /// The part of a frame that decides its owner, as [`Steering::read`].
+    #[must_use]
+    pub fn read(&self, frame: &[u8]) -> Parsed {
+        self.taken(frame)
+    }
+
     /// The part of a frame that decides its owner.
     fn taken(&self, frame: &[u8]) -> Parsed {
         let own = taken_for(frame, self.inside, self.echoes);

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::copy::Copy;
 use crate::lane::{Done, Lane, Waiting, one};
 use crate::outcome::Outcome;
+use crate::replica::Numbered;
 use crate::schedule::Schedule;
 use crate::trace::Packet;
 
@@ -27,8 +28,12 @@ impl Lane<'_> {
             Schedule::Seeded(seed) => seed,
             Schedule::Ingress | Schedule::Threads => 0,
         };
+        // Where workers wait for each other's rows, all of them go on to the last.
+        let rows = self.numbered.as_ref().map_or(0, Numbered::rows);
         let parts = self.copies.iter_mut().zip(&mut self.queues).enumerate();
-        let busy: Vec<_> = parts.filter(|(_, (_, queue))| !queue.is_empty()).collect();
+        let busy: Vec<_> = parts
+            .filter(|(_, (copy, queue))| !queue.is_empty() || copy.applied().is_some())
+            .collect();
         let together = Barrier::new(busy.len().max(1));
         let work = |(worker, (copy, queue)): (usize, (&mut Copy, &mut VecDeque<Waiting>))| {
             let by = |index: usize| (worker as u32, turn + index as u64);
@@ -42,7 +47,11 @@ impl Lane<'_> {
                 let outcome = one(copy, &mut burst, &w, by(w.index), cpus);
                 (w, outcome)
             };
-            queue.drain(..).map(&mut does).collect::<Vec<_>>()
+            let all = queue.drain(..).map(&mut does).collect::<Vec<_>>();
+            if copy.applied().is_some() {
+                copy.follow(rows);
+            }
+            all
         };
         let results: Vec<Vec<(Waiting, Outcome)>> = match busy.len() {
             // Nobody to be beside.

@@ -9,7 +9,7 @@ use millrace_dataplane::module::{
 };
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
-use millrace_dataplane::replica::{Fault, Group, Place, Replica};
+use millrace_dataplane::replica::{Fault, Group, Mixed, Place, Replica, Small};
 use millrace_dataplane::share;
 use millrace_object::Program;
 use millrace_state::Content;
@@ -32,6 +32,8 @@ pub struct Start<'a> {
     pub rewrites: bool,
     /// the program, for the numbers that its allocators lease
     pub program: &'a Program,
+    /// where only heavy keys are replicated: the code of that
+    pub small: Option<Small>,
 }
 
 /// What an allocator leases.
@@ -58,6 +60,8 @@ pub struct Copy {
     homes: Option<Arc<Homes>>,
     /// it is one of several replicas
     replica: Option<Replica>,
+    /// it has a replica of heavy keys beside its part
+    mixed: Option<Mixed>,
     /// the place of its next packet in the order of rows
     place: Place,
 }
@@ -97,15 +101,35 @@ impl Copy {
             value: Vec::new(),
             homes: config.homes.clone(),
             replica: None,
+            mixed: None,
             place: Place::default(),
         })
     }
 
     /// As one of the replicas of a group, if there is one.
+    ///
+    /// # Errors
+    /// There is no memory for its replica of heavy keys.
+    pub fn of_group(
+        mut self,
+        group: Option<&Arc<Group>>,
+        small: Option<&Small>,
+        worker: u32,
+    ) -> Result<Self, ModuleError> {
+        match (group, small) {
+            (Some(group), Some(small)) => self.mixed = Some(Mixed::new(group, small, worker)?),
+            (Some(group), None) => {
+                self.replica = Some(Replica::new(group, &self.instance, worker));
+            }
+            (None, _) => {}
+        }
+        Ok(self)
+    }
+
+    /// The first row up to `upto` at which it would wait for another copy, and for which.
     #[must_use]
-    pub fn of_group(mut self, group: Option<&Arc<Group>>, worker: u32) -> Self {
-        self.replica = group.map(|group| Replica::new(group, &self.instance, worker));
-        self
+    pub fn waits(&self, upto: u64) -> Option<(u64, u32)> {
+        self.mixed.as_ref()?.waits(upto)
     }
 
     /// Its next packet has this place in the order of rows.
@@ -119,10 +143,37 @@ impl Copy {
             // `fault` tells it.
             let _ = replica.follow(&mut self.instance, upto);
         }
+        if let Some(mixed) = &mut self.mixed {
+            let _ = mixed.follow(&mut self.instance, upto);
+        }
+    }
+
+    /// The last row that it has applied, if only heavy keys are replicated.
+    #[must_use]
+    pub fn applied(&self) -> Option<u64> {
+        Some(self.mixed.as_ref()?.replica().applied())
+    }
+
+    /// All that is replicated of an object of which only heavy keys are, exactly; none where all or nothing is.
+    pub fn small_content(
+        &mut self,
+        object: usize,
+        now: u64,
+    ) -> Option<Result<Content, ModuleError>> {
+        Some(self.mixed.as_mut()?.small().save(object, now))
+    }
+
+    /// What is replicated of heavy keys, which the first copy counts for all.
+    fn small(&mut self) -> Option<&mut Instance> {
+        let mixed = self.mixed.as_mut()?;
+        (mixed.replica().worker() == 0).then(|| mixed.small())
     }
 
     /// Why it cannot go on as a replica, told once.
     pub fn fault(&mut self) -> Option<Fault> {
+        if let Some(mixed) = &mut self.mixed {
+            return mixed.fault();
+        }
         self.replica.as_mut()?.fault()
     }
 
@@ -143,6 +194,9 @@ impl Copy {
     /// Runs `ON_START`, at a time in ns.
     pub fn start(&mut self, time: u64) {
         self.instance.start(time);
+        if let Some(mixed) = &mut self.mixed {
+            mixed.start(time);
+        }
     }
 
     /// Initial content of objects that workers hold so, as in `run`.
@@ -153,6 +207,9 @@ impl Copy {
     /// Runs `ON_STOP`.
     pub fn stop(&mut self, time: u64) {
         self.instance.stop(time);
+        if let Some(mixed) = &mut self.mixed {
+            mixed.stop(time);
+        }
     }
 
     /// Runs a timer.
@@ -177,6 +234,9 @@ impl Copy {
         if self.records {
             if let Some(replica) = &mut self.replica {
                 records.extend(replica.records().map(|r| (r.object, r.bytes)));
+            }
+            if let Some(mixed) = &mut self.mixed {
+                mixed.drain(|r| records.push((r.object, r.bytes)));
             }
             self.instance.drain(|r| records.push((r.object, r.bytes)));
             // A record in a buffer that workers share may be another one's.
@@ -250,9 +310,12 @@ impl Copy {
         self.given += 1;
         // Every other burst without the passes that prefetch: they must not show.
         let prefetch = self.given.is_multiple_of(2);
-        match &mut self.replica {
-            Some(replica) => replica.burst(&mut self.instance, self.entry, burst),
-            None => {
+        match (&mut self.replica, &mut self.mixed) {
+            (Some(replica), _) => replica.burst(&mut self.instance, self.entry, burst),
+            (None, Some(mixed)) => {
+                mixed.burst(&mut self.instance, (self.entry, prefetch), burst);
+            }
+            (None, None) => {
                 self.instance.burst(self.entry, prefetch, burst);
             }
         }
@@ -353,25 +416,50 @@ impl Copy {
 
     /// The value under a key; none where there is none, or the kind tells nothing of single keys.
     pub fn get(&mut self, object: usize, key: &[u8], now: u64) -> Option<Vec<u8>> {
-        self.instance.get(object, key, now).ok().flatten()
+        let own = self.instance.get(object, key, now).ok().flatten();
+        own.or_else(|| self.small()?.get(object, key, now).ok().flatten())
     }
 
-    /// All live entries of an object.
+    /// All live entries of an object. Those of heavy keys, of which each copy has a replica, are among the first one's.
     ///
     /// # Errors
     /// It has none to list.
     pub fn entries(&mut self, object: usize, now: u64) -> Result<Vec<KeyValue>, ModuleError> {
+        let mut all = self.own_entries(object, now)?;
+        if self.replicates(object)
+            && let Some(small) = self.small()
+        {
+            all.extend(small.entries(object, usize::MAX, now)?);
+        }
+        Ok(all)
+    }
+
+    /// The same without those of heavy keys.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn own_entries(&mut self, object: usize, now: u64) -> Result<Vec<KeyValue>, ModuleError> {
         self.instance.entries(object, usize::MAX, now)
+    }
+
+    /// Whether heavy keys have a replica of an object's entries.
+    fn replicates(&self, object: usize) -> bool {
+        let group = self.mixed.as_ref().map(|m| m.replica().group());
+        let heavies = group.and_then(|g| g.heavies());
+        heavies.is_some_and(|h| h.objects.contains(&object))
     }
 
     /// How often an insertion or a lease found no place.
     pub fn full(&mut self, object: usize) -> Option<u64> {
-        self.instance.full(object)
+        let small = self.mixed.as_mut().map(|m| m.small());
+        let more = small.and_then(|s| s.full(object)).unwrap_or(0);
+        Some(self.instance.full(object)? + more)
     }
 
     /// How many live entries an object has.
     pub fn count(&mut self, object: usize, now: u64) -> Option<u64> {
-        self.instance.count(object, now)
+        let small = self.small().and_then(|s| s.count(object, now));
+        Some(self.instance.count(object, now)? + small.unwrap_or(0))
     }
 }
 

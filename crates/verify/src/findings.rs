@@ -29,6 +29,12 @@ pub struct Findings {
     /// where state is replicated: rows that the sequencer made, each of which all workers applied
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
+    /// where only heavy keys are replicated: how often one was promoted...
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promotions: Option<u64>,
+    /// ... and demoted
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demotions: Option<u64>,
     /// entries of state that were compared at the end
     pub entries: u64,
     /// entries that each lie at the worker which the index of the indirection table leads to that their keys say

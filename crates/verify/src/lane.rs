@@ -36,6 +36,10 @@ pub(super) struct Waiting {
     /// where state is replicated, its place in the order of rows
     pub place: Place,
 }
+
+/// Rows that a worker without packets may have to apply.
+const FAR: u64 = 1 << 12;
+
 /// One side.
 pub struct Lane<'a> {
     /// its copies, by worker
@@ -91,11 +95,16 @@ impl<'a> Lane<'a> {
         let copies = (0..workers).map(|worker| {
             let secret = u64::from(worker) + if dispatch.is_some() { 2 } else { 1 };
             let config = Config {
-                hash_seed: replica::secret(start.config, secret, group.is_some()),
+                // Parts have secrets of their own.
+                hash_seed: replica::secret(
+                    start.config,
+                    secret,
+                    group.is_some() && start.small.is_none(),
+                ),
                 ..start.config.clone()
             };
             let mine = Some((&shared, worker));
-            Ok(Copy::new(start, &config, mine)?.of_group(group, worker))
+            Copy::new(start, &config, mine)?.of_group(group, start.small.as_ref(), worker)
         });
         let copies = copies.collect::<Result<Vec<_>, ModuleError>>()?;
         Ok(Self {
@@ -125,9 +134,50 @@ impl<'a> Lane<'a> {
     pub fn stop(&mut self, time: u64) {
         if let Some(numbered) = &mut self.numbered {
             let last = numbered.end(time);
-            self.copies.iter_mut().for_each(|c| c.follow(last));
+            self.follow(last);
         }
         self.copies.iter_mut().for_each(|c| c.stop(time));
+    }
+
+    /// Copies apply all rows up to this one; nothing waits for them.
+    fn follow(&mut self, upto: u64) {
+        for worker in 0..self.copies.len() {
+            self.settle(worker, upto, (None, &mut []));
+            if let Some(copy) = self.copies.get_mut(worker) {
+                copy.follow(upto);
+            }
+        }
+    }
+
+    /// Owners of heavy keys get as far as a worker needs that is to apply rows up to this one, so that it does not wait: each does
+    /// the packets before its promotion, and then that.
+    fn settle(
+        &mut self,
+        worker: usize,
+        upto: u64,
+        (cpus, done): (Option<&[u32]>, &mut [Option<Done>]),
+    ) {
+        while let Some((number, owner)) = self.copies.get(worker).and_then(|c| c.waits(upto)) {
+            let owner = owner as usize;
+            let before = |w: &Waiting| {
+                let place = w.place;
+                place.sequence() < number
+            };
+            while self
+                .queues
+                .get(owner)
+                .and_then(|q| q.front())
+                .is_some_and(before)
+            {
+                self.burst(owner, 1, cpus, done);
+            }
+            // Numbers that it waits for are smaller.
+            self.settle(owner, number, (cpus, &mut *done));
+            match self.copies.get_mut(owner) {
+                Some(copy) if copy.waits(number).is_none() => copy.follow(number),
+                _ => return,
+            }
+        }
     }
 
     /// Fires a timer everywhere.
@@ -197,6 +247,12 @@ impl<'a> Lane<'a> {
             }
         }
         self.drain(cpus, &mut done);
+        // A worker whose keys are sharded may have no packet for long.
+        let rows = self.numbered.as_ref().map_or(0, Numbered::rows);
+        let far = |copy: &Copy| copy.applied().is_some_and(|a| rows - a > FAR);
+        if self.copies.iter().any(far) {
+            self.follow(rows);
+        }
         done
     }
 
@@ -242,6 +298,10 @@ impl<'a> Lane<'a> {
         done: &mut [Option<Done>],
     ) {
         for _ in 0..most {
+            let next = self.queues.get(worker).and_then(|q| q.front());
+            if let Some(place) = next.map(|w| w.place) {
+                self.settle(worker, place.sequence(), (cpus, &mut *done));
+            }
             let waiting = self.queues.get_mut(worker).and_then(VecDeque::pop_front);
             let (Some(waiting), Some(copy)) = (waiting, self.copies.get_mut(worker)) else {
                 return;

@@ -13,6 +13,7 @@ use millrace_place::Placement;
 use crate::copy::Start;
 use crate::lane::Lane;
 use crate::probes::Named;
+use crate::replica;
 use crate::run::Case;
 use crate::schedule::Schedule;
 use crate::sides::Sides;
@@ -75,6 +76,8 @@ pub fn writes_packets(program: &Program) -> bool {
 pub struct Modules {
     pub sequential: Arc<Module>,
     pub parallel: Arc<Module>,
+    /// that of heavy keys, where only these are replicated
+    pub small: Option<Arc<Module>>,
     /// whether the program may write into packets
     pub rewrites: bool,
     /// where packets name leased numbers
@@ -102,6 +105,7 @@ pub fn alone(
         ports: case.ports.len() as u32,
         rewrites,
         program: case.program,
+        small: None,
     })?;
     lane.start(time, &[]);
     lane.take_records();
@@ -130,8 +134,13 @@ impl Modules {
             ports: case.ports.len() as u32,
             rewrites: self.rewrites,
             program: case.program,
+            small: None,
         };
-        let (one, other) = (start(&self.sequential), start(&self.parallel));
+        let one = start(&self.sequential);
+        let other = Start {
+            small: replica::small(case.deal, self.small.as_ref(), &config),
+            ..start(&self.parallel)
+        };
         let mut sides = Sides::new(&one, &other, (case.program, case.deal), schedule)?;
         sides.named = self.named.clone();
         sides.numbers = case

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use millrace_dataplane::module::{Config, Keeping, ModuleError};
+use millrace_dataplane::module::{Config, Keeping, Module, ModuleError};
 use millrace_dataplane::packet::MAX_FRAME;
-use millrace_dataplane::replica::{Fault, Group, Place, ROWS, Sequencing};
+use millrace_dataplane::replica::{Choice, Fault, Group, Heavies, Place, ROWS, Sequencing, Small};
 use millrace_object::program::Program;
 use millrace_place::Held;
 
@@ -26,18 +26,28 @@ impl Numbered {
     /// # Errors
     /// There is no memory for it.
     pub fn new(start: &Start<'_>, workers: u32) -> Result<Option<Self>, ModuleError> {
-        if workers < 2 || start.module.row_bytes().is_none() {
+        let small = start.small.as_ref();
+        let (module, config) =
+            small.map_or((start.module, start.config), |s| (&s.module, &s.config));
+        if workers < 2 || module.row_bytes().is_none() {
             return Ok(None);
         }
         let failed = |what: String| ModuleError::Create {
-            path: start.module.path().to_owned(),
+            path: module.path().to_owned(),
             what,
         };
-        let group = Group::new(start.module, workers as usize, ROWS, start.config.time);
+        let (count, time) = (workers as usize, start.config.time);
+        let group = match small {
+            Some(small) => Group::of_heavies(small, count, ROWS, time),
+            None => Group::new(module, count, ROWS, time),
+        };
         let group = group.map_err(|e| failed(e.to_string()))?;
         let of = (start.entry, start.ports);
-        let made = Sequencing::new(&group, start.module, start.config, of);
-        Ok(Some(Self(made.map_err(|e| failed(e.to_string()))?)))
+        let made = Sequencing::new(&group, module, config, of);
+        let made = made.map_err(|e| failed(e.to_string()))?;
+        // Keys are moved at any moment, not where it pays.
+        let seed = start.config.sketch_seed;
+        Ok(Some(Self(made.choosing(Choice::Seeded(seed)))))
     }
 
     /// What the copies have in common.
@@ -50,9 +60,9 @@ impl Numbered {
         if packet.frame.len() > MAX_FRAME {
             return None;
         }
-        let placed = self
-            .0
-            .packet(&packet.frame, packet.port, packet.number, packet.time);
+        let (frame, port, time) = (&packet.frame, packet.port, packet.time);
+        let looked = self.0.look(frame, port, time);
+        let placed = looked.and_then(|()| self.0.packet(frame, port, packet.number, time));
         self.0.publish();
         placed.ok()
     }
@@ -65,10 +75,33 @@ impl Numbered {
         last
     }
 
+    /// Promotions and demotions of heavy keys; none where all are replicated.
+    pub fn moves(&self) -> Option<(u64, u64)> {
+        self.0.moves()
+    }
+
     /// Rows so far.
     pub fn rows(&self) -> u64 {
         self.0.sequence()
     }
+}
+
+/// What heavy keys have, where the placement replicates these alone.
+pub fn small(deal: &Deal<'_>, module: Option<&Arc<Module>>, config: &Config) -> Option<Small> {
+    let elephants = deal.placement.elephants.as_ref()?;
+    let objects = deal.placement.objects.iter().enumerate();
+    let divided = objects.filter(|(_, o)| o.held == Held::Divided);
+    Some(Small {
+        module: module?.clone(),
+        config: Config {
+            hash_seed: secret(config, 0, true),
+            ..config.clone()
+        },
+        heavies: Heavies {
+            keys: elephants.keys.clone(),
+            objects: divided.map(|(at, _)| at).collect(),
+        },
+    })
 }
 
 /// The secret of a copy's hash tables: one for all replicas, else one of its own.
@@ -103,7 +136,8 @@ pub fn unlike(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64)
     let stopped = lane.copies.iter_mut().filter_map(Copy::fault);
     all.extend(stopped.map(Unlike::Stopped));
     for object in 0..program.objects.len() {
-        if *deal.held(object) != Held::Replicated {
+        let heavy = deal.placement.elephants.is_some() && *deal.held(object) == Held::Divided;
+        if *deal.held(object) != Held::Replicated && !heavy {
             continue;
         }
         let mut first = None;
@@ -111,7 +145,8 @@ pub fn unlike(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64)
             if copy.keeping(object) != Keeping::All {
                 break;
             }
-            let content = match copy.content(object, now) {
+            let small = copy.small_content(object, now).filter(|_| heavy);
+            let content = match small.unwrap_or_else(|| copy.content(object, now)) {
                 Ok(content) => content,
                 Err(e) => {
                     all.push(Unlike::Kept(e.to_string()));

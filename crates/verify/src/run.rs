@@ -92,12 +92,17 @@ pub fn verify(
         };
         build.module(&wanted).map_err(VerifyError::Build)
     };
+    let elephants = placement.elephants.as_ref();
+    let replicas = elephants
+        .filter(|_| case.deal.workers > 1)
+        .map(|e| e.replicas.as_ref());
     let sequential = module(&[], None)?;
     let rewrites = writes_packets(case.program);
     let named = Named::learn(case, &sequential, rewrites, trace)?;
     let plain = Modules {
         sequential,
         parallel: module(&placement.parts(), Some(several))?,
+        small: replicas.map(|r| module(&[], Some(r))).transpose()?,
         rewrites,
         named: Arc::new(named),
     };
@@ -129,6 +134,7 @@ pub fn verify(
         // Which numbers a packet may have is memory, too: here both sides have it divided.
         sequential: module(&capacities, Some(&one))?,
         parallel: module(&capacities, Some(several))?,
+        small: replicas.map(|r| module(&capacities, Some(r))).transpose()?,
         rewrites: plain.rewrites,
         named: plain.named.clone(),
     };
@@ -416,7 +422,10 @@ impl<'a, 'b> Going<'a, 'b> {
         for elsewhere in lying.elsewhere {
             self.lies_elsewhere(&elsewhere);
         }
-        self.findings.rows = sides.parallel.numbered.as_ref().map(Numbered::rows);
+        let numbered = sides.parallel.numbered.as_ref();
+        self.findings.rows = numbered.map(Numbered::rows);
+        let moves = numbered.and_then(Numbered::moves);
+        (self.findings.promotions, self.findings.demotions) = moves.unzip();
         for unlike in replica::unlike(program, deal, &mut sides.parallel, now) {
             self.unlike(&unlike);
         }

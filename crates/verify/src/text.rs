@@ -35,6 +35,12 @@ pub fn text(found: &Findings) -> String {
             "  {rows} rows, applied by each worker; replicas were compared with each other byte for byte"
         );
     }
+    if let (Some(promotions), Some(demotions)) = (found.promotions, found.demotions) {
+        let _ = writeln!(
+            text,
+            "  keys were promoted {promotions} times and demoted {demotions} times, at drawn moments"
+        );
+    }
     if found.found_by_index > 0 {
         let _ = writeln!(
             text,

@@ -10,6 +10,7 @@
 mod common;
 mod functions;
 mod homing;
+mod hybrid;
 mod kinds;
 mod lock;
 mod lying;

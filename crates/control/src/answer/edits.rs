@@ -64,6 +64,17 @@ impl Session {
                 ),
             );
         };
+        if self.mixes()?
+            && changes
+                .iter()
+                .any(|c| target.exposed.share(c.object()).divided())
+        {
+            return Err(Trouble::new(
+                "refused",
+                "its heavy keys are on all workers and move while packets come (--strategy hybrid)",
+            )
+            .help("nothing was changed; only packets change it, or run it with --strategy shard or replicate"));
+        }
         self.owned(&target, &changes)?;
         let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
         let done = match self.replicas()? {

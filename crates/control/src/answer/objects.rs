@@ -89,7 +89,11 @@ impl Session {
         let values = self.each(move |desk| {
             let now = desk.now;
             let wanted = wanted.clone();
-            state(desk, id)?.get(object, &wanted, now).map_err(refused)
+            let own = state(desk, id)?.get(object, &wanted, now);
+            match (own.map_err(refused)?, desk.heavy(id)) {
+                (None, Some(heavy)) => heavy.get(object, &wanted, now).map_err(refused),
+                (own, _) => Ok(own),
+            }
         })?;
         let values = values.into_iter().collect::<Result<Vec<_>>>()?;
         let share = exposed.share(object);
@@ -130,24 +134,37 @@ impl Session {
         let apart = exposed.share(object).parted() && !exposed.indexed(object);
         let at = request.cursor.unwrap_or(0);
         let (worker, begin) = ((at >> PLACE_BITS) as usize, at & PLACES);
+        // Behind all parts stand the keys that are replicated, as the first worker has them.
+        let workers = self.context.mailboxes.len();
+        let heavy = apart && self.mixes()?;
+        let behind = heavy && worker == workers;
         // A cursor beyond all workers is at the end.
-        let (page, next) = match self.context.mailboxes.get(worker) {
+        let mailbox = if behind { 0 } else { worker };
+        let (page, next) = match self.context.mailboxes.get(mailbox) {
             None => (Vec::new(), 0),
             Some(mailbox) => Pending::post(mailbox, move |desk: &mut Desk<'_>| {
                 let now = desk.now;
                 let mut cursor = begin;
-                let page = state(desk, id)?.page(object, &mut cursor, limit, now);
+                let from = match behind {
+                    true => desk.heavy(id),
+                    false => Some(state(desk, id)?),
+                };
+                let page = from.map(|i| i.page(object, &mut cursor, limit, now));
+                let page = page.unwrap_or_else(|| Ok(Vec::new()));
                 page.map(|p| (p, cursor)).map_err(refused)
             })?
             .wait()??,
         };
-        let last = !apart || worker.saturating_add(1) >= self.context.mailboxes.len();
+        let last = !apart || worker.saturating_add(1) >= workers + usize::from(heavy);
         let cursor = match (page.len() == limit, last) {
             (true, _) => Some((worker as u64) << PLACE_BITS | next),
             (false, true) => None,
             (false, false) => Some((worker as u64 + 1) << PLACE_BITS),
         };
-        let page = self.whole(&target, object, worker, page)?;
+        let page = match behind {
+            true => page,
+            false => self.whole(&target, object, worker, page)?,
+        };
         let entries = page.iter().map(|(key, value)| {
             json!({
                 "key": exposed.show_key(object, key),

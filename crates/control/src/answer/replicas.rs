@@ -23,6 +23,12 @@ impl Session {
         self.first(|desk| desk.group.clone())
     }
 
+    /// Whether only heavy keys are replicated.
+    pub(super) fn mixes(&self) -> Result<bool> {
+        let group = self.replicas()?;
+        Ok(group.is_some_and(|g| g.heavies().is_some()))
+    }
+
     /// Lets every replica do something, all at one place in the order; `settings`: what rows depend on changes. The results
     /// are alike.
     pub(super) fn together<T: Send + 'static>(
@@ -46,7 +52,9 @@ impl Session {
             settings,
         };
         let number = group.edit(edit).ok_or_else(pending::ended)?;
-        let wanted = group.workers() as usize + usize::from(settings);
+        // A worker with heavy keys does it to its part and to its replica.
+        let each = if group.heavies().is_some() { 2 } else { 1 };
+        let wanted = each * group.workers() as usize + usize::from(settings);
         let mut done = Vec::new();
         while done.len() < wanted {
             match results.recv_timeout(PATIENCE) {

@@ -23,7 +23,7 @@ pub use history::Seen;
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
 pub use rows::Rows;
-pub use saved::Keeping;
+pub use saved::{Keeping, Stamped};
 pub use shared::Shared;
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.

@@ -24,6 +24,17 @@ pub enum Keeping {
     Never(&'static str),
 }
 
+/// An entry with its time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stamped {
+    /// its key
+    pub key: Vec<u8>,
+    /// its value
+    pub value: Vec<u8>,
+    /// when it was last refreshed, ns; 0 where entries do not expire
+    pub stamp: u64,
+}
+
 /// Entries of a page.
 const PAGE: usize = 4096;
 
@@ -83,6 +94,40 @@ impl Instance {
         match result {
             0 => Ok(saving.content),
             e => Err(control(info, "save", errno(e))),
+        }
+    }
+
+    /// Entries of an object whose keys are wanted, in an order of its own. Expired ones that have not been reclaimed are among
+    /// them.
+    ///
+    /// # Errors
+    /// As [`Self::save`], and where the kind of object does not list its entries with their times.
+    pub fn select(
+        &mut self,
+        index: usize,
+        wanted: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<Stamped>, ModuleError> {
+        let (info, object) = self.object(index, "select")?;
+        let Some(save) = object.save else {
+            return Err(control(info, "select", "it lists no entries".into()));
+        };
+        let mut selecting = Selecting {
+            found: Vec::new(),
+            form: form(info),
+            wanted,
+        };
+        // SAFETY: a control function of this module on its own created instance; `choose` gets back exactly the context
+        // given here, which outlives the call.
+        let result = unsafe {
+            save(
+                self.memory.as_ptr(),
+                choose,
+                (&raw mut selecting).cast::<c_void>(),
+            )
+        };
+        match result {
+            0 => Ok(selecting.found),
+            e => Err(control(info, "select", errno(e))),
         }
     }
 
@@ -186,6 +231,38 @@ impl Instance {
         }
         Ok(())
     }
+}
+
+/// What chosen entries are collected in.
+struct Selecting<'a> {
+    found: Vec<Stamped>,
+    form: Form,
+    wanted: &'a mut dyn FnMut(&[u8]) -> bool,
+}
+
+/// Receives one piece from the module, and keeps it if its key is wanted.
+unsafe extern "C" fn choose(context: *mut c_void, piece: *const abi::Saved) -> c_int {
+    // SAFETY: `select` passes the address of its `Selecting` and keeps it alive; the module hands a piece that is valid
+    // during this call.
+    let (selecting, piece) = unsafe { (&mut *context.cast::<Selecting<'_>>(), &*piece) };
+    if What::of(piece.what) != Some(What::Entry) || piece.key.is_null() || piece.value.is_null() {
+        return 0;
+    }
+    // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
+    let (key, value) = unsafe {
+        (
+            std::slice::from_raw_parts(piece.key, selecting.form.key_bytes),
+            std::slice::from_raw_parts(piece.value, piece.length as usize),
+        )
+    };
+    if (selecting.wanted)(key) {
+        selecting.found.push(Stamped {
+            key: key.to_vec(),
+            value: value.to_vec(),
+            stamp: piece.stamp,
+        });
+    }
+    0
 }
 
 /// What a content is collected in.

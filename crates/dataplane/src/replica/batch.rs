@@ -48,6 +48,16 @@ pub struct Numbered {
     upto: u64,
 }
 
+impl Numbered {
+    /// A batch that was numbered under the lock that is held.
+    pub fn now(sequencing: &mut Sequencing) -> Self {
+        Self {
+            batch: sequencing.batch(),
+            upto: sequencing.sequence(),
+        }
+    }
+}
+
 /// How a thread waits for its turn.
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
@@ -157,6 +167,12 @@ impl Batch {
         &self.sequencing
     }
 
+    /// Whether the sequencer says of each packet where it goes, so that packets are numbered one by one, by one thread.
+    #[must_use]
+    pub fn one_by_one(&self) -> bool {
+        self.group.heavies().is_some()
+    }
+
     /// Begins with packets of this time, ns.
     pub fn begin(&mut self, time: u64) {
         self.time = time;
@@ -207,10 +223,7 @@ impl Batch {
             }
         }
         self.places.resize(count, Place::default());
-        let numbered = Numbered {
-            batch: shared.batch(),
-            upto: shared.sequence(),
-        };
+        let numbered = Numbered::now(&mut shared);
         drop(shared);
         for row in &self.given {
             self.group.ring.put(row);
@@ -232,13 +245,10 @@ impl Batch {
         // Without a number left packets are not numbered either, which is told there.
         let _ = match last {
             // What is due by now is due at the end.
-            true => shared.beat(time),
+            true => shared.last(time),
             false => shared.idle(time),
         };
-        let numbered = Numbered {
-            batch: shared.batch(),
-            upto: shared.sequence(),
-        };
+        let numbered = Numbered::now(&mut shared);
         drop(shared);
         if self.publish(numbered, wait) {
             self.handed(numbered, wait);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use millrace_steer::sequence::ring::{End, Most, Taken};
 
-use super::{Fault, Group, Place};
+use millrace_steer::hybrid::{Key, Moving};
+
+use super::{Edit, Fault, Group, Place};
 use crate::clock;
 use crate::module::{Instance, Record, abi};
 use crate::packet::Burst;
@@ -14,6 +16,14 @@ use crate::runner::Timers;
 const TOGETHER: usize = 64;
 /// Rows in one replay are at most so far apart in time, ns, so that each one's few bits of it say which it is.
 const APART: u64 = 1 << 38;
+
+/// Something that a worker with heavy keys has to do at a row beside what its replica does.
+pub(super) enum Due {
+    /// a key is moved
+    Move(Moving<Key>),
+    /// state is edited from outside
+    Edit(Edit),
+}
 
 /// Progress of one worker in the order of rows.
 pub struct Replica {
@@ -196,11 +206,20 @@ impl Replica {
     }
 
     fn apply(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
+        self.advance(instance, upto).map(drop)
+    }
+
+    /// Applies rows up to `upto`, or up to one before it at which the worker has something to do beside.
+    pub(super) fn advance(
+        &mut self,
+        instance: &mut Instance,
+        upto: u64,
+    ) -> Result<Option<Due>, Fault> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         if self.applied >= upto {
-            return Ok(());
+            return Ok(None);
         }
         if self.several {
             // Its own until here; what comes of rows of others, their owners hand out.
@@ -216,7 +235,16 @@ impl Replica {
         done
     }
 
-    fn rows_up_to(&mut self, instance: &mut Instance, upto: u64) -> Result<(), Fault> {
+    /// That a worker which it waits for is gone.
+    pub(super) fn gone(&mut self) -> Fault {
+        let fault = Fault::Gone {
+            worker: self.worker,
+            row: self.applied,
+        };
+        *self.fault.get_or_insert(fault)
+    }
+
+    fn rows_up_to(&mut self, instance: &mut Instance, upto: u64) -> Result<Option<Due>, Fault> {
         loop {
             let first = self.applied.saturating_add(1);
             let taken = self.take(upto, TOGETHER)?;
@@ -231,16 +259,18 @@ impl Replica {
             match taken.end {
                 End::Beat(time) => {
                     self.time = time;
-                    self.beat(instance, self.applied, time);
+                    if let Some(due) = self.beat(instance, self.applied, time) {
+                        return Ok(Some(due));
+                    }
                 }
-                End::Done => return Ok(()),
+                End::Done => return Ok(None),
                 _ => {}
             }
         }
     }
 
     /// A heartbeat: what is due at its time, and an edit that has its number.
-    fn beat(&mut self, instance: &mut Instance, number: u64, time: u64) {
+    fn beat(&mut self, instance: &mut Instance, number: u64, time: u64) -> Option<Due> {
         // One of the workers hands out the records of what all do.
         let mine = number % u64::from(self.group.workers) == u64::from(self.worker);
         if self.timers.due(time) {
@@ -250,11 +280,22 @@ impl Replica {
             }
         }
         instance.alarm(time);
-        if let Some(edit) = self.group.edits.at(number) {
-            (edit.make)(instance, time);
-        }
+        let edit = self.group.edits.at(number);
+        let due = match edit {
+            Some(edit) if self.group.heavies().is_some() => Some(Due::Edit(edit)),
+            Some(edit) => {
+                (edit.make)(instance, time);
+                None
+            }
+            None => {
+                let some = self.group.heavies().is_some();
+                let moving = some.then(|| self.group.moves.at(number)).flatten();
+                moving.map(Due::Move)
+            }
+        };
         if self.several && mine {
             instance.drain(|record| self.records.push(record));
         }
+        due
     }
 }

@@ -16,6 +16,10 @@ mod batch;
 mod edits;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod follow;
+mod heavy;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+mod mixed;
+mod moves;
 mod rows;
 mod sequencing;
 #[cfg(test)]
@@ -35,14 +39,22 @@ use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 pub use batch::{Batch, Came, Numbered, Wait};
 pub use edits::{Change, Edit};
 pub use follow::Replica;
+pub use heavy::{Choice, Elephant};
+pub use mixed::{Mixed, Small};
+pub use moves::Heavies;
 pub use sequencing::{Sequencing, SequencingError};
 
 use crate::account::Failure;
 use crate::module::Module;
 use edits::Edits;
+use moves::Moves;
 
 /// Rows of a ring where nobody says how many: a worker may be 65,536 rows behind, a few milliseconds at the highest rates.
 pub const ROWS: usize = 1 << 16;
+
+/// In a place: the packet's key is replicated, others are sharded. Numbers have 61 bits, which is 700 years of rows at 100 million a
+/// second; the bit above belongs to descriptors of `vnic:`.
+const HEAVY: u64 = 1 << 62;
 
 /// A packet's place in the order of rows, as a descriptor carries it (`mr_packet.commit`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,7 +64,19 @@ impl Place {
     /// With row `sequence` of its own; or without one, behind row `sequence`, which is 0 before the first row.
     #[must_use]
     pub fn new(sequence: u64, own: bool) -> Self {
-        Self(sequence << 1 | u64::from(own))
+        Self((sequence & (HEAVY - 1) >> 1) << 1 | u64::from(own))
+    }
+
+    /// The same of a packet whose key is replicated, where others are sharded.
+    #[must_use]
+    pub fn of_heavy(self) -> Self {
+        Self(self.0 | HEAVY)
+    }
+
+    /// Whether the packet's key is replicated where others are sharded.
+    #[must_use]
+    pub fn heavy(self) -> bool {
+        self.0 & HEAVY != 0
     }
 
     /// From what a descriptor carries.
@@ -70,7 +94,7 @@ impl Place {
     /// The number of its row, or of the last one before it.
     #[must_use]
     pub fn sequence(self) -> u64 {
-        self.0 >> 1
+        (self.0 & (HEAVY - 1)) >> 1
     }
 
     /// Whether the packet has a row.
@@ -96,6 +120,9 @@ pub struct Group {
     last: AtomicU64,
     edits: Edits,
     turns: batch::Turns,
+    moves: Moves,
+    /// only some keys are replicated
+    heavies: Option<Heavies>,
 }
 
 impl Group {
@@ -109,6 +136,29 @@ impl Group {
         workers: usize,
         rows: usize,
         start: u64,
+    ) -> Result<Arc<Self>, FormError> {
+        Self::made(module, (workers, rows), start, None)
+    }
+
+    /// The same for workers that have replicas of a few heavy keys, and parts of the rest; the module is that of the replicas.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_heavies(
+        small: &Small,
+        workers: usize,
+        rows: usize,
+        start: u64,
+    ) -> Result<Arc<Self>, FormError> {
+        let heavies = Some(small.heavies.clone());
+        Self::made(&small.module, (workers, rows), start, heavies)
+    }
+
+    fn made(
+        module: &Module,
+        (workers, rows): (usize, usize),
+        start: u64,
+        heavies: Option<Heavies>,
     ) -> Result<Arc<Self>, FormError> {
         let shape = Shape::new(module.row_bytes().unwrap_or(0), None)?;
         let cores = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -125,6 +175,8 @@ impl Group {
             last: AtomicU64::new(0),
             edits: Edits::new(workers),
             turns: batch::Turns::default(),
+            moves: Moves::new(workers),
+            heavies,
         }))
     }
 
@@ -132,6 +184,18 @@ impl Group {
     #[must_use]
     pub fn workers(&self) -> u32 {
         self.workers
+    }
+
+    /// The heavy keys' part, where only these are replicated.
+    #[must_use]
+    pub fn heavies(&self) -> Option<&Heavies> {
+        self.heavies.as_ref()
+    }
+
+    /// Entries that were moved and found no room.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.moves.all_lost()
     }
 
     /// When the state begins, ns since the epoch.
@@ -236,6 +300,14 @@ pub enum Fault {
         /// the last row that was applied
         applied: u64,
     },
+    /// A worker that it waited for is gone.
+    #[error("replica {worker} waits at row {row} for a worker that has ended")]
+    Gone {
+        /// its worker
+        worker: u32,
+        /// the row
+        row: u64,
+    },
     /// A row that is none.
     #[error("replica {worker} was given row {row}, which is no row of this function")]
     Malformed {
@@ -252,6 +324,9 @@ impl From<Fault> for Failure {
             Fault::Overrun { .. } => {
                 "its state would differ from that of the others from there on, so the run has ended: give each worker a \
                  processor of its own (--cpus), fewer packets a second, or a longer ring (--history-rows)"
+            }
+            Fault::Gone { .. } => {
+                "the fault of that worker, which is told beside this one, ended the run"
             }
             _ => "this is a defect of the sequencer: please report it with the command",
         };

@@ -7,9 +7,11 @@ use millrace_steer::sequence::{
     Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, State, StepError, step,
 };
 
+use super::heavy::{Chooser, Goes};
 use super::rows::{Changes, Rows, Seat};
-use super::{Group, Place};
+use super::{Choice, Elephant, Group, Place};
 use crate::module::{Config, Module, ModuleError};
+use crate::packet::MAX_FRAME;
 use crate::runner::Timers;
 
 /// How late a timer in a value may fire where no packet comes, ns.
@@ -39,6 +41,10 @@ pub struct Sequencing {
     changes: Changes,
     /// batches of packets that were numbered
     batches: u64,
+    /// only some keys are replicated
+    chooser: Option<Chooser>,
+    /// whose turn it is, from 0
+    turn: u32,
 }
 
 impl Sequencing {
@@ -69,6 +75,9 @@ impl Sequencing {
             time: group.start,
             changes,
             batches: 0,
+            chooser: (group.heavies())
+                .map(|h| Chooser::new(h.keys.clone(), cores, Choice::Measured)),
+            turn: 0,
             group: group.clone(),
         })
     }
@@ -84,6 +93,66 @@ impl Sequencing {
     /// Lets another thread's rows be made with the settings of now; whether these have changed.
     pub(super) fn catch_up(&mut self, rows: &mut Rows) -> bool {
         rows.catch_up(&mut self.changes)
+    }
+
+    /// The same, with another choice of heavy keys where only these are replicated.
+    #[must_use]
+    pub fn choosing(mut self, choice: Choice) -> Self {
+        let heavies = self.group.heavies();
+        self.chooser =
+            heavies.map(|h| Chooser::new(h.keys.clone(), self.group.workers as u16, choice));
+        self
+    }
+
+    /// What became of heavy keys; none where all are replicated.
+    #[must_use]
+    pub fn elephants(&self) -> Option<&[Elephant]> {
+        self.chooser.as_ref().map(Chooser::told)
+    }
+
+    /// Promotions and demotions of heavy keys; none where all are replicated.
+    #[must_use]
+    pub fn moves(&self) -> Option<(u64, u64)> {
+        self.chooser.as_ref().map(Chooser::moves)
+    }
+
+    /// Where only heavy keys are replicated: looks at a packet that comes next, and moves keys before it.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn look(&mut self, frame: &[u8], port: u32, time: u64) -> Result<(), StepError> {
+        let Some(chooser) = &mut self.chooser else {
+            return Ok(());
+        };
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        let moves = chooser.count(port, frame);
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let time = time.max(self.time);
+        self.before(time)?;
+        for of in moves {
+            let last = self.state.sequence();
+            let Some(chooser) = &mut self.chooser else {
+                break;
+            };
+            let Some(moving) = chooser.shift(of, last) else {
+                continue;
+            };
+            self.group.moves.place(moving);
+            self.beat(time)?;
+        }
+        Ok(())
+    }
+
+    /// The worker that a packet goes to which is numbered next.
+    #[must_use]
+    pub fn goes(&self, frame: &[u8], port: u32) -> u32 {
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        match self.chooser.as_ref().map(|c| c.goes(port, frame)) {
+            Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
+            Some(Goes::Around) | None => self.turn,
+        }
     }
 
     /// What it numbers for.
@@ -119,6 +188,18 @@ impl Sequencing {
     ) -> Result<(Place, u32), StepError> {
         self.before(time)?;
         self.rows.number(number);
+        // What is longer crosses no border, and has no row.
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        if let Some(chooser) = &mut self.chooser {
+            match chooser.goes(port, frame) {
+                Goes::To(owner) => {
+                    self.time = self.time.max(time);
+                    let place = Place::new(self.state.sequence(), false);
+                    return Ok((place, owner.min(self.group.workers - 1)));
+                }
+                Goes::Around => chooser.placed(port, frame),
+            }
+        }
         let arrival = Arrival::Packet {
             frame,
             port: port as u16,
@@ -178,7 +259,10 @@ impl Sequencing {
             Core::One(core) => u32::from(core),
             Core::All => 0,
         };
-        Ok((Place::new(sequence, header.kind == Kind::Touch), worker))
+        self.turn = (worker + 1) % self.group.workers.max(1);
+        let place = Place::new(sequence, header.kind == Kind::Touch);
+        let heavy = self.chooser.is_some();
+        Ok((if heavy { place.of_heavy() } else { place }, worker))
     }
 
     /// Gives the edits that wait their numbers, at this time (ns); the number of the last row.
@@ -194,6 +278,9 @@ impl Sequencing {
             };
             self.beat(time)?;
             // Rows behind this one are made with the new settings.
+            if self.group.heavies().is_some() {
+                self.group.moves.stop_at(self.state.sequence());
+            }
             if edit.settings {
                 self.changes.push(edit.make, time);
                 self.rows.catch_up(&mut self.changes);
@@ -241,6 +328,22 @@ impl Sequencing {
             self.beat(time)?;
         }
         Ok(())
+    }
+
+    /// A last heartbeat, at the end, before which heavy keys go back to their owners. Its number.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn last(&mut self, time: u64) -> Result<u64, StepError> {
+        let time = time.max(self.time);
+        while let Some(chooser) = &mut self.chooser {
+            let Some(moving) = chooser.home(self.state.sequence()) else {
+                break;
+            };
+            self.group.moves.place(moving);
+            self.beat(time)?;
+        }
+        self.beat(time)
     }
 
     /// Shows the replicas all rows so far. Before descriptors of their packets are handed over.

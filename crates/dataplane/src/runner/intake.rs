@@ -130,7 +130,7 @@ impl Intake {
         let group = replicas.group().clone();
         // No edit gets a number behind this one.
         group.close();
-        replicas.beat(self.clock).ok()?;
+        replicas.last(self.clock).ok()?;
         self.pool.begin(&mut self.window, count);
         self.window.begin = self.clock;
         self.window.beats = true;
@@ -232,7 +232,9 @@ impl Intake {
         if let Some(replicas) = &mut self.replicas
             && frame.len() <= MAX_FRAME
         {
-            let placed = replicas.packet(frame, arrival.port, arrival.number, arrival.time);
+            let looked = replicas.look(frame, arrival.port, arrival.time);
+            let placed = looked
+                .and_then(|()| replicas.packet(frame, arrival.port, arrival.number, arrival.time));
             let Ok((place, owner)) = placed else {
                 self.failed = true;
                 return None;

@@ -37,7 +37,7 @@ use crate::mailbox::{Desk, Job, Mailbox};
 use crate::module::{Config, Module, ModuleError};
 use crate::packet::Layout;
 use crate::port::Queue;
-use crate::replica::{Group, Sequencing, SequencingError};
+use crate::replica::{Group, Sequencing, SequencingError, Small};
 use crate::share::Share;
 use crate::worker::keep::Keep;
 use crate::worker::{self, Behaviour, Code, Drive, Ingress, Link, ModuleCode, Serve};
@@ -86,6 +86,8 @@ pub struct Run {
     pub at_end: Option<Job>,
     /// the state that the run takes up and leaves, if it does
     pub keep: Option<Arc<Keep>>,
+    /// where only heavy keys are replicated on several workers: the code of that
+    pub small: Option<Small>,
 }
 
 /// What an observer sees now and then.
@@ -221,17 +223,22 @@ impl Parallel {
     /// What numbers the packets of several workers whose state is replicated; `start` is the time of the first, ns.
     fn replicas(&self, start: u64) -> Result<Option<Sequencing>, ModuleError> {
         let (run, workers) = (&self.run, self.workers);
-        if workers < 2 || run.module.row_bytes().is_none() {
+        let small = run.small.as_ref();
+        let (module, config) = small.map_or((&run.module, &run.config), |s| (&s.module, &s.config));
+        if workers < 2 || module.row_bytes().is_none() {
             return Ok(None);
         }
         let failed = |e: SequencingError| ModuleError::Create {
-            path: run.module.path().to_owned(),
+            path: module.path().to_owned(),
             what: e.to_string(),
         };
-        let group = Group::new(&run.module, workers, ROWS, start);
+        let group = match small {
+            Some(small) => Group::of_heavies(small, workers, ROWS, start),
+            None => Group::new(module, workers, ROWS, start),
+        };
         let group = group.map_err(|e| failed(e.into()))?;
         let of = (run.program, run.ports.len() as u32);
-        let made = Sequencing::new(&group, &run.module, &run.config, of);
+        let made = Sequencing::new(&group, module, config, of);
         made.map(Some).map_err(failed)
     }
 
@@ -257,6 +264,7 @@ impl Parallel {
                     prefetch: run.prefetch,
                     behaviour: Behaviour::default(),
                     replicas: replicas.map(|r| r.group().clone()),
+                    small: replicas.and(run.small.clone()),
                 }),
                 reasons: run.reasons.clone(),
                 objects_bytes: run.objects_bytes,
@@ -292,6 +300,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
                 instance: None,
+                heavy: None,
                 chain: None,
                 group: None,
                 others: Vec::new(),

@@ -416,6 +416,9 @@ impl Sequencer {
     /// outputs. `records` came out after the last window.
     pub fn complete(mut self, records: Vec<Kept>, account: &mut Account) {
         self.write_records(records);
+        if let Some(replicas) = &self.intake.replicas {
+            account.elephants = replicas.elephants().map(<[_]>::to_vec);
+        }
         account.interrupted = self.interrupted;
         let entries = |object: usize| account.objects.get(object).and_then(|o| o.entries);
         self.pressure.finish(entries);

@@ -86,6 +86,7 @@ impl Bench {
             mailbox: None,
             at_end: None,
             keep: None,
+            small: None,
             objects_bytes: 0,
         }
     }

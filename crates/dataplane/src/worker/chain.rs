@@ -18,7 +18,7 @@ use super::order::{Behaviour, Order};
 use super::stage::Stage;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
-use crate::replica::Group;
+use crate::replica::{Group, Small};
 use crate::share::Share;
 
 /// How often a packet may go through the whole chain, once in each direction.
@@ -75,6 +75,8 @@ pub struct ModuleCode {
     pub behaviour: Behaviour,
     /// what its replicas have in common, where its state is replicated
     pub replicas: Option<Arc<Group>>,
+    /// where only heavy keys are replicated: the code of that, beside this one for the worker's part
+    pub small: Option<Small>,
 }
 
 impl Link {

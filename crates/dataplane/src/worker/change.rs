@@ -128,6 +128,12 @@ impl Live<'_> {
         stages.find(|s| s.life.id == element)?.instance()
     }
 
+    /// The first worker's replica of an element's heavy keys, where only these are replicated; none at other workers.
+    pub fn heavy(&mut self, element: u64) -> Option<&mut Instance> {
+        let mut stages = self.chain.stages.iter_mut();
+        stages.find(|s| s.life.id == element)?.heavy()
+    }
+
     /// How the elements are connected.
     #[must_use]
     pub fn topology(&self) -> &Topology {

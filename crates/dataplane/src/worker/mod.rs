@@ -295,6 +295,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
             for job in serve.mailboxes.iter().flat_map(|m| m.take()) {
                 let mut desk = Desk {
                     instance: None,
+                    heavy: None,
                     chain: None,
                     group: None,
                     others: Vec::new(),

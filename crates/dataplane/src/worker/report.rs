@@ -94,6 +94,8 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
     let mut desk = Desk {
         instance: instances.next(),
+        // At the end their owners have all keys.
+        heavy: None,
         chain: None,
         group: None,
         others: instances.collect(),

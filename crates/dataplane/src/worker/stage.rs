@@ -10,7 +10,7 @@ use super::order::Behaviour;
 use crate::clock;
 use crate::module::{Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, abi};
 use crate::port::Frame;
-use crate::replica::{Fault, Replica};
+use crate::replica::{Fault, Mixed, Replica};
 use crate::runner::Timers;
 use crate::share::{self, Share};
 
@@ -45,6 +45,8 @@ enum Running {
         program: usize,
         prefetch: bool,
         replica: Option<Box<Replica>>,
+        /// beside the worker's part of state, its replica of heavy keys
+        mixed: Option<Box<Mixed>>,
     },
     Foreign {
         element: Box<dyn Foreign>,
@@ -80,14 +82,22 @@ impl Stage {
                     Some(shared) => Instance::join(&config, shared, worker as u32)?,
                     None => Instance::create(code.module.clone(), &config)?,
                 };
-                let replica = code.replicas.as_ref();
-                let replica =
-                    replica.map(|group| Box::new(Replica::new(group, &instance, worker as u32)));
+                let (mut replica, mut mixed) = (None, None);
+                match (&code.replicas, &code.small) {
+                    (Some(group), Some(small)) => {
+                        mixed = Some(Box::new(Mixed::new(group, small, worker as u32)?));
+                    }
+                    (Some(group), None) => {
+                        replica = Some(Box::new(Replica::new(group, &instance, worker as u32)));
+                    }
+                    (None, _) => {}
+                }
                 let running = Running::Module {
                     instance,
                     program: code.program,
                     prefetch: code.prefetch,
                     replica,
+                    mixed,
                 };
                 let mut behaviour = code.behaviour.clone();
                 behaviour.stateless |= code.module.objects().is_empty();
@@ -199,6 +209,9 @@ impl Stage {
                 share::begin(instance, &self.shares, time);
             }
         }
+        if let Some((mixed, _)) = self.mixed_mut() {
+            mixed.start(time);
+        }
         self.hush();
     }
 
@@ -217,6 +230,9 @@ impl Stage {
         match &mut self.running {
             Running::Module { instance, .. } => {
                 instance.stop(time);
+                if let Some((mixed, _)) = self.mixed_mut() {
+                    mixed.stop(time);
+                }
                 self.hush();
             }
             Running::Foreign { element, .. } => self.epilogue = Some(element.finish()),
@@ -267,8 +283,41 @@ impl Stage {
 
     fn replica(&self) -> Option<&Replica> {
         match &self.running {
-            Running::Module { replica, .. } => replica.as_deref(),
+            Running::Module { replica, mixed, .. } => {
+                let mixed = mixed.as_ref().map(|m| m.replica());
+                replica.as_deref().or(mixed)
+            }
             Running::Foreign { .. } | Running::Classed(_) => None,
+        }
+    }
+
+    fn mixed_mut(&mut self) -> Option<(&mut Mixed, &mut Instance)> {
+        match &mut self.running {
+            Running::Module {
+                mixed: Some(mixed),
+                instance,
+                ..
+            } => Some((mixed, instance)),
+            _ => None,
+        }
+    }
+
+    /// The replica of heavy keys, where only these are replicated: the first worker's is seen for all.
+    pub fn heavy(&mut self) -> Option<&mut Instance> {
+        let (mixed, _) = self.mixed_mut()?;
+        (mixed.replica().worker() == 0).then(|| mixed.small())
+    }
+
+    /// The module's instance, and [`Self::heavy`].
+    pub fn both(&mut self) -> (Option<&mut Instance>, Option<&mut Instance>) {
+        match &mut self.running {
+            Running::Module {
+                instance, mixed, ..
+            } => {
+                let first = mixed.as_mut().filter(|m| m.replica().worker() == 0);
+                (Some(instance), first.map(|m| m.small()))
+            }
+            Running::Foreign { .. } | Running::Classed(_) => (None, None),
         }
     }
 
@@ -289,10 +338,16 @@ impl Stage {
             // Told by `fault`.
             let _ = replica.follow(instance, upto);
         }
+        if let Some((mixed, instance)) = self.mixed_mut() {
+            let _ = mixed.follow(instance, upto);
+        }
     }
 
     /// Why a replica cannot go on, told once.
     pub fn fault(&mut self) -> Option<Fault> {
+        if let Some((mixed, _)) = self.mixed_mut() {
+            return mixed.fault();
+        }
         self.replica_mut().and_then(|(replica, _)| replica.fault())
     }
 
@@ -323,6 +378,9 @@ impl Stage {
         if let Some((replica, _)) = self.replica_mut() {
             replica.records().for_each(&mut each);
         }
+        if let Some((mixed, _)) = self.mixed_mut() {
+            mixed.drain(&mut each);
+        }
         if let Some(instance) = self.instance() {
             instance.drain(each);
         }
@@ -333,15 +391,25 @@ impl Stage {
         self.instance().and_then(|instance| instance.full(index))
     }
 
+    /// What is replicated of an object beside its parts, which counts once: the first worker says it.
+    fn once(&mut self, count: impl FnOnce(&mut Instance) -> Option<u64>) -> u64 {
+        self.heavy().and_then(count).unwrap_or(0)
+    }
+
     /// Places of an object that are taken.
     pub fn used(&mut self, index: usize) -> Option<u64> {
-        self.instance().and_then(|instance| instance.used(index))
+        let more = self.once(|small| small.used(index));
+        self.instance()
+            .and_then(|instance| instance.used(index))
+            .map(|used| used + more)
     }
 
     /// Entries of an object.
     pub fn count(&mut self, index: usize, time: u64) -> Option<u64> {
+        let more = self.once(|small| small.count(index, time));
         self.instance()
             .and_then(|instance| instance.count(index, time))
+            .map(|count| count + more)
     }
 
     /// Runs it over the descriptors at `chosen`, which say after it what becomes of their packets; gives the ticks
@@ -365,6 +433,16 @@ impl Stage {
             } => {
                 // SAFETY: as the caller promises.
                 unsafe { replica.run(instance, *program, pointers) }
+            }
+            Running::Module {
+                instance,
+                program,
+                prefetch,
+                mixed: Some(mixed),
+                ..
+            } => {
+                // SAFETY: as the caller promises.
+                unsafe { mixed.run(instance, (*program, *prefetch), pointers) }
             }
             Running::Module {
                 instance,

@@ -23,6 +23,7 @@ pub(super) fn link(name: &str) -> Link {
             prefetch: true,
             behaviour: Behaviour::default(),
             replicas: None,
+            small: None,
         }),
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,

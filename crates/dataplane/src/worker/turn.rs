@@ -255,19 +255,20 @@ impl Worker {
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
         let clock = self.clock.max(self.queues_time());
-        let (instance, chain) = if self.sequenced {
+        let ((instance, heavy), chain) = if self.sequenced {
             let first = self.chain.stages.first_mut();
-            (first.and_then(Stage::instance), None)
+            (first.map_or((None, None), Stage::both), None)
         } else {
             let chain = Live {
                 chain: &mut self.chain,
                 shared: &self.shared,
                 clock,
             };
-            (None, Some(chain))
+            ((None, None), Some(chain))
         };
         let mut desk = Desk {
             instance,
+            heavy,
             chain,
             group: self.group.clone(),
             others: Vec::new(),

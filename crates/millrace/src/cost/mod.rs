@@ -15,10 +15,12 @@ use millrace_model::Model;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Placement, Strategy, Treatment};
-use millrace_plan::cost::{self, Measured, Share, Unmeasured, Work};
-use millrace_plan::{Grounds, Plan, Wanted};
+use millrace_plan::cost::{self, HeavyShare, HeavyWork, Measured, Share, Unmeasured, Work};
+use millrace_plan::{Fingerprints, Grounds, Plan, Wanted};
+use millrace_steer::hybrid::{Key, divide};
 
 use crate::find::{Found, Source};
+use crate::place::hybrid;
 use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Function, Make, seed};
@@ -113,9 +115,23 @@ impl Proved<'_> {
         cores.sort_unstable();
         cores.dedup();
         let works = candidates.iter().zip(&turns);
-        let strategies: Vec<Work> = works
+        let mut strategies: Vec<Work> = works
             .map(|(candidate, turns)| work(&candidate.plan, turns, &frames, &ports, &cores))
             .collect::<Result<_, _>>()?;
+        let of = |strategy| candidates.iter().find(|c| c.plan.strategy == strategy);
+        let mut mixed = None;
+        if let (Some(sharded), Some(_)) = (of(Strategy::Shard), of(Strategy::Replicate)) {
+            match hybrid::of_sharded(self, model, &sharded.plan) {
+                Ok((plan, keys)) => {
+                    strategies.extend(heavy(&strategies, &keys, &frames, (dispatch_ns, &cores)));
+                    mixed = Some(plan);
+                }
+                Err(error) => unmeasured.push(Unmeasured {
+                    strategy: Strategy::Hybrid,
+                    why: error.what,
+                }),
+            }
+        }
         let locks = strategies.iter().any(|w| w.writes > 0.0);
         let measured = Measured {
             trace: traced.ports.inputs.join(", "),
@@ -134,6 +150,7 @@ impl Proved<'_> {
             let found = candidates
                 .into_iter()
                 .map(|c| c.plan)
+                .chain(mixed)
                 .find(|p| Some(p.strategy) == best);
             if let Some(found) = found {
                 taken = found;
@@ -247,6 +264,48 @@ fn work(
         heaviest,
         replay_ns: median(|t| t.replay_ns),
         sequencer_ns: median(|t| t.sequencer_ns),
+        heavy: None,
+    })
+}
+
+/// Figures of heavy keys that are replicated while others are sharded, from those of both: what the choice of keys makes of the trace.
+fn heavy(
+    measured: &[Work],
+    keys: &Fingerprints,
+    frames: &Frames,
+    (dispatch_ns, cores): (f64, &[u32]),
+) -> Option<Work> {
+    let of = |strategy| measured.iter().find(|w| w.strategy == strategy);
+    let (sharded, replicated) = (of(Strategy::Shard)?, of(Strategy::Replicate)?);
+    let row = replicated.replay_ns? / (dispatch_ns + replicated.packet_ns).max(1.0);
+    let mut bits = 0;
+    let packets: Vec<(Key, u32)> = frames
+        .all()
+        .map(|(frame, port)| {
+            let (key, index, of) = keys.read(port, frame);
+            bits = of;
+            (key, index)
+        })
+        .collect();
+    let cores = cores.iter().copied().filter(|n| *n > 1);
+    let shares = cores.filter_map(|cores| {
+        let divided = divide(&packets, bits, u16::try_from(cores).ok()?, row);
+        Some(HeavyShare {
+            cores,
+            sharded: divided.sharded,
+            replicated: divided.replicated,
+        })
+    });
+    Some(Work {
+        strategy: Strategy::Hybrid,
+        heavy: Some(HeavyWork {
+            packet_ns: replicated.packet_ns,
+            shares: shares.collect(),
+        }),
+        replay_ns: replicated.replay_ns,
+        sequencer_ns: replicated.sequencer_ns,
+        busiest: Vec::new(),
+        ..sharded.clone()
     })
 }
 

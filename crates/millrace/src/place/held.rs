@@ -33,7 +33,7 @@ pub(super) fn held(
     treatment: Treatment,
 ) -> Held {
     match treatment {
-        Treatment::Shard => Held::Divided,
+        Treatment::Shard | Treatment::Hybrid => Held::Divided,
         Treatment::Merge => Held::Merged {
             words: of(model, id).into(),
             latest: latest(model, id),

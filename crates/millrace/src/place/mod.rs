@@ -5,6 +5,7 @@
 mod balance;
 mod by_hand;
 mod held;
+pub(crate) mod hybrid;
 mod planned;
 mod replicated;
 
@@ -190,6 +191,15 @@ impl Proved<'_> {
                 );
             }
             return replicated::arrange(self, model, cores);
+        }
+        if asked.strategy == Some(Strategy::Hybrid) && asked.steering.is_none() {
+            if asked.trace.is_some() {
+                return Err(
+                    Error::wrong("--trace: which keys are heavy is seen as packets come")
+                        .help("leave --trace out"),
+                );
+            }
+            return hybrid::arrange(self, model, asked);
         }
         if let Some(steering) = &asked.steering {
             // Of the plan only what it says of objects whoever gets which packet.

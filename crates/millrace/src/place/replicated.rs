@@ -10,12 +10,16 @@ use super::{Answer, BUILT, Stand, held, on_one};
 use crate::Error;
 use crate::written::Proved;
 
-/// The arrangement on this many workers. Everything that packets of others may change is replicated; what belongs to a
-/// worker alone (per-CPU values, records) is each worker's own.
+/// How each object is held where all that packets of others may change is replicated; what belongs to a worker alone (per-CPU
+/// values, records) is each worker's own. And the rows. `strategy` is what was asked for.
 ///
 /// # Errors
 /// The function cannot be replicated: with the object, the author's line and the reason.
-pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Result<Answer, Error> {
+pub(super) fn objects(
+    proved: &Proved<'_>,
+    model: &Model,
+    (strategy, cores): (&str, usize),
+) -> Result<(Vec<Place>, History), Error> {
     let program = proved.program;
     if proved.built {
         return Err(on_one(&program.name, cores, BUILT));
@@ -27,11 +31,15 @@ pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Resul
     }
     let history = History::of(program, &proved.checked);
     if let Some(refusal) = history.refusals.first() {
-        return Err(refused(&program.name, &history.refusals, refusal));
+        return Err(refused(
+            (&program.name, strategy),
+            &history.refusals,
+            refusal,
+        ));
     }
     if !history.touches() {
         return Err(Error::no(format!(
-            "--strategy replicate: no packet of {} changes state that another packet may find, so there is nothing to replicate",
+            "--strategy {strategy}: no packet of {} changes state that another packet may find, so there is nothing to replicate",
             program.name
         ))
         .help("leave --strategy out: any packet may go to any worker"));
@@ -53,6 +61,16 @@ pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Resul
         Place::new(object, held)
     };
     let objects: Vec<Place> = program.objects.iter().enumerate().map(place).collect();
+    Ok((objects, history))
+}
+
+/// The arrangement on this many workers.
+///
+/// # Errors
+/// As [`objects`].
+pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Result<Answer, Error> {
+    let program = proved.program;
+    let (objects, history) = objects(proved, model, ("replicate", cores))?;
     let of = |treatment: Treatment| {
         let names = objects.iter().filter(|o| o.held.treatment() == treatment);
         names.map(|o| o.name.as_str()).collect::<Vec<_>>()
@@ -88,7 +106,7 @@ pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Resul
 }
 
 /// Why it cannot be, with the first reason on one line and all of them in the detail.
-fn refused(name: &str, all: &[Refusal], first: &Refusal) -> Error {
+fn refused((name, strategy): (&str, &str), all: &[Refusal], first: &Refusal) -> Error {
     let line = |refusal: &Refusal| {
         let place = refusal.line.as_ref();
         let place = place.map_or_else(String::new, |l| format!("{}:{}: ", l.file, l.line));
@@ -97,7 +115,7 @@ fn refused(name: &str, all: &[Refusal], first: &Refusal) -> Error {
         format!("{place}{object}{}", refusal.reason)
     };
     let error = Error::no(format!(
-        "--strategy replicate: {name} cannot be replicated: {}",
+        "--strategy {strategy}: {name} cannot be replicated: {}",
         line(first)
     ));
     Error {

@@ -40,6 +40,16 @@
 //! cores exactly while `d + c > r`, and ends at `1000 / r`. A sequencer in software, a core in front of the others, receives
 //! each packet: its `q` is more by `d`.
 //!
+//! Where only heavy keys are replicated and others sharded, with
+//!
+//! - `e`, the part of the packets whose keys are replicated, and `b`, the part that the busiest core has of the rest
+//!   ([`HeavyShare`]), both as the choice of heavy keys leaves them with the trace,
+//! - `h`, what the function costs a packet with its row ([`HeavyWork::packet_ns`]),
+//!
+//! ```text
+//! T(n) = max(e q, b (d + c) + e (d + h + (n - 1) r) / n)      ns
+//! ```
+//!
 //! # What it leaves out
 //!
 //! A core's part of the state fits its cache better than the whole does, and memory bandwidth is shared: both
@@ -98,6 +108,29 @@ pub struct Work {
     /// what the sequencer spends on making a packet's row, ns; none but for what is replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequencer_ns: Option<f64>,
+    /// of heavy keys, where only these are replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heavy: Option<HeavyWork>,
+}
+
+/// Heavy keys of a trace.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HeavyWork {
+    /// time of a packet with its row inside the function, ns
+    pub packet_ns: f64,
+    /// for numbers of cores
+    pub shares: Vec<HeavyShare>,
+}
+
+/// Parts of the packets where heavy keys are replicated.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct HeavyShare {
+    /// on this many workers
+    pub cores: u32,
+    /// of sharded keys, at the busiest worker, 0 to 1
+    pub sharded: f64,
+    /// of replicated keys, over all workers, 0 to 1
+    pub replicated: f64,
 }
 
 /// The busiest worker's part.

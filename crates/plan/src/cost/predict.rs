@@ -20,6 +20,14 @@ fn busiest(work: &Work, cores: u32) -> f64 {
 /// Nanoseconds that the busiest worker needs for each packet that all receive; none where it is not known
 /// what the lock costs between cores.
 fn time_ns(measured: &Measured, work: &Work, cores: u32) -> Option<f64> {
+    if let Some(heavy) = &work.heavy {
+        let n = f64::from(cores.max(1));
+        let parts = heavy.shares.iter().find(|s| s.cores == cores)?;
+        let each = measured.dispatch_ns + heavy.packet_ns + (n - 1.0) * work.replay_ns?;
+        let own = parts.sharded * (measured.dispatch_ns + work.packet_ns);
+        let time = own + parts.replicated * each / n;
+        return Some(time.max(parts.replicated * work.sequencer_ns?));
+    }
     if let (Some(replay), Some(sequencer)) = (work.replay_ns, work.sequencer_ns) {
         let n = f64::from(cores.max(1));
         let each = measured.dispatch_ns + work.packet_ns + (n - 1.0) * replay;

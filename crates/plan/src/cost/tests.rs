@@ -16,6 +16,7 @@ fn work(strategy: Strategy, writes: f64, shares: &[(u32, f64)], heaviest: f64) -
         heaviest,
         replay_ns: None,
         sequencer_ns: None,
+        heavy: None,
     }
 }
 
@@ -38,6 +39,41 @@ fn replicas_share_packets_and_repeat_rows() {
     // The sequencer is the limit.
     let slow = measured(vec![replicated(10.0, 25.0)]);
     assert!(near(mpps(&slow, Strategy::Replicate, 16), 40.0));
+}
+
+/// Half of the packets are of one key, the rest lies evenly: on eight cores each has a sixteenth of 50 ns, and half of a replica's
+/// (20 + 40 + 70) / 8.
+#[test]
+fn heavy_keys_are_replicated_and_others_sharded() {
+    let shares = vec![HeavyShare {
+        cores: 8,
+        sharded: 1.0 / 16.0,
+        replicated: 0.5,
+    }];
+    let hybrid = Work {
+        heavy: Some(HeavyWork {
+            packet_ns: 40.0,
+            shares,
+        }),
+        strategy: Strategy::Hybrid,
+        ..replicated(10.0, 2.0)
+    };
+    let m = measured(vec![
+        work(Strategy::Shard, 0.0, &[(8, 0.55)], 0.5),
+        replicated(10.0, 2.0),
+        hybrid,
+    ]);
+    assert!(near(mpps(&m, Strategy::Hybrid, 8), 1e3 / 11.25));
+    // Of eight cores alone is anything known.
+    let predicted = predict(&m, &[2, 8]);
+    assert_eq!(
+        predicted
+            .iter()
+            .filter(|p| p.strategy == Strategy::Hybrid)
+            .count(),
+        1
+    );
+    assert_eq!(best(&predicted, 8).unwrap().strategy, Strategy::Hybrid);
 }
 
 /// One flow has all packets: sharding is one core's rate, and replication is taken; where all flows are alike, it is not.

@@ -50,6 +50,15 @@ fn write(
                 ", {replay:.1} ns a row of another core's packet, {sequencer:.1} ns in the sequencer"
             )?;
         }
+        let heavy = work.heavy.as_ref().and_then(|h| h.shares.last());
+        if let Some(parts) = heavy {
+            write!(
+                out,
+                ", on {} cores {:.1} % of the packets are of replicated keys",
+                parts.cores,
+                parts.replicated * 100.0
+            )?;
+        }
         if let Some(share) = work.busiest.last().filter(|s| s.cores > 1) {
             write!(
                 out,

@@ -92,6 +92,11 @@ impl<K: Clone + Eq> Elephants<K> {
         self.sequence
     }
 
+    /// Rows up to this one were numbered elsewhere. A smaller number than there were changes nothing.
+    pub fn numbered(&mut self, sequence: u64) {
+        self.sequence = self.sequence.max(sequence);
+    }
+
     /// The slot of a replicated key.
     #[must_use]
     pub fn slot(&self, key: &K) -> Option<u8> {

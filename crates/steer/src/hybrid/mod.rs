@@ -18,12 +18,18 @@
 //! This room decides and remembers; it copies no state by itself and has no threads. Its model check tries all orders in which
 //! cores can run, and all moments of moves.
 
+mod divide;
 mod elephants;
+mod heavy;
+mod keys;
 mod side;
 #[cfg(test)]
 mod tests;
 
+pub use divide::{Divided, divide};
 pub use elephants::{Elephants, Move, MoveError, Moving, Sent};
+pub use heavy::{Heavy, PERIOD, ROW};
+pub use keys::{Key, Keys};
 pub use side::{Handover, Passed, Side};
 
 /// The most keys that are replicated at a time.

@@ -1,7 +1,7 @@
 //! The stream of packets: which flow is next, and what it says.
 
-use rand::SeedableRng;
 use rand::rand_core::Rng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Zipf};
 
@@ -10,6 +10,9 @@ use super::flow::{Identities, Protocol};
 use super::frame::{ACK, Frame, PSH, SYN, Saying};
 use super::spec::{Size, Spec, SpecError};
 use crate::capture::Record;
+
+/// Sizes of flows are drawn from another stream than packets.
+const SIZES: u64 = 0x7369_7a65;
 
 /// Packets to a [`Spec`].
 ///
@@ -22,6 +25,8 @@ pub struct Generator {
     identities: Identities,
     random: ChaCha8Rng,
     zipf: Option<Zipf<f64>>,
+    /// popularity by size: sums of the flows' sizes up to each
+    sizes: Vec<f64>,
     flows: Vec<Flow>,
     frame: Frame,
     made: u64,
@@ -51,6 +56,15 @@ impl Generator {
                 Zipf::new(spec.flows as f64, exponent).map_err(|_| SpecError::Zipf(exponent))?,
             ),
         };
+        let mut sums = ChaCha8Rng::seed_from_u64(spec.seed ^ SIZES);
+        let mut sum = 0.0;
+        let sizes = spec.shape.map(|shape| {
+            let all = (0..spec.flows).map(|_| {
+                sum += shape.size(sums.random::<f64>());
+                sum
+            });
+            all.collect()
+        });
         let identities = Identities::new(&spec);
         let flows = (0..spec.flows)
             .map(|number| Flow::new(number, spec.seed))
@@ -59,6 +73,7 @@ impl Generator {
             identities,
             random: ChaCha8Rng::seed_from_u64(spec.seed),
             zipf,
+            sizes: sizes.unwrap_or_default(),
             flows,
             frame: Frame::new(spec.longest()),
             made: 0,
@@ -154,6 +169,12 @@ impl Generator {
         // What would not be closed any more is not opened: six packets are a whole connection.
         let room = left > self.to_close + 6;
         let at = match &self.zipf {
+            _ if !self.sizes.is_empty() => {
+                let sum = self.sizes.last().copied().unwrap_or(0.0);
+                let drawn = self.random.random::<f64>() * sum;
+                let at = self.sizes.partition_point(|up| *up <= drawn);
+                at.min(self.flows.len() - 1)
+            }
             // Ranks begin with 1, and rounding could reach one beyond the last.
             Some(zipf) => {
                 let rank = zipf.sample(&mut self.random) as usize;

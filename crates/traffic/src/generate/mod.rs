@@ -7,9 +7,11 @@ mod connection;
 mod flow;
 mod frame;
 mod generator;
+mod shape;
 mod spec;
 
 pub use crate::prefix::{Prefix, PrefixError};
 pub use generator::Generator;
 
+pub use shape::Shape;
 pub use spec::{MAX_FLOWS, Mix, Size, Spec, SpecError};

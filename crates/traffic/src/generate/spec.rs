@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use super::Shape;
 use crate::prefix::Prefix;
 
 /// Flows alive at once: 24 bytes each.
@@ -91,6 +92,9 @@ pub struct Spec {
     pub flows: u64,
     /// Exponent of Zipf's law over the flows' popularity; 0: all alike.
     pub zipf: f64,
+    /// Popularity by flow sizes of a network, in place of Zipf's law.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Shape>,
     /// Flows that end and are replaced by new ones, a minute of the capture's time, in turn.
     pub churn: f64,
     /// Packets a second, evenly spaced.
@@ -132,6 +136,7 @@ impl Default for Spec {
             packets: 100_000,
             flows: 1000,
             zipf: 1.1,
+            shape: None,
             churn: 0.0,
             rate: 100_000.0,
             size: Size::Imix,

@@ -55,7 +55,7 @@ pub fn lying(
         let base = base.get(object).map_or(&[][..], Vec::as_slice);
         let base: HashMap<&Vec<u8>, &Vec<u8>> = base.iter().map(|(k, v)| (k, v)).collect();
         for (at, copy) in (0..).zip(&mut parallel.copies) {
-            for (key, value) in copy.entries(object, now).unwrap_or_default() {
+            for (key, value) in copy.own_entries(object, now).unwrap_or_default() {
                 if base.get(&key) == Some(&&value) {
                     continue;
                 }

@@ -175,6 +175,8 @@ pub struct Function {
     pub dropped: bool,
     /// something else that is wrong on the parallel side
     pub plant: Option<Plant>,
+    /// that is in the code of heavy keys, where only these are replicated
+    pub heavy: bool,
 }
 
 impl Function {
@@ -216,6 +218,7 @@ impl Function {
             program,
             dropped: false,
             plant: None,
+            heavy: false,
         }
     }
 
@@ -316,7 +319,13 @@ impl Build for Builder<'_> {
         self.1 += 1;
         let sources = &self.0.sources;
         Ok(match self.0.plant {
-            Some(plant) if self.1.is_multiple_of(2) => sources.planted(wanted, plant),
+            // Of heavy keys alone, where only these are replicated.
+            Some(plant)
+                if wanted.placement.is_some_and(|p| p.replicates())
+                    || self.1.is_multiple_of(2) && !self.0.heavy =>
+            {
+                sources.planted(wanted, plant)
+            }
             _ => sources.built(wanted, self.0.dropped).0,
         })
     }

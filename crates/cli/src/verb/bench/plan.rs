@@ -114,8 +114,8 @@ pub fn possible(
     if wish.strategy == Wished::SEQUENTIAL {
         return Err("--strategy sequential runs on one core".into());
     }
-    if wish.memory && wish.strategy == Wished::REPLICATE {
-        return Err("--memory has no sequencer, which --strategy replicate needs".into());
+    if wish.memory && [Wished::REPLICATE, Wished::HYBRID].contains(&wish.strategy) {
+        return Err("--memory has no sequencer, which --strategy replicate and hybrid need".into());
     }
     let asked = Asked {
         cores,

@@ -73,7 +73,9 @@ impl Rig {
             names => names.to_vec(),
         };
         let placement = function.placement.as_ref();
-        let steering = placement.and_then(|p| p.steering(names.len().max(2)));
+        // Where keys move between owners and all workers, the sequencer deals packets out.
+        let steered_by_hash = placement.filter(|p| p.elephants.is_none());
+        let steering = steered_by_hash.and_then(|p| p.steering(names.len().max(2)));
         let mut settings = settings.clone();
         if let Some(steering) = &steering {
             settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;

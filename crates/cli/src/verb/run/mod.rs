@@ -363,7 +363,7 @@ impl Run {
         let first = elements.iter().find_map(Element::function);
         let replicates = |e: &Element| {
             let placement = e.function().and_then(|f| f.placement.as_ref());
-            placement.is_some_and(|p| p.replicates())
+            placement.is_some_and(|p| p.replicates() || p.elephants.is_some())
         };
         if held.is_some() && elements.iter().any(replicates) {
             return Err(
@@ -470,8 +470,10 @@ impl Run {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let row = chain.elements.len() > 1;
-        if row && self.strategy == Wished::REPLICATE {
-            return Err(Failure::wrong("--strategy replicate is for one function").help(
+        let sequenced = [Wished::REPLICATE, Wished::HYBRID].contains(&self.strategy);
+        if row && sequenced {
+            let name = self.strategy.0.map_or("", Strategy::name);
+            return Err(Failure::wrong(format!("--strategy {name} is for one function")).help(
                 "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
             ));
         }

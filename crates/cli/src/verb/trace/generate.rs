@@ -2,7 +2,7 @@
 
 use clap::Args;
 use millrace_traffic::capture::{WriteError, Writer};
-use millrace_traffic::generate::{Generator, Mix, Prefix, Size, Spec};
+use millrace_traffic::generate::{Generator, Mix, Prefix, Shape, Size, Spec};
 
 use crate::failure::{DONE, Failure};
 use crate::progress::{Bar, SHOW};
@@ -27,6 +27,11 @@ pub struct Generate {
     /// Exponent of Zipf's law over the flows' popularity; 0: all alike [default: 1.1]
     #[arg(long, value_name = "S")]
     zipf: Option<f64>,
+
+    /// Popularity by the flow sizes of a network, in place of Zipf's law: university, backbone or hyperscale (data centers and an
+    /// Internet backbone; approximations, docs/measurements/replication.md)
+    #[arg(long, value_name = "SHAPE", conflicts_with = "zipf")]
+    shape: Option<Shape>,
 
     /// Flows that end and are replaced by new ones, a minute of the capture's time [default: 0]
     #[arg(long, value_name = "FLOWS")]
@@ -131,6 +136,7 @@ impl Generate {
             packets: self.packets.unwrap_or(usual.packets),
             flows: self.flows.unwrap_or(usual.flows),
             zipf: self.zipf.unwrap_or(usual.zipf),
+            shape: self.shape,
             churn: self.churn.unwrap_or(usual.churn),
             rate: self.rate.unwrap_or(usual.rate),
             size: self.size.unwrap_or(usual.size),

@@ -16,7 +16,7 @@ use super::schedule::{Order, Schedule};
 use super::settings::Rate;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
-use crate::replica::{Batch, Came, Place, Wait};
+use crate::replica::{Batch, Came, Numbered, Place, Sequencing, Wait};
 
 /// Packets that are written before their descriptors are written back, at most.
 const BATCH: usize = 32;
@@ -117,6 +117,8 @@ struct Thread {
     batch: Vec<Filled>,
     /// when the sequencer was last asked, ticks
     asked: u64,
+    /// the last packet at which keys could be moved
+    looked: Option<u64>,
 }
 
 impl Thread {
@@ -156,6 +158,7 @@ impl Thread {
             wall,
             origin,
             batch: Vec::with_capacity(BATCH),
+            looked: None,
             asked: origin,
             work,
         }
@@ -185,7 +188,7 @@ impl Thread {
 
     /// Writes due packets into buffers, at most [`BATCH`]; how many were handled, the lost ones too.
     fn receive(&mut self, now: u64) -> usize {
-        let device = &self.work.device;
+        let device = self.work.device.clone();
         if self.finished || device.closed() {
             return self.finish();
         }
@@ -209,6 +212,14 @@ impl Thread {
         if let Some(batch) = &mut self.work.sequencing {
             batch.begin(stamp);
         }
+        let device = self.work.device.clone();
+        let wait = Wait {
+            pinned: self.work.pinned,
+            over: &|| device.stopped(),
+        };
+        let one_by_one = self.work.sequencing.as_ref().filter(|b| b.one_by_one());
+        let sequencing = one_by_one.map(|b| b.sequencing().clone());
+        let mut sequencing = sequencing.as_deref().and_then(|s| wait.lock(s));
         let mut handled = 0;
         while handled < BATCH {
             let Some(turn) = self.work.order.at(self.index) else {
@@ -218,13 +229,20 @@ impl Thread {
                 break;
             }
             let came = (turn.number, now, stamp);
-            if turn.number >= due || !self.one(turn.entry, turn.queue, came) {
+            if turn.number >= due
+                || !self.one(turn.entry, turn.queue, came, sequencing.as_deref_mut())
+            {
                 break;
             }
             self.index += 1;
             handled += 1;
         }
-        self.numbered(now);
+        let numbered = sequencing.as_deref_mut().map(Numbered::now);
+        drop(sequencing);
+        match numbered {
+            Some(numbered) => self.in_turn(now, numbered, wait),
+            None => self.number(now, wait),
+        }
         let over = self.work.order.at(self.index);
         if over.is_none_or(|turn| turn.number >= self.end) {
             self.finish();
@@ -256,31 +274,36 @@ impl Thread {
         }
     }
 
-    /// Writes the batch back; where a sequencer numbers packets, once they have their numbers, and in the order of these.
-    fn numbered(&mut self, now: u64) {
+    /// Writes the batch back; where a sequencer numbers packets, once they have their numbers.
+    fn number(&mut self, now: u64, wait: Wait<'_>) {
         let Some(mut batch) = self.work.sequencing.take() else {
             return self.write_back();
         };
+        let mut numbered = None;
         if !self.batch.is_empty() {
-            self.asked = now;
-            let device = self.work.device.clone();
-            let wait = Wait {
-                pinned: self.work.pinned,
-                over: &|| device.stopped(),
-            };
-            let came = |at: usize| self.came(at);
-            if let Some(numbered) = batch.number(came, wait) {
-                let (stamp, places) = batch.places();
-                for (filled, place) in self.batch.iter_mut().zip(places) {
-                    (filled.stamp, filled.place) = (stamp, *place);
-                }
-                if batch.publish(numbered, wait) {
-                    self.write_back();
-                    batch.handed(numbered, wait);
-                }
+            numbered = batch.number(|at| self.came(at), wait);
+            let (stamp, places) = batch.places();
+            for (filled, place) in self.batch.iter_mut().zip(places) {
+                (filled.stamp, filled.place) = (stamp, *place);
             }
-            // What the end of the device has left.
-            self.batch.clear();
+        }
+        self.work.sequencing = Some(batch);
+        if let Some(numbered) = numbered {
+            self.in_turn(now, numbered, wait);
+        }
+        // What the end of the device has left.
+        self.batch.clear();
+    }
+
+    /// Writes a batch back in the order of the numbers of all.
+    fn in_turn(&mut self, now: u64, numbered: Numbered, wait: Wait<'_>) {
+        self.asked = now;
+        let Some(batch) = self.work.sequencing.take() else {
+            return;
+        };
+        if batch.publish(numbered, wait) {
+            self.write_back();
+            batch.handed(numbered, wait);
         }
         self.work.sequencing = Some(batch);
     }
@@ -312,11 +335,25 @@ impl Thread {
         index: usize,
         queue: Option<u64>,
         (number, now, stamp): (u64, u64, u64),
+        mut sequencing: Option<&mut Sequencing>,
     ) -> bool {
         let Some(entry) = self.work.traffic.entries.get(index) else {
             return true;
         };
-        let queue = queue.map_or(entry.queue as usize, |q| q as usize);
+        let mut queue = queue.map_or(entry.queue as usize, |q| q as usize);
+        if let Some(sequencing) = sequencing.as_deref_mut()
+            && sequencing.elephants().is_some()
+        {
+            let (bytes, port) = (self.work.traffic.bytes(entry), u32::from(entry.port));
+            let stamp = stamp.max(sequencing.time());
+            // Once, however often it waits for a buffer.
+            if self.looked != Some(number) {
+                self.looked = Some(number);
+                // The last number is never reached (`millrace_steer::sequence::LAST`).
+                let _ = sequencing.look(bytes, port, stamp);
+            }
+            queue = sequencing.goes(bytes, port) as usize;
+        }
         let at = queue.wrapping_sub(self.first);
         let Some(side) = self.sides.get_mut(at) else {
             return true;
@@ -359,12 +396,19 @@ impl Thread {
         if let Some(filled) = side.filled.get_mut(buffer) {
             *filled = now;
         }
-        if let Some(batch) = &mut self.work.sequencing {
-            batch.add(Came {
-                frame: self.work.traffic.bytes(entry),
-                port: u32::from(entry.port),
-                number,
-            });
+        let came = Came {
+            frame: self.work.traffic.bytes(entry),
+            port: u32::from(entry.port),
+            number,
+        };
+        let (mut stamp, mut place) = (stamp, Place::default());
+        if let Some(sequencing) = sequencing {
+            stamp = stamp.max(sequencing.time());
+            let placed = sequencing.packet(came.frame, came.port, number, stamp);
+            // The last number is never reached (`millrace_steer::sequence::LAST`); a packet without one has no row.
+            place = placed.map_or(place, |(place, _)| place);
+        } else if let Some(batch) = &mut self.work.sequencing {
+            batch.add(came);
         }
         self.batch.push(Filled {
             at,
@@ -372,7 +416,7 @@ impl Thread {
             entry: index,
             number,
             stamp,
-            place: Place::default(),
+            place,
         });
         true
     }

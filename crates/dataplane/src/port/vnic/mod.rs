@@ -20,8 +20,8 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 pub use device::Device;
@@ -180,6 +180,12 @@ impl Nic {
             .map_err(|e| failed(format!("no memory for its buffers: {e}")))?;
         let rings: Vec<Arc<Rings>> = rings.into_iter().map(Arc::new).collect();
         let device = Arc::new(Device::new(settings.queues, settings.rate));
+        let one_by_one = options.sequencing.is_some_and(|s| {
+            let sequencing = s.lock().unwrap_or_else(PoisonError::into_inner);
+            sequencing.group().heavies().is_some()
+        });
+        // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
+        let threads = if one_by_one { 1 } else { settings.threads };
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;
         let mut nic = Self {
@@ -190,10 +196,10 @@ impl Nic {
             clocks: Vec::new(),
             ns_per_tick,
         };
-        for thread in 0..settings.threads {
+        for thread in 0..threads {
             let latency = Arc::new(Latency::default());
             nic.latency.push(latency.clone());
-            let mine = share(settings.queues as usize, settings.threads, thread);
+            let mine = share(settings.queues as usize, threads, thread);
             let core = core(&settings.cores, thread);
             let mut work = Work {
                 device: device.clone(),

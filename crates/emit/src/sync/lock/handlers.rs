@@ -81,6 +81,13 @@ pub fn repeated(program: &Program, checked: &Checked) -> BTreeSet<ObjectId> {
     handlers.flat_map(|r| touched(program, r.flow)).collect()
 }
 
+/// Objects that a handler without a packet works on (`ON_START`, `EVERY`, `ON_STOP`).
+#[must_use]
+pub fn handled(program: &Program, checked: &Checked) -> BTreeSet<ObjectId> {
+    let handlers = checked.running(program).filter(|r| is_handler(r.role));
+    handlers.flat_map(|r| touched(program, r.flow)).collect()
+}
+
 fn is_handler(role: Role) -> bool {
     matches!(role, Role::OnStart | Role::OnStop | Role::Every { .. })
 }

@@ -40,7 +40,7 @@ use millrace_object::Program;
 use millrace_object::program::ObjectId;
 use millrace_place::Held;
 
-pub use handlers::{apart, obstacle, repeated, together};
+pub use handlers::{apart, handled, obstacle, repeated, together};
 
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};

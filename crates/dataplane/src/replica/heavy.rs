@@ -1,0 +1,256 @@
+//! The sequencer's choice of heavy keys: which packets have rows, and which go to their owners.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use millrace_steer::Field;
+use millrace_steer::fields::parse;
+use millrace_steer::hybrid::{Elephants, Heavy, Key, Keys, Move, MoveError, Moving, ROW};
+
+/// Keys of which is told what became of them.
+const TOLD: usize = 1024;
+
+/// How keys are chosen.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Choice {
+    /// as their packets come (`millrace_steer::hybrid::Heavy`)
+    #[default]
+    Measured,
+    /// any key at any moment, drawn from this seed: for verification
+    Seeded(u64),
+}
+
+/// What became of a heavy key.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Elephant {
+    /// a packet of it: addresses, ports, protocol
+    pub flow: String,
+    /// its packets while it was replicated
+    pub packets: u64,
+    /// the number of the row that promoted it
+    pub promoted: u64,
+    /// and of the one that demoted it; none if it was replicated to the end, where its owner has it again
+    pub demoted: Option<u64>,
+}
+
+/// Heavy keys of a group.
+pub(super) struct Chooser {
+    keys: Arc<dyn Keys>,
+    slots: Elephants<Key>,
+    heavy: Heavy,
+    seeded: Option<u64>,
+    /// a bit for each core: it owns a replicated key
+    owning: u64,
+    /// with their owners, and places in `told`
+    replicated: Vec<(Key, u32, Option<usize>)>,
+    told: Vec<Elephant>,
+    /// promotions and demotions
+    moves: (u64, u64),
+}
+
+/// Where a packet goes.
+pub(super) enum Goes {
+    /// to the owner of its key
+    To(u32),
+    /// to the core whose turn it is
+    Around,
+}
+
+impl Chooser {
+    pub fn new(keys: Arc<dyn Keys>, workers: u16, choice: Choice) -> Self {
+        Self {
+            keys,
+            slots: Elephants::new(workers, 0),
+            heavy: Heavy::new(workers, ROW),
+            seeded: match choice {
+                Choice::Measured => None,
+                Choice::Seeded(seed) => Some(seed | 1),
+            },
+            owning: 0,
+            replicated: Vec::new(),
+            told: Vec::new(),
+            moves: (0, 0),
+        }
+    }
+
+    /// The next number that is drawn.
+    fn draw(seed: &mut u64) -> u64 {
+        // Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
+        *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Counts a packet, and says which keys are to be moved before it.
+    pub fn count(&mut self, port: u32, frame: &[u8]) -> Vec<(Move, Key, u32)> {
+        if let Some(seed) = &mut self.seeded {
+            let drawn = Self::draw(seed);
+            return match drawn % 16 {
+                0 => {
+                    let (key, owner) = self.keys.packet(port, frame);
+                    let known = self.slots.slot(&key).is_some();
+                    let to = if known { Move::Demote } else { Move::Promote };
+                    vec![(to, key, owner)]
+                }
+                1 if drawn >> 32 & 3 == 0 && !self.replicated.is_empty() => {
+                    let at = (drawn >> 8) as usize % self.replicated.len();
+                    let all = self.replicated.get(at);
+                    all.map(|r| (Move::Demote, r.0, r.1)).into_iter().collect()
+                }
+                _ => Vec::new(),
+            };
+        }
+        let owner = self.keys.owner(port, frame);
+        let over = if self.heavy.samples() || self.owns(owner) {
+            let (key, _) = self.keys.packet(port, frame);
+            match self.slots.slot(&key) {
+                Some(_) => self.heavy.replicated(key),
+                None => self.heavy.sharded(owner, Some(key)),
+            }
+        } else {
+            self.heavy.sharded(owner, None)
+        };
+        if over {
+            self.heavy.decide()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn owns(&self, owner: u32) -> bool {
+        self.owning >> (owner % 64) & 1 != 0
+    }
+
+    /// Moves a key behind row `last`; none if it stays, because it is there already or there is no room.
+    pub fn shift(&mut self, of: (Move, Key, u32), last: u64) -> Option<Moving<Key>> {
+        let (direction, key, owner) = of;
+        self.slots.numbered(last);
+        let moved: Result<Moving<Key>, MoveError> = match direction {
+            Move::Promote => self.slots.promote(&key, owner as u16),
+            Move::Demote => self.slots.demote(&key, owner as u16),
+        };
+        let Ok(moving) = moved else {
+            self.heavy.refused(of);
+            return None;
+        };
+        let number = moving.number;
+        match direction {
+            Move::Promote => {
+                self.moves.0 += 1;
+                let told = (self.told.len() < TOLD).then_some(self.told.len());
+                if told.is_some() {
+                    self.told.push(Elephant {
+                        flow: String::new(),
+                        packets: 0,
+                        promoted: number,
+                        demoted: None,
+                    });
+                }
+                self.replicated.push((key, owner, told));
+            }
+            Move::Demote => {
+                self.moves.1 += 1;
+                if let Some(at) = self.replicated.iter().position(|r| r.0 == key) {
+                    let (_, _, told) = self.replicated.swap_remove(at);
+                    if let Some(told) = told.and_then(|at| self.told.get_mut(at)) {
+                        told.demoted = Some(number);
+                    }
+                }
+            }
+        }
+        self.owning = (self.replicated.iter()).fold(0, |bits, r| bits | 1 << (r.1 % 64));
+        Some(moving)
+    }
+
+    /// Gives the next replicated key back to its owner at the end, behind row `last`; none where there is none any more.
+    pub fn home(&mut self, last: u64) -> Option<Moving<Key>> {
+        let (key, owner, _) = self.replicated.pop()?;
+        self.slots.numbered(last);
+        self.slots.demote(&key, owner as u16).ok()
+    }
+
+    /// Where a packet goes.
+    pub fn goes(&self, port: u32, frame: &[u8]) -> Goes {
+        let owner = self.keys.owner(port, frame);
+        if !self.owns(owner) {
+            return Goes::To(owner);
+        }
+        let (key, owner) = self.keys.packet(port, frame);
+        match self.slots.slot(&key) {
+            None => Goes::To(owner),
+            Some(_) => Goes::Around,
+        }
+    }
+
+    /// Counts a packet of a replicated key that has its place.
+    pub fn placed(&mut self, port: u32, frame: &[u8]) {
+        let (key, _) = self.keys.packet(port, frame);
+        let found = self.replicated.iter().find(|r| r.0 == key);
+        let Some(told) = found.and_then(|r| r.2) else {
+            return;
+        };
+        if let Some(told) = self.told.get_mut(told) {
+            if told.flow.is_empty() {
+                told.flow = flow(frame);
+            }
+            told.packets += 1;
+        }
+    }
+
+    /// How many promotions and demotions there were.
+    pub fn moves(&self) -> (u64, u64) {
+        self.moves
+    }
+
+    /// What became of keys that were replicated.
+    pub fn told(&self) -> &[Elephant] {
+        &self.told
+    }
+}
+
+/// A packet's addresses and ports, as far as it has them.
+fn flow(frame: &[u8]) -> String {
+    let packet = parse(frame);
+    let end = |address: Field, port: Field| {
+        let bytes = packet.field(address);
+        let address: Option<IpAddr> = (<[u8; 4]>::try_from(bytes)
+            .map(|b| Ipv4Addr::from(b).into()))
+        .or_else(|_| <[u8; 16]>::try_from(bytes).map(|b| Ipv6Addr::from(b).into()))
+        .ok();
+        let port = <[u8; 2]>::try_from(packet.field(port)).map(u16::from_be_bytes);
+        match (address, port) {
+            (Some(IpAddr::V6(address)), Ok(port)) => format!("[{address}]:{port}"),
+            (Some(address), Ok(port)) => format!("{address}:{port}"),
+            (Some(address), Err(_)) => address.to_string(),
+            (None, _) => "?".to_owned(),
+        }
+    };
+    let from = end(Field::SourceAddress, Field::SourcePort);
+    let to = end(Field::DestinationAddress, Field::DestinationPort);
+    format!("{} {from} > {to}", packet.kind.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_written_as_far_as_they_go() {
+        assert_eq!(flow(&[]), "not-ip ? > ?");
+        let mut frame = vec![0; 60];
+        for (at, byte) in [
+            (12, 8),
+            (14, 0x45),
+            (17, 46),
+            (23, 17),
+            (26, 10),
+            (33, 7),
+            (37, 53),
+        ] {
+            frame[at] = byte;
+        }
+        assert_eq!(flow(&frame), "ipv4-udp 10.0.0.0:0 > 0.0.0.7:53");
+    }
+}

@@ -1,0 +1,217 @@
+//! Choice of the keys that are replicated, from packets as they come.
+//!
+//! Packets are counted by core, and a sample of them by key. At the end of each period the load of the busiest core is worked out
+//! for what could be moved: a packet of a sharded key costs its core one unit, one of a replicated key (1 + (n - 1) r) / n on each
+//! of n cores, where r is the cost of a row over that of a packet. A key is moved if that makes the busiest core less busy. All
+//! follows from the packets alone, so that two runs over one capture decide alike.
+
+use std::collections::HashMap;
+
+use super::{Key, MAX_ELEPHANTS, Move};
+
+/// Packets of a period.
+pub const PERIOD: u32 = 1 << 14;
+/// One of this many packets is counted by its key.
+const SAMPLE: u32 = 4;
+/// Keys that are counted in a period. One with a hundredth of the packets is hardly ever behind so many others.
+const COUNTED: usize = 1 << 10;
+/// Cost of a row over that of a packet where nobody measured it (docs/measurements/replication.md: 0.05 to 0.2 with
+/// receiving and sending).
+pub const ROW: f64 = 0.15;
+/// The busiest core has to become less busy by this much of an even share for a key to be promoted...
+const GAIN: f64 = 0.05;
+/// ... and may become busier by this much for one to be demoted.
+const LOSS: f64 = 0.01;
+
+/// A period's counts.
+#[derive(Clone, Debug)]
+pub struct Heavy {
+    row: f64,
+    packets: u32,
+    /// packets of sharded keys by core
+    loads: Vec<u64>,
+    /// by sampled sharded key: owner and samples
+    sampled: HashMap<Key, (u32, u32)>,
+    /// replicated keys with their owners and packets
+    replicated: Vec<(Key, u32, u64)>,
+}
+
+impl Heavy {
+    /// For this many cores; `row`: the cost of a row over that of a packet, see [`ROW`].
+    #[must_use]
+    pub fn new(cores: u16, row: f64) -> Self {
+        Self {
+            row,
+            packets: 0,
+            loads: vec![0; usize::from(cores.max(1))],
+            sampled: HashMap::new(),
+            replicated: Vec::new(),
+        }
+    }
+
+    /// Whether the next packet's key is wanted although it may not be replicated.
+    #[must_use]
+    pub fn samples(&self) -> bool {
+        self.packets.is_multiple_of(SAMPLE)
+    }
+
+    /// Counts a packet of a sharded key, which is told if [`Self::samples`] asks; true at the end of a period.
+    pub fn sharded(&mut self, owner: u32, key: Option<Key>) -> bool {
+        if let Some(load) = self.loads.get_mut(owner as usize) {
+            *load += 1;
+        }
+        if let Some(key) = key
+            && (self.sampled.len() < COUNTED || self.sampled.contains_key(&key))
+        {
+            self.sampled.entry(key).or_insert((owner, 0)).1 += 1;
+        }
+        self.count()
+    }
+
+    /// Counts a packet of a replicated key; true at the end of a period.
+    pub fn replicated(&mut self, key: Key) -> bool {
+        if let Some(known) = self.replicated.iter_mut().find(|r| r.0 == key) {
+            known.2 += 1;
+        }
+        self.count()
+    }
+
+    fn count(&mut self) -> bool {
+        self.packets += 1;
+        self.packets >= PERIOD
+    }
+
+    /// Ends a period: keys to move, with their owners, those to demote first.
+    pub fn decide(&mut self) -> Vec<(Move, Key, u32)> {
+        let mut moves = Vec::new();
+        let cores = self.loads.len() as f64;
+        let even = f64::from(self.packets) / cores;
+        // What a packet of a replicated key costs each core.
+        let each = (1.0 + (cores - 1.0) * self.row) / cores;
+        let mut loads: Vec<f64> = self.loads.iter().map(|l| *l as f64).collect();
+        let mut all: f64 = self.replicated.iter().map(|r| r.2 as f64).sum();
+        let busiest = |loads: &[f64]| loads.iter().copied().fold(0.0, f64::max);
+        // The lightest first: it gives the least away.
+        self.replicated.sort_by_key(|r| (r.2, r.0));
+        let mut kept = Vec::new();
+        for (key, owner, packets) in std::mem::take(&mut self.replicated) {
+            let count = packets as f64;
+            let now = busiest(&loads) + all * each;
+            let mut then = loads.clone();
+            if let Some(load) = then.get_mut(owner as usize) {
+                *load += count;
+            }
+            if busiest(&then) + (all - count) * each <= now + LOSS * even {
+                moves.push((Move::Demote, key, owner));
+                (loads, all) = (then, all - count);
+            } else {
+                kept.push((key, owner, 0));
+            }
+        }
+        let mut sampled: Vec<(Key, u32, f64)> = (self.sampled.drain())
+            .map(|(key, (owner, samples))| (key, owner, f64::from(samples * SAMPLE)))
+            .collect();
+        sampled.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
+        let demoted: Vec<Key> = moves.iter().map(|m| m.1).collect();
+        while kept.len() < MAX_ELEPHANTS {
+            let most = busiest(&loads);
+            // The heaviest key of the busiest core.
+            let on = |owner: u32| loads.get(owner as usize).is_some_and(|l| *l >= most);
+            let found = (sampled.iter()).position(|s| on(s.1) && !demoted.contains(&s.0));
+            let Some((key, owner, count)) = found.map(|at| sampled.remove(at)) else {
+                break;
+            };
+            let mut then = loads.clone();
+            if let Some(load) = then.get_mut(owner as usize) {
+                *load = (*load - count).max(0.0);
+            }
+            if busiest(&then) + (all + count) * each > most + all * each - GAIN * even {
+                break;
+            }
+            moves.push((Move::Promote, key, owner));
+            kept.push((key, owner, 0));
+            (loads, all) = (then, all + count);
+        }
+        self.replicated = kept;
+        self.loads.fill(0);
+        self.packets = 0;
+        moves
+    }
+
+    /// A key that was to be moved stays as it was.
+    pub fn refused(&mut self, of: (Move, Key, u32)) {
+        match of.0 {
+            Move::Promote => self.replicated.retain(|r| r.0 != of.1),
+            Move::Demote => self.replicated.push((of.1, of.2, 0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A period: `shares` percent of the packets are of these keys, with owners; the rest of keys of their own.
+    fn period(heavy: &mut Heavy, shares: &[(u128, u32, u32)]) -> Vec<(Move, Key, u32)> {
+        let cores = heavy.loads.len() as u32;
+        let mut number = 0_u32;
+        loop {
+            // Packets come in an order that no period of the sample meets.
+            let place = number.wrapping_mul(2_654_435_761) >> 8;
+            number += 1;
+            let mut at = place % 100;
+            let found = shares.iter().find(|s| {
+                let here = at < s.2;
+                at = at.wrapping_sub(s.2);
+                here
+            });
+            let (key, owner) = match found {
+                Some((key, owner, _)) => (Key(*key), *owner),
+                None => (Key(1000 + u128::from(place)), place / 100 % cores),
+            };
+            let over = match heavy.replicated.iter().any(|r| r.0 == key) {
+                true => heavy.replicated(key),
+                false => {
+                    let key = heavy.samples().then_some(key);
+                    heavy.sharded(owner, key)
+                }
+            };
+            if over {
+                return heavy.decide();
+            }
+        }
+    }
+
+    #[test]
+    fn a_heavy_key_is_promoted_once_and_demoted_when_it_is_gone() {
+        let mut heavy = Heavy::new(4, ROW);
+        let shares = [(7, 2, 50)];
+        assert_eq!(period(&mut heavy, &shares), [(Move::Promote, Key(7), 2)]);
+        for _ in 0..3 {
+            assert_eq!(period(&mut heavy, &shares), []);
+        }
+        assert_eq!(period(&mut heavy, &[]), [(Move::Demote, Key(7), 2)]);
+        assert_eq!(period(&mut heavy, &[]), []);
+    }
+
+    #[test]
+    fn even_traffic_is_left_sharded() {
+        let mut heavy = Heavy::new(8, ROW);
+        assert_eq!(period(&mut heavy, &[]), []);
+        // Keys of an even share each lie on cores of their own.
+        let even: Vec<_> = (0..8).map(|i| (u128::from(i), i, 12)).collect();
+        assert_eq!(period(&mut heavy, &even), []);
+        // On two cores nothing is gained by rows as dear as packets.
+        let mut dear = Heavy::new(2, 1.0);
+        assert_eq!(period(&mut dear, &[(7, 1, 90)]), []);
+    }
+
+    #[test]
+    fn two_heavy_keys_of_one_core_go_until_it_is_no_busier_than_others() {
+        let mut heavy = Heavy::new(2, ROW);
+        let moves = period(&mut heavy, &[(1, 0, 45), (2, 0, 40)]);
+        assert!(moves.contains(&(Move::Promote, Key(1), 0)), "{moves:?}");
+        heavy.refused((Move::Promote, Key(1), 0));
+        assert!(heavy.replicated.iter().all(|r| r.0 != Key(1)));
+    }
+}
