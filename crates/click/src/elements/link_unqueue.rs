@@ -39,7 +39,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         latency,
         rate,
         capacity: usize::try_from(capacity).map_err(|_| "bad CAPACITY")?,
-        free: i64::MIN,
+        free: 0,
         way: VecDeque::new(),
     }))
 }
@@ -65,7 +65,7 @@ impl Element for Link {
         };
         let bytes = packet.len() as i64 + i64::from(packet.missing);
         // What had to wait is sent without a gap, whatever the round of the scheduler.
-        let begin = if cx.now() - self.free < 100_000 {
+        let begin = if cx.now().saturating_sub(self.free) < 100_000 {
             self.free
         } else {
             cx.now()

@@ -112,7 +112,9 @@ impl Element for Stamp {
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         packet.time = match &mut self.0 {
             None => cx.now(),
-            Some(first) => packet.time - *first.get_or_insert(packet.time),
+            Some(first) => packet
+                .time
+                .saturating_sub(*first.get_or_insert(packet.time)),
         };
         Some(packet)
     }

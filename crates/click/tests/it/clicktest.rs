@@ -256,7 +256,7 @@ fn cases() {
 }
 
 /// Their tests that pass, by their files' names.
-const THEIRS: &[&str] = &[
+pub const THEIRS: &[&str] = &[
     "AddressInfo-bcast-01",
     "AlignmentInfo-01",
     "BandwidthRatedUnqueue-01",
