@@ -155,11 +155,13 @@ impl Draft {
         match field {
             "timestamp" => self.time = decimal(value, SECOND)?,
             "ts_sec" | "ts_sec1" => {
-                self.time = self
-                    .time
-                    .checked_add(integer(value)?.checked_mul(SECOND)?)?
+                let more = integer(value)?.checked_mul(SECOND)?;
+                self.time = self.time.checked_add(more)?;
             }
-            "ts_usec" => self.time = self.time.checked_add(integer(value)?.checked_mul(1000)?)?,
+            "ts_usec" => {
+                let more = integer(value)?.checked_mul(1000)?;
+                self.time = self.time.checked_add(more)?;
+            }
             "ip_src" => self.source = address(value)?,
             "ip_dst" => self.destination = address(value)?,
             "sport" => self.ports.0 = number(value)?,
