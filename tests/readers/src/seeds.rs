@@ -90,7 +90,7 @@ Script(set x $(add 1 2), print $x, goto begin $(eq $x 1), label begin)
 "#;
 
 /// Elements of all kinds, with packets from a dump in the file `IN`.
-const CHAINS: [&str; 9] = [
+const CHAINS: [&str; 12] = [
     "FromIPSummaryDump(IN, STOP true, CHECKSUM true) -> CheckIPHeader(VERBOSE true) -> rw :: IPRewriter(pattern 1.0.0.1 1024-1026# - - 0 1, drop) -> IPPrint(a, PAYLOAD ascii) -> DecIPTTL -> c :: IPClassifier(tcp dst port 80 or 81, udp && ip[6:2] & 0x3fff != 0, icmp type echo, -) => Print, Counter(COUNT_CALL 1 c.x), Null, Null -> [1] rw [1] -> ToIPSummaryDump(-, FIELDS timestamp ip_src sport payload tcp_opt)",
     "FromIPSummaryDump(IN, STOP true) -> IPGWOptions(1.1.1.1) -> IPFragmenter(28) -> Strip(3) -> Unstrip(40) -> EtherEncap(0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> t :: Tee -> Queue(2) -> Unqueue -> Discard; t[1] -> t2 :: PaintSwitch; t2[0] -> ICMPError(1.1.1.1, timeexceeded) -> FixIPSrc(2.2.2.2) -> Discard; t2[1] -> Discard",
     "InfiniteSource(DATA \\<4500>, LIMIT 5, STOP true) -> MarkIPHeader(0) -> StoreData(1, ABC, GROW true) -> MoveData(0, 1, 9, GROW true) -> Resize(-1, +3) -> Pad(60) -> Truncate(50) -> VLANEncap(5) -> VLANDecap -> UDPIPEncap(1.0.0.1, 1, 2.0.0.2, 2) -> CheckUDPHeader -> IPMirror -> EtherMirror -> ToDump(OUT)",
@@ -99,6 +99,9 @@ const CHAINS: [&str; 9] = [
     "RatedSource(RATE 100, LIMIT 9) -> s :: Switch(1); s[0], s[1] -> Queue -> Shaper(50) -> RatedUnqueue(10) -> Script(TYPE PACKET, set i $(add $i 1), return $(mod $i 2)) => Discard, Print(CONTENTS ascii) -> Discard",
     "i :: Idle; i -> c :: Classifier(12/0806 20/0001, !0/ff%0f, 3/??1?, -) => i, i, i, i; FromDump(IN) -> Discard; DriverManager(write i.x, read c.y, print $(i.name))",
     "FromIPSummaryDump(IN) -> IPFilter(deny src net 10.0.0.0/8 ? not (ip ttl < 3) : tcp opt syn or ack, 1 host 1.2.3.4 && frag, allow all) => Discard, Discard; FromIPSummaryDump(IN) -> RoundRobinSwitch => Paint(1), StoreIPAddress(1.1.1.1, dst), SetIPDSCP(3), MarkIPCE(true) -> Hub -> Discard",
+    "FromIPSummaryDump(IN) -> Queue -> LinkUnqueue(9223372036s, 1b/s) -> SetTimestampDelta -> IPEncap(udp, 1.0.0.1, 2.0.0.2) -> ICMPError(1.1.1.1, unreachable, port) -> ICMPRewriter(rw) -> Discard; Idle -> rw :: UDPRewriter(pattern 255.255.255.255/32 1-65535 - - 0 0, TIMEOUT 9223372036, GUARANTEE 1, MAPPING_CAPACITY 1) -> Discard",
+    "FromIPSummaryDump(DATA \"!data ts_sec ts_usec payload_len ip_len ip_fragoff tcp_flags\n9223372036 9223372036854775 4294967295 - 65528+ FS\n-9223372036 0 1 4294967295 8 0\", TIMING true) -> HostEtherFilter(1:1:1:1:1:1) -> SetVLANAnno(5) -> VLANEncap(ANNO) -> IPPrint(PAYLOAD hex) -> ToDump(OUT, SNAPLEN 5)",
+    "TimedSource(0.000001, LIMIT 9) -> q :: MixedQueue(2) -> StrideSched(1, 65536) -> TimedSink(1ms); Idle -> [1] q; InfiniteSource(LIMIT 3) -> [0] PrioSched -> BandwidthRatedUnqueue(1kBps, BURST_DURATION 9223372036s) -> BandwidthRatedSplitter(0) -> CheckPaint(1) -> PaintTee(0) => Discard, Discard",
     "m :: RoundRobinIPMapper(- - - - 0 0, 1.0.0.1 5-6? - 80 0 0); FromIPSummaryDump(IN) -> IPRewriter(m) -> IPAddrRewriter(pattern 3.0.0.1-3.0.0.9# - 0 0) -> ICMPPingRewriter(pattern 2.0.0.2 - 0-9 0 0) -> IPAddrPairRewriter(pattern 1.0.0.0/30 - 0 0) -> CheckTCPHeader -> ICMPPingResponder -> Discard",
 ];
 

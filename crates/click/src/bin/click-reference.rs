@@ -1,8 +1,10 @@
 //! The reference interpreter with the options of Click's command, as the data tests run it; it is not installed.
 //!
-//!     click-reference [-q] [-e TEXT | -f FILE | FILE] [-h HANDLER]… [-o FILE] [NAME=VALUE]…
-//!     click-reference --flatten …        prints the flat configuration
-//!     click-reference --provides CLASS…  whether these classes are there
+//! ```text
+//! click-reference [-q] [-e TEXT | -f FILE | FILE] [-h HANDLER]… [-o FILE] [NAME=VALUE]…
+//! click-reference --flatten …        prints the flat configuration
+//! click-reference --provides CLASS…  whether these classes are there
+//! ```
 //!
 //! `--simtime` and `-j N` are accepted: time is always simulated, and one packet runs after the other.
 

@@ -101,7 +101,8 @@ impl Element for Counter {
             "count" => self.count[0].to_string(),
             "byte_count" => self.count[1].to_string(),
             "rate" => {
-                let seconds = (cx.now() - self.start) as f64 / crate::arguments::SECOND as f64;
+                let seconds =
+                    cx.now().saturating_sub(self.start) as f64 / crate::arguments::SECOND as f64;
                 format!("{:.0}", self.count[0] as f64 / seconds.max(1e-6))
             }
             _ => return None,

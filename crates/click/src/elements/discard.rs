@@ -1,5 +1,7 @@
 //! `Discard([ACTIVE, BURST])`: drops all packets; where its input pulls, it asks for one in each round.
 //!
+//! `DiscardNoFree` and `ToHost` are the same here.
+//!
 //! Handlers: `count`, `reset_counts`, `active`.
 
 use crate::arguments::Args;
@@ -28,14 +30,6 @@ pub const TO_HOST: Class = Class {
     name: "ToHost",
     ports: "1/0",
     processing: "a/a",
-    make: any,
-};
-
-/// TimedSink
-pub const TIMED: Class = Class {
-    name: "TimedSink",
-    ports: "1/0",
-    processing: "l/h",
     make: any,
 };
 

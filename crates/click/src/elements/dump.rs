@@ -202,7 +202,7 @@ impl Element for To {
         let time = packet.time.max(0);
         let seconds = (time / crate::arguments::SECOND) as u32;
         let nanoseconds = (time % crate::arguments::SECOND) as u32;
-        let length = packet.len() as u32 + packet.missing;
+        let length = (packet.len() as u32).saturating_add(packet.missing);
         for word in [seconds, nanoseconds, held.len() as u32, length] {
             self.bytes.extend(word.to_le_bytes());
         }

@@ -137,7 +137,7 @@ impl Element for Source {
         self.count += 1;
         if self.timing {
             let (stamp, begin) = *self.first.get_or_insert((packet.time, cx.now()));
-            let due = begin.saturating_add(packet.time - stamp);
+            let due = begin.saturating_add(packet.time.saturating_sub(stamp));
             if due > cx.now() {
                 self.next = Some(packet);
                 cx.wake_at(due);

@@ -122,7 +122,7 @@ impl Element for IcmpError {
             return None;
         }
         let ip = packet.ip().unwrap_or(&[]);
-        let carried = ip.len().min(self.mtu - 28);
+        let carried = ip.len().min(self.mtu - 28).min(60_000);
         let mut bytes = vec![0; 28];
         bytes[0] = 0x45;
         // Type of service: internetwork control (RFC 1812, 4.3.2.5).

@@ -3,7 +3,7 @@
 //! same. The table, ages and patterns: `rewriter.rs`. Other packets are dropped unless the input says `pass`.
 //!
 //! `IPAddrRewriter` (source addresses alone), `IPAddrPairRewriter` (both addresses) and `ICMPPingRewriter` (identifiers of echo
-//! messages as ports) have patterns SADDR DADDR, the last SADDR - ID DADDR... as four words or `SADDR DADDR IDS`.
+//! messages as ports) have patterns `SADDR DADDR`, the last `SADDR DADDR IDS`.
 //!
 //! Keywords: MAPPING_CAPACITY (a number, or a rewriter whose capacity is shared), GUARANTEE, TIMEOUT, TCP_TIMEOUT, UDP_TIMEOUT,
 //! TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, STREAMING_TIMEOUT, REPLY_ANNO (this byte of annotations comes back with answers),

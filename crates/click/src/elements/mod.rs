@@ -13,10 +13,12 @@ pub mod discard;
 pub mod drop_broadcasts;
 pub mod dump;
 pub mod ether_encap;
+pub mod ether_filter;
 pub mod fix_ip_src;
 pub mod from_ip_summary_dump;
 pub mod icmp_error;
 pub mod icmp_ping;
+pub mod icmp_rewriter;
 pub mod idle;
 pub mod infinite_source;
 pub mod information;
@@ -28,6 +30,7 @@ pub mod ip_lookup;
 pub mod ip_mapper;
 pub mod ip_print;
 pub mod ip_rewriter;
+pub mod link_unqueue;
 pub mod mark_ip_header;
 pub mod message;
 pub mod null;
@@ -39,11 +42,13 @@ pub mod rated_source;
 pub mod round_robin;
 pub mod script;
 pub mod set_ip;
+pub mod set_vlan;
 pub mod small;
 pub mod store_data;
 pub mod strip;
 pub mod switch;
 pub mod tee;
+pub mod timed_sink;
 pub mod to_ip_summary_dump;
 pub mod truncate;
 pub mod unqueue;
@@ -81,7 +86,6 @@ pub const CLASSES: &[Class] = &[
     discard::CLASS,
     discard::NO_FREE,
     discard::TO_HOST,
-    discard::TIMED,
     drop_broadcasts::CLASS,
     dump::CLASS,
     dump::TO,
@@ -92,6 +96,11 @@ pub const CLASSES: &[Class] = &[
     icmp_error::CLASS,
     icmp_ping::CLASS,
     icmp_ping::ENCAP,
+    icmp_rewriter::CLASS,
+    ether_filter::CLASS,
+    set_vlan::CLASS,
+    timed_sink::CLASS,
+    link_unqueue::CLASS,
     idle::CLASS,
     infinite_source::CLASS,
     information::ADDRESSINFO,

@@ -1,7 +1,9 @@
 //! `Queue([CAPACITY])`: holds packets between push and pull, first in, first out; 1,000 unless told otherwise. A full one drops
-//! the new packet; `FrontDropQueue` drops the oldest. `MixedQueue` gives the newest of input 0... of input 1 first.
+//! the new packet, `FrontDropQueue` the oldest. `SimpleQueue`, `NotifierQueue`, `FullNoteQueue`, `QuickNoteQueue` and
+//! `ThreadSafeQueue` are the same here: a source waits while all queues that it fills are full.
 //!
-//! `MixedQueue`: input 0 is first in, first out; input 1 goes to the front, and pushes out the last one when it is full.
+//! `MixedQueue([CAPACITY])`: packets of input 1 go to the front, and push out the last one when it is full.
+//!
 //! Handlers: `length`, `highwater_length`, `capacity` (also written), `drops`, `reset_counts`, `reset`.
 
 use crate::arguments::Args;

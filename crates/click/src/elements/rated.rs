@@ -128,7 +128,7 @@ impl Rated {
     }
 
     fn refill(&mut self, now: i64) {
-        let passed = now - self.last.unwrap_or(now);
+        let passed = now.saturating_sub(self.last.unwrap_or(now));
         self.last = Some(now);
         self.tokens = (self.tokens + i128::from(passed) * i128::from(self.rate)).min(self.burst);
     }

@@ -1,6 +1,6 @@
-//! Elements of a few lines: `PaintRR(N)`: outputs in turn by the aggregate annotation. `Hub`: each packet to all outputs but that of its
-//! input. `NumberPacket`: numbers packets in the sequence annotation. `SetTimestamp`, `SetTimestampDelta`: the time of now, or since
-//! the first packet. `HostEtherFilter`, `EtherMirror`, `IPMirror`: swap source and destination.
+//! `Hub`: each packet to all outputs but that of its input. `PaintRR(N)`: outputs in turn by the aggregate annotation.
+//! `SetTimestamp`, `SetTimestampDelta`: the time of now, or the packet's since that of the first. `EtherMirror`, `IPMirror`: swap source and
+//! destination.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
@@ -112,7 +112,9 @@ impl Element for Stamp {
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         packet.time = match &mut self.0 {
             None => cx.now(),
-            Some(first) => cx.now() - *first.get_or_insert(cx.now()),
+            Some(first) => packet
+                .time
+                .saturating_sub(*first.get_or_insert(packet.time)),
         };
         Some(packet)
     }

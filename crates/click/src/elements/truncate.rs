@@ -55,7 +55,7 @@ impl Element for Truncate {
         let cut = packet.len().saturating_sub(self.length);
         packet.truncate(self.length);
         if self.extra {
-            packet.missing += cut as u32;
+            packet.missing = packet.missing.saturating_add(cut as u32);
         }
         Some(packet)
     }

@@ -21,6 +21,7 @@
 
 mod evaluate;
 mod parse;
+mod vocabulary;
 
 pub use parse::parse;
 

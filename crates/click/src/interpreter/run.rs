@@ -90,7 +90,9 @@ impl Router {
                 continue;
             }
             if worked {
-                self.world.now.set(self.world.now.get() + ROUND);
+                self.world
+                    .now
+                    .set(self.world.now.get().saturating_add(ROUND));
                 continue;
             }
             let next = self.world.timers.borrow().due.first().map(|t| t.0);

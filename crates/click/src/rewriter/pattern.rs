@@ -249,7 +249,7 @@ fn range(text: &str, names: &Names) -> Option<([u8; 4], u64)> {
             number(address) | !mask & 0xffff_ffff,
         );
         let hosts = (last + 1 - first).saturating_sub(2).max(1);
-        return Some(((first as u32 + 1).to_be_bytes(), hosts));
+        return Some(((first as u32).wrapping_add(1).to_be_bytes(), hosts));
     }
     Some((ip(text, names)?, 1))
 }

@@ -154,8 +154,14 @@ impl Draft {
         let address = |value: &str| arguments::ip(value, &Names::default());
         match field {
             "timestamp" => self.time = decimal(value, SECOND)?,
-            "ts_sec" | "ts_sec1" => self.time += integer(value)?.checked_mul(SECOND)?,
-            "ts_usec" => self.time += integer(value)?.checked_mul(1000)?,
+            "ts_sec" | "ts_sec1" => {
+                let more = integer(value)?.checked_mul(SECOND)?;
+                self.time = self.time.checked_add(more)?;
+            }
+            "ts_usec" => {
+                let more = integer(value)?.checked_mul(1000)?;
+                self.time = self.time.checked_add(more)?;
+            }
             "ip_src" => self.source = address(value)?,
             "ip_dst" => self.destination = address(value)?,
             "sport" => self.ports.0 = number(value)?,
@@ -290,7 +296,7 @@ impl Draft {
         let held = bytes.len() as u32;
         let length = match (self.length, self.payload_length) {
             (Some(length), _) => length,
-            (None, Some(payload)) => held - self.payload.len() as u32 + payload,
+            (None, Some(payload)) => (held - self.payload.len() as u32).saturating_add(payload),
             (None, None) => held,
         };
         put(&mut bytes, ipv4::LENGTH, length.min(65_535) as u16);

@@ -256,7 +256,7 @@ fn cases() {
 }
 
 /// Their tests that pass, by their files' names.
-const THEIRS: &[&str] = &[
+pub const THEIRS: &[&str] = &[
     "AddressInfo-bcast-01",
     "AlignmentInfo-01",
     "BandwidthRatedUnqueue-01",
@@ -268,6 +268,9 @@ const THEIRS: &[&str] = &[
     "FullNoteQueue-upstream-notifier-01",
     "ICMPPingRewriter-01",
     "ICMPPingRewriter-02",
+    "ICMPRewriter-01",
+    "ICMPRewriter-02",
+    "ICMPRewriter-03",
     "IPAddrPairRewriter-01",
     "IPAddrPairRewriter-02",
     "IPAddrRewriter-01",
@@ -289,6 +292,8 @@ const THEIRS: &[&str] = &[
     "IPRewriter-11",
     "IPRewriter-12",
     "IPRewriter-15",
+    "IPRewriter-16",
+    "IPRewriter-17",
     "IPSummaryDump-01",
     "Idle-01",
     "MarkIPCE-01",
@@ -317,6 +322,7 @@ const THEIRS: &[&str] = &[
     "UDPRewriter-12",
     "UDPRewriter-13",
     "Unqueue-01",
+    "VLANEncap-01",
     "agg-01",
     "compact-01",
     "expansion-01",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod clicktest;
+mod docs;
 mod interpreter;
 mod language;
 mod pattern;
