@@ -54,7 +54,7 @@ impl ValueEnum for Wished {
                 "every worker has all state, and repeats what packets of others do to it; for few, hot entries",
             ),
             // May not be asked for.
-            Some(Strategy::Mixed) => return None,
+            Some(Strategy::Transact | Strategy::Mixed) => return None,
         };
         Some(PossibleValue::new(name).help(help))
     }
