@@ -22,7 +22,6 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use millrace_object::Program;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::Held;
 
