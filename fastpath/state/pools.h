@@ -22,16 +22,10 @@
 #ifndef MR_POOLS_H
 #define MR_POOLS_H
 
-#include "../sync/lock.h"
+#include "../sync/words.h"
 #include "expiry.h"
 
 #define POOLS_NIL 0xffffffffu
-
-/* For tests: a fault is planted where this is not 0 (tests/transact.c). */
-#ifndef TRANSACT_FAULT
-#define TRANSACT_FAULT(n) 0
-#endif
-#define TRANSACT_FAULT_REST 7
 
 struct pool {
     u32 free;     /* list of entries that can be taken */
@@ -186,17 +180,21 @@ MR_OUTLINE void pools_settle(struct pools *p, struct lock *k, u32 core)
 
 /* ---- entries ---- */
 
-/* A free entry of the core's pool, or POOLS_NIL. */
+/* An entry of the core's pool that is ready to be taken, or POOLS_NIL. */
+MR_INLINE u32 pools_ready_take(struct pools *p, u32 core)
+{
+    u32 index = pools_pop(p, &p->pool[core].free);
+
+    p->pool[core].frees -= index != POOLS_NIL;
+    return index;
+}
+
+/* The same, after looking at those that rest. */
 MR_INLINE u32 pools_take(struct pools *p, struct lock *k, u32 core)
 {
-    struct pool *own = &p->pool[core];
-    u32 index;
-
-    if (mr_unlikely(own->free == POOLS_NIL))
+    if (mr_unlikely(p->pool[core].free == POOLS_NIL))
         pools_settle(p, k, core);
-    index = pools_pop(p, &own->free);
-    own->frees -= index != POOLS_NIL;
-    return index;
+    return pools_ready_take(p, core);
 }
 
 /* Gives back an entry that was taken and never published. */

@@ -198,7 +198,7 @@ enum transact_sought {
     TRANSACT_ABSENT,
     TRANSACT_THERE,
     TRANSACT_OWN,   /* this packet inserted it: `own` */
-    TRANSACT_AGAIN, /* another core is at work on it */
+    TRANSACT_MET, /* another core is at work on it */
 };
 
 struct transact_find {
@@ -300,7 +300,7 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
             if (mr_unlikely(t->pendings) && transact_map_pending(t, m, TRANSACT_REMOVED, index, NULL))
                 continue;
             if (!t->alone && (!still || f->seen & TRANSACT_GONE))
-                return TRANSACT_AGAIN;
+                return TRANSACT_MET;
             f->index = index;
             f->way = way;
             return TRANSACT_THERE;
@@ -312,7 +312,7 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
                 f->room = way;
         }
         if (mr_likely(b->next == 0))
-            return t->alone || f->first_free ? TRANSACT_ABSENT : TRANSACT_AGAIN;
+            return t->alone || f->first_free ? TRANSACT_ABSENT : TRANSACT_MET;
         b = &m->bucket[b->next];
     }
 }
@@ -473,196 +473,6 @@ MR_INLINE int transact_map_alive(struct transact *t, struct transact_map *m, con
 }
 
 #include "transact_map_alone.h"
-
-/* ---- operations of a packet: each gives MR_RESTART, or 1 of a number, where the attempt ends ---- */
-
-/* Reads what was found, and refreshes it where this is asked for. */
-MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const struct shape *s,
-                               const struct transact_find *f, int refresh)
-{
-    if (!TRANSACT_FAULT(TRANSACT_FAULT_READS) && transact_read(t, transact_map_word(m, s, f->index), f->seen))
-        return 1;
-    return refresh && s->expire_after &&
-           transact_effect(t, (struct transact_effect){ TRANSACT_STAMP, 0, stamps_at(&m->stamps, t->core, f->index),
-                                                        t->time, 0 });
-}
-
-/* The packet's copy of what was found; its bytes are the value's as they are now. */
-MR_INLINE u8 *transact_map_copy(struct transact *t, struct transact_map *m, const struct shape *s,
-                                const struct transact_find *f)
-{
-    struct transact_pending *before = transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL);
-    u8 *copy, *place = transact_map_value(m, s, f->index);
-
-    if (before)
-        return before->copy;
-    copy = transact_copy(t, s->value_bytes);
-    if (!copy || !transact_pend(t, (struct transact_pending){ .change = TRANSACT_COPIED, .index = f->index, .object = m,
-                                                              .place = place, .copy = copy, .bytes = s->value_bytes,
-                                                              .word = transact_map_word(m, s, f->index),
-                                                              .seen = f->seen }))
-        return MR_RESTART;
-    transact_get_bytes(copy, place, s->value_bytes);
-    return copy;
-}
-
-/* Nothing is there: so says the bucket. */
-MR_INLINE int transact_map_absent(struct transact *t, const struct transact_find *f)
-{
-    return !TRANSACT_FAULT(TRANSACT_FAULT_MISSES) && transact_read(t, &f->first->word, f->first_seen);
-}
-
-/* Whether the entry is there, when it may have expired: 1, 0, or -1 for another attempt. */
-MR_INLINE int transact_map_there(struct transact *t, struct transact_map *m, const struct shape *s,
-                                 struct transact_find *f)
-{
-    if (transact_map_alive(t, m, s, f))
-        return 1;
-    return TRANSACT_FAULT(TRANSACT_FAULT_JOIN) ? 0 : -1;
-}
-
-/* The value, or NULL. `refresh`: as map_refresh; `stores`: the packet may store to it. */
-MR_INLINE u8 *transact_map_get(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
-                               u64 token, int refresh, int stores)
-{
-    struct transact_find f;
-
-    if (mr_unlikely(t->alone))
-        return transact_map_alone_get(t, m, s, key, token, refresh);
-    switch (transact_map_seek(t, m, s, key, token, &f)) {
-    case TRANSACT_AGAIN:
-        return MR_RESTART;
-    case TRANSACT_OWN:
-        return transact_map_value(m, s, f.own->index);
-    case TRANSACT_ABSENT:
-        return transact_map_absent(t, &f) ? MR_RESTART : NULL;
-    case TRANSACT_THERE:
-        break;
-    }
-    switch (transact_map_there(t, m, s, &f)) {
-    case 0:
-        return transact_map_use(t, m, s, &f, 0) ? MR_RESTART : NULL;
-    case -1:
-        return MR_RESTART;
-    }
-    if (transact_map_use(t, m, s, &f, refresh))
-        return MR_RESTART;
-    return stores ? transact_map_copy(t, m, s, &f) : transact_map_value(m, s, f.index);
-}
-
-/* A new entry of the core's own pool, filed at commit; its value, NULL if there is no room. */
-MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
-                                  u64 token, const u8 *value, const struct transact_find *f)
-{
-    u32 index, effect = t->effects;
-    u64 full, *word;
-
-    if (mr_unlikely(!f->room)) {
-        transact_crowd(t);
-        return MR_RESTART;
-    }
-    index = pools_take(&m->pools, t->lock, t->core);
-    if (mr_unlikely(index == POOLS_NIL)) {
-        full = transact_load(&m->word);
-        if (full & TRANSACT_TAKEN)
-            return MR_RESTART;
-        if (!(full & TRANSACT_FULL) || t->time >= m->until) {
-            transact_crowd(t);
-            return MR_RESTART;
-        }
-        if (transact_map_absent(t, f) || (!TRANSACT_FAULT(TRANSACT_FAULT_FULLNESS) && transact_read(t, &m->word, full)))
-            return MR_RESTART;
-        return transact_effect(t, (struct transact_effect){ TRANSACT_COUNT, 0,
-                                                            stamps_at(&m->stamps, t->core, m->stamps.places), 0, 0 })
-                   ? MR_RESTART
-                   : NULL;
-    }
-    if (transact_effect(t, (struct transact_effect){ TRANSACT_LIVE, 0, &m->pools, index,
-                                                     expiry_due(t->time, s->expire_after) })) {
-        pools_untake(&m->pools, t->core, index);
-        return MR_RESTART;
-    }
-    transact_map_fill(m, s, index, key, value, t->time);
-    word = transact_map_word(m, s, index);
-    if (transact_write(t, &f->first->word, f->first_seen, 0) ||
-        transact_effect(t, (struct transact_effect){ TRANSACT_WORD, 0, word, transact_next(t, *word, 0), 0 }) ||
-        transact_effect(t, (struct transact_effect){ TRANSACT_WAY, 0, f->room, table_signature(s, token) | index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_INSERTED, .index = index, .effect = effect,
-                                                     .object = m, .way = f->room }))
-        return MR_RESTART;
-    return transact_map_value(m, s, index);
-}
-
-/* As map_put: the value where it is then, NULL if there is no room. */
-MR_INLINE u8 *transact_map_put(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
-                               u64 token, const u8 *value)
-{
-    struct transact_find f;
-    u8 *to;
-
-    if (mr_unlikely(t->alone))
-        return transact_map_alone_put(t, m, s, key, token, value);
-    switch (transact_map_seek(t, m, s, key, token, &f)) {
-    case TRANSACT_AGAIN:
-        return MR_RESTART;
-    case TRANSACT_OWN:
-        to = transact_map_value(m, s, f.own->index);
-        transact_put_bytes(to, value, s->value_bytes);
-        return to;
-    case TRANSACT_ABSENT:
-        return transact_map_insert(t, m, s, key, token, value, &f);
-    case TRANSACT_THERE:
-        break;
-    }
-    /* Over what has expired a value is put as over what has not: nothing of it is left, and its stamp is the packet's. */
-    if (transact_map_there(t, m, s, &f) < 0 || transact_map_use(t, m, s, &f, 1))
-        return MR_RESTART;
-    to = transact_map_copy(t, m, s, &f);
-    if (to != MR_RESTART)
-        memcpy(to, value, s->value_bytes);
-    return to;
-}
-
-/* As map_delete: 1 if it was there, 0 if not; MR_RESTART_NUMBER. */
-MR_INLINE u64 transact_map_delete(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
-                                  u64 token)
-{
-    struct transact_find f;
-    struct transact_pending *copied;
-    u64 full;
-
-    if (mr_unlikely(t->alone))
-        return transact_map_alone_delete(t, m, s, key, token);
-    switch (transact_map_seek(t, m, s, key, token, &f)) {
-    case TRANSACT_AGAIN:
-        return MR_RESTART_NUMBER;
-    case TRANSACT_OWN:
-        /* As if it had not been inserted; the place is kept for the packet's time, as it may have a pointer to it. */
-        t->effect[f.own->effect].kind = TRANSACT_UNTAKE;
-        t->effect[f.own->effect + 1].kind = t->effect[f.own->effect + 2].kind = TRANSACT_NOTHING;
-        f.own->change = TRANSACT_CANCELLED;
-        return 1;
-    case TRANSACT_ABSENT:
-        return transact_map_absent(t, &f) ? MR_RESTART_NUMBER : 0;
-    case TRANSACT_THERE:
-        break;
-    }
-    if (transact_map_there(t, m, s, &f) < 0 || !f.first_free)
-        return MR_RESTART_NUMBER;
-    full = transact_load(&m->word);
-    if (full & TRANSACT_TAKEN)
-        return MR_RESTART_NUMBER;
-    copied = transact_map_pending(t, m, TRANSACT_COPIED, f.index, NULL);
-    if (copied)
-        copied->change = TRANSACT_CANCELLED;
-    if (transact_write(t, transact_map_word(m, s, f.index), f.seen, TRANSACT_DEAD) ||
-        transact_write(t, &f.first->word, f.first_seen, 0) ||
-        (full & TRANSACT_FULL && transact_write(t, &m->word, full, 0)) ||
-        transact_effect(t, (struct transact_effect){ TRANSACT_WAY, 0, f.way, 0, 0 }) ||
-        transact_effect(t, (struct transact_effect){ TRANSACT_FREE, 0, &m->pools, f.index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_REMOVED, .index = f.index, .object = m }))
-        return MR_RESTART_NUMBER;
-    return 1;
-}
+#include "transact_map_packet.h"
 
 #endif

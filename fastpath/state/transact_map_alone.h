@@ -160,14 +160,12 @@ MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m
         transact_map_touch(t, m, s, f.index);
         return transact_map_value(m, s, f.index);
     }
-    index = pools_take(&m->pools, t->lock, t->core);
-    if (index == POOLS_NIL &&
-        (pools_lend(&m->pools, t->core) || (transact_map_reclaim(t, m, s) && pools_lend(&m->pools, t->core))))
-        index = pools_take(&m->pools, t->lock, t->core);
-    if (index == POOLS_NIL) {
+    if (m->pools.pool[t->core].free == POOLS_NIL && !pools_lend(&m->pools, t->core) &&
+        !(transact_map_reclaim(t, m, s) && pools_lend(&m->pools, t->core))) {
         ++*stamps_at(&m->stamps, t->core, m->stamps.places);
         return NULL;
     }
+    index = pools_ready_take(&m->pools, t->core);
     if (!f.room)
         f.room = transact_map_lengthen(t, m, f.first);
     transact_map_fill(m, s, index, key, value, t->time);
@@ -181,13 +179,19 @@ MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m
 
 /* ---- control, by who holds all lines ---- */
 
+/* Whether there is an entry at a place that has not expired at `now`. */
+MR_INLINE int transact_map_lives(const struct transact_map *m, const struct shape *s, u64 place, u64 now)
+{
+    return place < s->capacity && !(*transact_map_word(m, s, (u32)place) & TRANSACT_DEAD) &&
+           !(s->expire_after && expiry_over(transact_stamp_joined(m, s, (u32)place), s->expire_after, now));
+}
+
 /* The next entry that has not expired at `now`, from the place `cursor`; -ENOENT: there is none. */
 static inline int transact_map_next(struct transact_map *m, const struct shape *s, u64 *cursor, u8 *key, u8 *value,
                                     u64 now)
 {
     for (u64 i = *cursor; i < s->capacity; i++) {
-        if (*transact_map_word(m, s, (u32)i) & TRANSACT_DEAD ||
-            (s->expire_after && expiry_over(transact_stamp_joined(m, s, (u32)i), s->expire_after, now)))
+        if (!transact_map_lives(m, s, i, now))
             continue;
         memcpy(key, transact_map_key(m, s, (u32)i), s->key_bytes);
         memcpy(value, transact_map_value(m, s, (u32)i), s->value_bytes);

@@ -22,28 +22,14 @@
  * read the word before cannot commit any more; one that committed before the mark may still write its stamp, so the core
  * passes through every other line before it looks at the stamps (`transact_grace`).
  *
- * Orders of memory: between loading a word and loading it again, what lies under it is loaded by relaxed atomic
- * operations, kept in between by acquire loads and a fence; all that is stored under a taken word is stored relaxed behind a
- * release fence (Boehm, Can seqlocks get along with programming language memory models?, MSPC 2012). On x86-64 these
- * fences are no instructions, and a packet that only reads executes no atomic read-modify-write. ThreadSanitizer knows
- * no fences; it has nothing to complain about as all of these accesses are atomic.
+ * A packet that only reads executes no atomic read-modify-write. Words and orders of memory: words.h.
  */
 #ifndef MR_SYNC_TRANSACT_H
 #define MR_SYNC_TRANSACT_H
 
 #include "../state/pools.h"
 #include "stamps.h"
-
-/* Faults for tests; TRANSACT_FAULT is in pools.h. */
-#define TRANSACT_FAULT_READS 1
-#define TRANSACT_FAULT_MISSES 2
-#define TRANSACT_FAULT_FULLNESS 3
-#define TRANSACT_FAULT_UPDATE 4
-#define TRANSACT_FAULT_DEAD 5
-#define TRANSACT_FAULT_GRACE 6
-#define TRANSACT_FAULT_JOIN 8
-#define TRANSACT_FAULT_ALONE 9
-#define TRANSACT_FAULT_MARK 10
+#include "undo.h"
 
 /* Attempts before a packet takes the words of the last one first, and before it runs alone. */
 #ifndef TRANSACT_HOLD
@@ -53,15 +39,6 @@
 #define TRANSACT_ALONE 64u
 #endif
 
-/* A version word, from the lowest bit: taken, dead, dying, the core (10 bits) and the step (12 bits) of the last
- * writer, the number of writes (39 bits). */
-#define TRANSACT_TAKEN 1ull
-#define TRANSACT_DEAD 2ull
-#define TRANSACT_DYING 4ull
-#define TRANSACT_FLAGS 7ull
-/* Of an object's word: there is no room. */
-#define TRANSACT_FULL 2ull
-
 /* What fits one packet; who needs more runs alone. */
 #define TRANSACT_READS 48u
 #define TRANSACT_WRITES 24u
@@ -69,20 +46,24 @@
 #define TRANSACT_PENDING 12u
 #define TRANSACT_COPY_BYTES 1024u
 
+/* What an attempt ends with. */
+enum {
+    TRANSACT_DONE,
+    TRANSACT_AGAIN, /* nothing that it did so far may show */
+};
+
 enum transact_kind {
     TRANSACT_NOTHING,
     TRANSACT_WAY,     /* store 32 bits */
     TRANSACT_WORD,    /* store 64 bits */
-    TRANSACT_STAMP,   /* move the core's own stamp on */
     TRANSACT_COUNT,   /* add 1 to the core's own counter */
-    TRANSACT_COPY,    /* copy `bytes` from the private copy */
     TRANSACT_LIVE,    /* an entry of the own pool is filed; if the packet aborts, it is given back */
     TRANSACT_UNTAKE,  /* an entry of the own pool is given back in any case */
     TRANSACT_FREE,    /* an entry is given back */
 };
 
 struct transact_effect {
-    u32 kind, bytes;
+    u64 kind;
     void *to;
     u64 value, more;
 };
@@ -97,6 +78,7 @@ enum transact_change {
     TRANSACT_INSERTED,
     TRANSACT_REMOVED,
     TRANSACT_COPIED,
+    TRANSACT_STORED, /* copied, and it differs in the end */
     TRANSACT_CANCELLED,
 };
 
@@ -117,15 +99,21 @@ typedef void transact_decide_fn(struct transact *t, void *object, const struct s
 
 /* One a core. */
 struct transact {
+    struct undo undo; /* of what is the core's own: the packet's bytes, its own objects */
     struct lock *lock;
     u32 core;
     u32 step;     /* of the program, for who meets a word later */
     u64 time;     /* ns: the packet's */
     u32 alone;    /* this packet holds all lines */
     u32 crowded;  /* it must run alone */
+    u32 again;    /* the attempt met another core */
+    u32 done;     /* it has committed */
     u32 attempts;
-    u32 reads, writes, effects, pendings, helds;
+    u32 reads, writes, effects, refreshes, pendings, helds;
     u64 copied; /* bytes of `copy` */
+#ifdef TRANSACT_ORDER
+    u64 order; /* of the packet that committed */
+#endif
     /* an entry to decide about before the next attempt; none: NULL */
     transact_decide_fn *decide;
     void *decide_object;
@@ -137,6 +125,7 @@ struct transact {
     struct transact_word read[TRANSACT_READS], write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
     struct transact_effect effect[TRANSACT_EFFECTS];
+    u64 *refresh[TRANSACT_READS]; /* the core's own stamps, which move on to the packet's time */
     struct transact_pending pending[TRANSACT_PENDING];
     u64 copy[TRANSACT_COPY_BYTES / 8];
 };
@@ -146,85 +135,6 @@ MR_INLINE void transact_create(struct transact *t, struct lock *lock, u32 core)
     memset(t, 0, sizeof *t);
     t->lock = lock;
     t->core = core;
-}
-
-/* ---- access to what is shared ---- */
-
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define TRANSACT_FENCE(order) ((void)0)
-#else
-#define TRANSACT_FENCE(order) __atomic_thread_fence(order)
-#endif
-
-MR_INLINE u64 transact_load(const u64 *word)
-{
-    MR_POINT();
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-MR_INLINE u32 transact_load32(const u32 *p)
-{
-    MR_POINT();
-    return __atomic_load_n(p, __ATOMIC_RELAXED);
-}
-
-MR_INLINE void transact_store(u64 *word, u64 value)
-{
-    MR_POINT();
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-MR_INLINE int transact_cas(u64 *word, u64 from, u64 to)
-{
-    MR_POINT();
-    return __atomic_compare_exchange_n(word, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-/* Shared bytes at an address that is a multiple of 8 from private ones, word by word. */
-MR_INLINE void transact_put_bytes(u8 *to, const u8 *from, u32 bytes)
-{
-    u32 i = 0;
-
-    for (; i + 8 <= bytes; i += 8) {
-        MR_POINT();
-        __atomic_store_n((u64 *)(to + i), mr_load64(from + i), __ATOMIC_RELAXED);
-    }
-    for (; i < bytes; i++)
-        __atomic_store_n(to + i, from[i], __ATOMIC_RELAXED);
-}
-
-MR_INLINE void transact_get_bytes(u8 *to, const u8 *from, u32 bytes)
-{
-    u32 i = 0;
-
-    for (; i + 8 <= bytes; i += 8) {
-        MR_POINT();
-        mr_store64(to + i, __atomic_load_n((const u64 *)(from + i), __ATOMIC_RELAXED));
-    }
-    for (; i < bytes; i++)
-        to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-}
-
-MR_INLINE int transact_same_bytes(const u8 *shared, const u8 *own, u32 bytes)
-{
-    u32 i = 0;
-    u64 difference = 0;
-
-    for (; i + 8 <= bytes; i += 8)
-        difference |= __atomic_load_n((const u64 *)(shared + i), __ATOMIC_RELAXED) ^ mr_load64(own + i);
-    for (; i < bytes; i++)
-        difference |= __atomic_load_n(shared + i, __ATOMIC_RELAXED) ^ own[i];
-    return difference == 0;
-}
-
-MR_INLINE void transact_relax(u32 *spins)
-{
-    if (*spins < LOCK_SPINS) {
-        ++*spins;
-        lock_pause();
-    } else {
-        sched_yield();
-    }
 }
 
 /* What a word is after a write of a word that was `seen`. */
@@ -243,8 +153,10 @@ MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 
 MR_INLINE void transact_begin(struct transact *t)
 {
-    t->reads = t->writes = t->effects = t->pendings = 0;
+    t->reads = t->writes = t->effects = t->refreshes = t->pendings = 0;
+    t->again = t->done = 0;
     t->copied = 0;
+    undo_begin(&t->undo);
 }
 
 MR_INLINE const struct transact_word *transact_held(const struct transact *t, const u64 *word)
@@ -299,7 +211,8 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
     }
     if (mr_unlikely(t->writes == TRANSACT_WRITES))
         return transact_crowd(t);
-    memmove(&t->write[at + 1], &t->write[at], (t->writes - at) * sizeof t->write[0]);
+    for (u32 i = t->writes; i > at; i--)
+        t->write[i] = t->write[i - 1];
     t->write[at] = (struct transact_word){ word, seen, flags };
     t->writes++;
     return 0;
@@ -310,6 +223,15 @@ MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
     if (mr_unlikely(t->effects == TRANSACT_EFFECTS))
         return transact_crowd(t);
     t->effect[t->effects++] = effect;
+    return 0;
+}
+
+/* Moves a stamp of the core's own on to the packet's time. */
+MR_INLINE int transact_refresh(struct transact *t, u64 *stamp)
+{
+    if (mr_unlikely(t->refreshes == TRANSACT_READS))
+        return transact_crowd(t);
+    t->refresh[t->refreshes++] = stamp;
     return 0;
 }
 
@@ -340,6 +262,14 @@ MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
 
 MR_INLINE void transact_apply(struct transact *t)
 {
+    for (u32 i = 0; i < t->refreshes; i++) {
+        MR_POINT();
+        if (t->time > __atomic_load_n(t->refresh[i], __ATOMIC_RELAXED))
+            __atomic_store_n(t->refresh[i], t->time, __ATOMIC_RELAXED);
+    }
+    for (u32 i = 0; i < t->pendings; i++)
+        if (t->pending[i].change == TRANSACT_STORED)
+            transact_put_bytes(t->pending[i].place, t->pending[i].copy, t->pending[i].bytes);
     for (u32 i = 0; i < t->effects; i++) {
         const struct transact_effect *e = &t->effect[i];
 
@@ -352,16 +282,8 @@ MR_INLINE void transact_apply(struct transact *t)
         case TRANSACT_WORD:
             transact_store((u64 *)e->to, e->value);
             break;
-        case TRANSACT_STAMP:
-            MR_POINT();
-            if (e->value > __atomic_load_n((u64 *)e->to, __ATOMIC_RELAXED))
-                __atomic_store_n((u64 *)e->to, e->value, __ATOMIC_RELAXED);
-            break;
         case TRANSACT_COUNT:
             ++*(u64 *)e->to;
-            break;
-        case TRANSACT_COPY:
-            transact_put_bytes((u8 *)e->to, (const u8 *)(uintptr_t)e->value, e->bytes);
             break;
         case TRANSACT_LIVE:
             pools_live((struct pools *)e->to, t->core, (u32)e->value, e->more);
@@ -420,27 +342,33 @@ MR_INLINE int transact_still(const struct transact *t, const struct transact_wor
     return transact_held(t, r->word) != NULL;
 }
 
-/* Whether the packet committed; what it did is visible then. */
+/* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
 MR_INLINE int transact_commit(struct transact *t)
 {
     u32 taken = 0;
 
-    if (mr_unlikely(t->alone))
+    if (t->done || mr_unlikely(t->alone))
         return 1;
     for (u32 i = 0; i < t->pendings; i++) {
-        const struct transact_pending *p = &t->pending[i];
+        struct transact_pending *p = &t->pending[i];
 
         if (p->change != TRANSACT_COPIED || transact_same_bytes(p->place, p->copy, p->bytes))
             continue;
-        if (transact_write(t, p->word, p->seen, 0) ||
-            transact_effect(t, (struct transact_effect){ TRANSACT_COPY, p->bytes, p->place, (u64)(uintptr_t)p->copy, 0 }))
+        if (transact_write(t, p->word, p->seen, 0))
             return 0;
+        p->change = TRANSACT_STORED;
     }
     while (taken < t->writes && transact_take(t, &t->write[taken]))
         taken++;
     if (taken == t->writes) {
         u32 i = 0;
 
+#ifdef TRANSACT_ORDER
+        /* For tests: a place in an order. Who reads what this packet writes has a later one, as that is read after the
+         * release; and so has who writes what it reads, as that word is taken after it is looked at below. */
+        MR_POINT();
+        t->order = __atomic_add_fetch(&t->lock->commits, 1, __ATOMIC_SEQ_CST);
+#endif
         TRANSACT_FENCE(__ATOMIC_ACQUIRE);
         while (i < t->reads && transact_still(t, &t->read[i]))
             i++;
@@ -460,12 +388,14 @@ MR_INLINE int transact_commit(struct transact *t)
             t->helds = 0;
             transact_give_back(t);
             t->count.commits++;
+            t->done = 1;
             return 1;
         }
     }
     while (taken-- > 0)
         if (!transact_held(t, t->write[taken].word))
             transact_store(t->write[taken].word, t->write[taken].seen);
+    t->again = 1;
     return 0;
 }
 
@@ -477,6 +407,7 @@ MR_INLINE void transact_abort(struct transact *t)
     for (u32 i = t->effects; i-- > 0;)
         if (t->effect[i].kind == TRANSACT_LIVE || t->effect[i].kind == TRANSACT_UNTAKE)
             pools_untake((struct pools *)t->effect[i].to, t->core, (u32)t->effect[i].value);
+    undo_all(&t->undo);
     transact_unhold(t);
     t->count.aborts++;
 }
@@ -546,6 +477,8 @@ MR_OUTLINE void transact_again(struct transact *t)
     transact_abort(t);
     t->attempts++;
     t->decide = NULL;
+    /* Who met nobody came to something that runs alone. */
+    t->crowded |= !t->again && !decide;
     if (t->crowded || t->attempts >= TRANSACT_ALONE) {
         if (TRANSACT_FAULT(TRANSACT_FAULT_ALONE))
             MR_POINT();

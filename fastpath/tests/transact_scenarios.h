@@ -34,6 +34,9 @@ static const struct model_scenario scenarios[] = {
     { .name = "own", .capacity = 4, .cores = 2, .before = { PUTS(0) },
       .packet = { { AT(0, { PUT, 1, 0, 5 }, { ADD, 1, 0, 1 }, { DEL, 1, 0, 0 }, { PUT, 1, 0, 7 }) },
                   { AT(0, { DEL, 0, 0, 0 }, { PUT, 0, 0, 3 }, { COUNT, 1, 0, 2 }) } } },
+    { .name = "twice", .capacity = 4, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { PUT, 0, 0, 5 }, { GET, 0, 0, 0 }, { ADD, 0, 0, 1 }) },
+                  { AT(0, { ADD, 0, 0, 2 }, { GET, 0, 0, 0 }, { PUT, 0, 0, 9 }) } } },
     /* A place that is given back is taken for another key, on either core. */
     { .name = "reuse", .capacity = 2, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
       .packet = { { AT(0, { DEL, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { PUT, 2, 0, 5 }) },

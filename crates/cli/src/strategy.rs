@@ -61,7 +61,7 @@ impl ValueEnum for Wished {
                 "a few heavy keys are replicated, moved while packets come, and all others sharded",
             ),
             // May not be asked for.
-            Some(Strategy::Mixed) => return None,
+            Some(Strategy::Transact | Strategy::Mixed) => return None,
         };
         Some(PossibleValue::new(name).help(help))
     }

@@ -125,7 +125,7 @@ pub fn apply(
     for (at, change) in changes.iter().enumerate() {
         let (object, first) = (change.object(), instance.worker() == 0);
         let share = exposed.share(object);
-        if share.held == Held::Locked && !first {
+        if matches!(share.held, Held::Locked | Held::Transacted) && !first {
             continue;
         }
         let cleared = match &share.held {

@@ -306,6 +306,7 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
         Held::Copied => "copied",
         Held::Alone => "alone",
         Held::Locked => LOCKED,
+        Held::Transacted => "transacted",
         Held::Own { .. } => "own",
         Held::Replicated => "replicated",
         Held::Divided => "divided",

@@ -253,7 +253,8 @@ fn slow(cache: &Cache, note: &Path) -> Option<(Duration, String)> {
 
 /// The objects of which a placement makes other code than one worker has.
 fn named(placement: &Placement) -> impl Iterator<Item = &str> {
-    let held = placement.names(|held| matches!(held, Held::Locked | Held::Replicated));
+    let held =
+        placement.names(|held| matches!(held, Held::Locked | Held::Transacted | Held::Replicated));
     held.chain(placement.coming_home())
 }
 
@@ -383,15 +384,17 @@ fn module_key(
     let placement = options.placement.as_deref();
     let held = |wanted: Held| placement.map(|p| p.names(|h| *h == wanted).collect::<Vec<_>>());
     let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
+    let transacted = held(Held::Transacted);
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         options.check.max_steps,
         options.check.max_visits,
         options.check.disabled,
         options.capacities,
         options.program,
         locked,
+        transacted,
         replicated,
         home,
         options.test

@@ -119,6 +119,19 @@ fn portknock_under_the_lock() {
     });
 }
 
+/// Its only object is shared, and packets are transactions.
+#[test]
+fn portknock_as_transactions() {
+    emitted("portknock", "portknock-transact", |program| {
+        let sharing = Sharing {
+            placement: Placement::even(&program.objects, 1, vec![Held::Transacted]),
+            test: None,
+        };
+        let file = "portknock-transact.c";
+        millrace_emit::emit(program, &facts(program), &sharing, file).unwrap()
+    });
+}
+
 /// What a packet says of state, and what state makes of it: the row, its `extract` and its `replay`.
 #[test]
 fn portknock_by_rows() {

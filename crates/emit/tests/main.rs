@@ -22,3 +22,4 @@ mod serial;
 mod state;
 mod support;
 mod target;
+mod transact;

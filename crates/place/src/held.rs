@@ -27,6 +27,8 @@ pub enum Held {
     Alone,
     /// one for all workers, under the lock
     Locked,
+    /// one for all workers, whose packets are transactions
+    Transacted,
     /// each worker has one of its own, whose content means nothing to others: per-CPU scratch
     Own {
         /// packets store bytes that they do not read again: a reader outside sees what one worker's stored last
@@ -62,6 +64,7 @@ impl Held {
             Self::Copied | Self::Own { .. } => Treatment::Spread,
             Self::Alone => Treatment::Alone,
             Self::Locked => Treatment::Lock,
+            Self::Transacted => Treatment::Transact,
             Self::Replicated => Treatment::Replicate,
             Self::Divided => Treatment::Shard,
             Self::Merged { .. } => Treatment::Merge,

@@ -14,6 +14,8 @@ pub enum Strategy {
     Shard,
     /// the state is shared, and guarded by locks
     Lock,
+    /// the state is shared, and packets that write it are transactions
+    Transact,
     /// every core has all state, and repeats what packets of others do to it
     Replicate,
     /// a few heavy keys are replicated, all others shard
@@ -24,11 +26,12 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every one.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
+        Self::Transact,
         Self::Replicate,
         Self::Hybrid,
         Self::Mixed,
@@ -42,6 +45,7 @@ impl Strategy {
             Self::Spread => "spread",
             Self::Shard => "shard",
             Self::Lock => "lock",
+            Self::Transact => "transact",
             Self::Replicate => "replicate",
             Self::Hybrid => "hybrid",
             Self::Mixed => "mixed",
@@ -69,12 +73,23 @@ impl Strategy {
         }
         let has = |wanted: Treatment| all.get(wanted as usize) == Some(&true);
         if has(Treatment::Hybrid) && !has(Treatment::Alone) {
-            let others = has(Treatment::Shard) || has(Treatment::Lock) || has(Treatment::Replicate);
-            return if others { Self::Mixed } else { Self::Hybrid };
+            let others = [
+                Treatment::Shard,
+                Treatment::Lock,
+                Treatment::Transact,
+                Treatment::Replicate,
+            ];
+            let mixed = others.into_iter().any(has);
+            return if mixed { Self::Mixed } else { Self::Hybrid };
         }
         if has(Treatment::Replicate) && !has(Treatment::Alone) {
+            let others = [Treatment::Shard, Treatment::Lock, Treatment::Transact];
+            let mixed = others.into_iter().any(has);
+            return if mixed { Self::Mixed } else { Self::Replicate };
+        }
+        if has(Treatment::Transact) && !has(Treatment::Alone) {
             let others = has(Treatment::Shard) || has(Treatment::Lock);
-            return if others { Self::Mixed } else { Self::Replicate };
+            return if others { Self::Mixed } else { Self::Transact };
         }
         match (
             has(Treatment::Alone),
@@ -102,6 +117,8 @@ pub enum Treatment {
     Shard,
     /// one copy for all cores, guarded by per-core read/write locks
     Lock,
+    /// one copy for all cores, of which packets of several cores write different entries at a time
+    Transact,
     /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
     Merge,
     /// each core has all of it, and repeats what packets of other cores do to it
@@ -112,11 +129,12 @@ pub enum Treatment {
 
 impl Treatment {
     /// Every one, in the order of their declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Alone,
         Self::Spread,
         Self::Shard,
         Self::Lock,
+        Self::Transact,
         Self::Merge,
         Self::Replicate,
         Self::Hybrid,
@@ -130,6 +148,7 @@ impl Treatment {
             Self::Spread => "spread",
             Self::Shard => "shard",
             Self::Lock => "lock",
+            Self::Transact => "transact",
             Self::Merge => "merge",
             Self::Replicate => "replicate",
             Self::Hybrid => "hybrid",
@@ -143,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_strategy_follows_from_the_treatments() {
-        use Treatment::{Alone, Hybrid, Lock, Merge, Replicate, Shard, Spread};
+        use Treatment::{Alone, Hybrid, Lock, Merge, Replicate, Shard, Spread, Transact};
         let of = |treatments: &[Treatment]| Strategy::of(treatments.iter().copied());
         assert_eq!(of(&[]), Strategy::Spread);
         assert_eq!(of(&[Merge, Spread]), Strategy::Spread);
@@ -153,6 +172,8 @@ mod tests {
         assert_eq!(of(&[Replicate, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Hybrid, Merge]), Strategy::Hybrid);
         assert_eq!(of(&[Hybrid, Lock]), Strategy::Mixed);
+        assert_eq!(of(&[Transact, Spread]), Strategy::Transact);
+        assert_eq!(of(&[Transact, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard]), Strategy::Mixed);
         assert_eq!(of(&[Lock, Shard, Alone]), Strategy::Alone);
     }

@@ -34,7 +34,9 @@ pub(crate) fn relaxations(
             }
             Treatment::Merge | Treatment::Spread => parted(model, o, declared),
             // Every replica has the whole, and does what one would.
-            Treatment::Alone | Treatment::Lock | Treatment::Replicate => Vec::new(),
+            Treatment::Alone | Treatment::Lock | Treatment::Transact | Treatment::Replicate => {
+                Vec::new()
+            }
         };
         let named = |(name, meaning): (&'static str, String)| Relaxation {
             name,

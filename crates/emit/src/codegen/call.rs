@@ -80,7 +80,7 @@ pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement
     let key =
         demand::key(step).ok_or_else(|| body.slice.contradiction(step, "a call without a key"))?;
     let operands = body.unit.operands(object);
-    let prefix = declaration.kind.c;
+    let prefix = body.unit.kind(object);
     let mut before = key::copy(body, id, key, declaration)?;
     before.extend([
         c!("slot->token = {}_token({}, key);", prefix, operands).into(),
@@ -191,23 +191,23 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
             // The timer has said which.
             Arg::Object if helper.args.contains(&Arg::Timer) => {}
             Arg::Timer => {
-                let (object, declaration) = object(body, id)?;
-                function = format!("{}_{}", declaration.kind.c, helper.name);
+                let (object, _) = object(body, id)?;
+                function = format!("{}_{}", body.unit.kind(object), helper.name);
                 arguments.push(body.unit.operands(object).into());
                 arguments.push(body.address(id, reg, 0)?);
             }
             Arg::Object => {
                 let (object, declaration) = object(body, id)?;
                 let prefix = body.hooks.callee(id).unwrap_or("");
-                function = format!("{}_{prefix}{}", declaration.kind.c, helper.name);
+                function = format!("{}_{prefix}{}", body.unit.kind(object), helper.name);
                 let of = operands(body, id, reg, object, declaration)?;
                 before.extend(of.before);
                 arguments.push(of.text);
             }
             Arg::Key if has_object => {
-                let (_, declaration) = object(body, id)?;
+                let (on, declaration) = object(body, id)?;
                 let token = match arguments.first() {
-                    Some(of) => c!("{}_token({}, key)", declaration.kind.c, of),
+                    Some(of) => c!("{}_token({}, key)", body.unit.kind(on), of),
                     None => return Err(body.slice.unsupported(step, "a key without an object")),
                 };
                 arguments.push("key".into());

@@ -13,7 +13,6 @@ use super::body::Body;
 use super::c::{Code, Local, Statement};
 use super::objects::is_constant;
 use crate::c;
-use crate::headers;
 
 /// How far from its buffer the address of a packet's byte may be that nobody has compared yet: what is added at once.
 const FAR: u32 = 1 << 17;
@@ -131,13 +130,13 @@ impl Body<'_> {
         let declared = self.slice.program.objects.get(object.0)?;
         let span = most.checked_sub(least)?;
         // Further apart, the next value's bytes are among those that are claimed.
-        let tells = headers::defines(declared.kind.c, "behind")
+        let tells = self.unit.offers(object, "behind")
             && !declared.is_shape()
             && !is_constant(declared)
             && self.runs_whole()
             && (0..i64::from(declared.value_bytes)).contains(&span);
         let operands = self.unit.operands(object);
-        let kind = declared.kind.c;
+        let kind = self.unit.kind(object);
         tells.then(|| {
             c!(
                 "{}_behind({}, {}, {}) <= {}",

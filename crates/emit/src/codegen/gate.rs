@@ -95,7 +95,7 @@ impl<'a> Gate<'a> {
         let mut objects = prefetch.objects.clone();
         objects.sort_unstable();
         objects.dedup();
-        let kind = |object: ObjectId| unit.program.objects[object.0].kind.c;
+        let kind = |object: ObjectId| unit.kind(object);
         let cold: Vec<String> = objects
             .iter()
             .map(|o| format!("{}_cold({})", kind(*o), unit.operands(*o)))

@@ -69,8 +69,8 @@ pub fn common(unit: &Unit) -> String {
         "\n/* One for all workers. */\nstruct mr_shared {{\n{}",
         common.member
     );
-    for (id, object) in unit.shared() {
-        let _ = writeln!(out, "\tstruct {} {};", object.kind.c, unit.member(id));
+    for (id, _) in unit.shared() {
+        let _ = writeln!(out, "\tstruct {} {};", unit.kind(id), unit.member(id));
     }
     out.push_str("};\n");
     out
@@ -81,9 +81,9 @@ fn common_functions(unit: &Unit) -> String {
     let Some(common) = unit.treatment.common() else {
         return String::new();
     };
-    let objects = unit.shared().map(|(id, object)| {
+    let objects = unit.shared().map(|(id, _)| {
         let operands = format!("&self->{}, &{}", unit.member(id), unit.shape(id));
-        Made::object(object.kind.c, id, &operands)
+        Made::object(unit.kind(id), id, &operands)
     });
     let all: Vec<Made> = std::iter::once(Made {
         label: "unlock".to_owned(),
@@ -116,7 +116,7 @@ pub fn functions(unit: &Unit) -> String {
         .objects()
         .filter(|(id, o)| unit.is_owned(*id) && !o.is_shape());
     let all: Vec<Made> = own
-        .map(|(id, object)| Made::object(object.kind.c, id, &unit.operands(id)))
+        .map(|(id, _)| Made::object(unit.kind(id), id, &unit.operands(id)))
         .collect();
     let (create, undo) = creation(&all);
     let error = if all.is_empty() {

@@ -50,7 +50,7 @@ pub fn declarations(unit: &Unit) -> String {
     let own = unit
         .objects()
         .filter(|(id, o)| unit.is_owned(*id) && !o.is_shape());
-    members.extend(own.map(|(id, o)| format!("struct {} {};", o.kind.c, unit.member(id))));
+    members.extend(own.map(|(id, _)| format!("struct {} {};", unit.kind(id), unit.member(id))));
     if members.is_empty() {
         members.push("u8 stateless;".to_owned());
     }
@@ -148,7 +148,7 @@ pub fn control(unit: &Unit) -> String {
     let mut out = String::new();
     let mut table = String::from("\nstatic const struct mr_object objects[] = {\n");
     for (id, object) in unit.objects() {
-        let (tag, c) = (unit.tag(id.0), object.kind.c);
+        let (tag, c) = (unit.tag(id.0), unit.kind(id));
         let constant = unit.is_constant(id);
         let bytes = match unit.homes(id) {
             _ if constant => 0,
@@ -179,7 +179,7 @@ pub fn control(unit: &Unit) -> String {
             for (function, result, parameters, passed) in CONTROL {
                 // Parameters are what a run is told, not what it has learnt.
                 let settings = object.kind.is_global() && object.read_only;
-                if !offers(object, function) || (settings && ["save", "load"].contains(function)) {
+                if !unit.offers(id, function) || (settings && ["save", "load"].contains(function)) {
                     continue;
                 }
                 let call = format!("{c}_{function}({operands}, {passed})");

@@ -131,6 +131,17 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// What the functions of its kind are called: a prefix, and the name of its structure.
+    pub fn kind(&self, object: ObjectId) -> &'static str {
+        let own = self.program.objects[object.0].kind.c;
+        self.treatment.kind(object).unwrap_or(own)
+    }
+
+    /// Whether the header of this object's kind has a function.
+    pub fn offers(&self, object: ObjectId, function: &str) -> bool {
+        headers::defines(self.kind(object), function)
+    }
+
     /// Whether the object is constant bytes of the module.
     pub fn is_constant(&self, object: ObjectId) -> bool {
         self.constants[object.0]

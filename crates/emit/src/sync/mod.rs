@@ -8,6 +8,7 @@
 pub mod alone;
 pub mod lock;
 pub mod replicate;
+pub mod transact;
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::codegen::{Body, Burst, Code, Cut, Slice, Statement, Text, Unit};
 use crate::error::Error;
 
 /// All treatments. The first that a placement asks for is taken; `alone` takes any.
-pub const TREATMENTS: &[Make] = &[replicate::make, lock::make, alone::make];
+pub const TREATMENTS: &[Make] = &[replicate::make, transact::make, lock::make, alone::make];
 
 /// What a program is emitted for: how its objects live on several workers.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +84,11 @@ pub trait Treatment {
     /// Whether all workers have one of this object, a member of `struct mr_shared`.
     fn shares(&self, _object: ObjectId) -> bool {
         false
+    }
+
+    /// The kind whose functions an object has (`fastpath/state/KIND.h`) where that is not its own.
+    fn kind(&self, _object: ObjectId) -> Option<&'static str> {
+        None
     }
 
     /// What stands in `struct mr_shared` beside the objects that are shared; none where there are none.

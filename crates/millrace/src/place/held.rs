@@ -39,6 +39,7 @@ pub(super) fn held(
             latest: latest(model, id),
         },
         Treatment::Lock => Held::Locked,
+        Treatment::Transact => Held::Transacted,
         Treatment::Replicate => Held::Replicated,
         Treatment::Spread if object.kind.per_cpu && written(model, id) => Held::Own {
             latest: latest(model, id),

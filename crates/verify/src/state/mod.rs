@@ -86,7 +86,7 @@ pub fn base(program: &Program, deal: &Deal<'_>, lane: &mut Lane<'_>, now: u64) -
             let held = deal.held(i);
             let compared = matches!(
                 held,
-                Held::Divided | Held::Alone | Held::Locked | Held::Replicated
+                Held::Divided | Held::Alone | Held::Locked | Held::Transacted | Held::Replicated
             ) && private(held, o).is_none();
             let needed = compared && indexed;
             if needed {
@@ -218,17 +218,20 @@ impl Seen<'_> {
             // What a reader sees (`outside.rs`) is all that can be said of the parts: the sums.
             (Held::Merged { .. }, _) => Vec::new(),
             (Held::Copied, _) => keyed::same_everywhere(holding),
-            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, Addressing::Lease) => {
-                leased::compare(holding, self.bijection, self.numbers)
-            }
-            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, Addressing::Index) => {
-                index::compare(holding, self.base, self.numbers)
-            }
-            (Held::Divided | Held::Alone | Held::Locked | Held::Replicated, _) if single => {
-                index::compare(holding, self.base, self.numbers)
-            }
             (
-                Held::Divided | Held::Alone | Held::Locked | Held::Replicated,
+                Held::Divided | Held::Alone | Held::Locked | Held::Transacted | Held::Replicated,
+                Addressing::Lease,
+            ) => leased::compare(holding, self.bijection, self.numbers),
+            (
+                Held::Divided | Held::Alone | Held::Locked | Held::Transacted | Held::Replicated,
+                Addressing::Index,
+            ) => index::compare(holding, self.base, self.numbers),
+            (
+                Held::Divided | Held::Alone | Held::Locked | Held::Transacted | Held::Replicated,
+                _,
+            ) if single => index::compare(holding, self.base, self.numbers),
+            (
+                Held::Divided | Held::Alone | Held::Locked | Held::Transacted | Held::Replicated,
                 Addressing::Key | Addressing::Prefix | Addressing::None,
             ) => keyed::compare(holding, self.numbers),
         }
@@ -258,7 +261,7 @@ fn holding(
     };
     // What is one for all workers is seen through any of them, and replicas are compared with each other (`replica.rs`).
     let copies = match how {
-        Held::Locked | Held::Replicated => 1,
+        Held::Locked | Held::Transacted | Held::Replicated => 1,
         _ => parallel.copies.len(),
     };
     for (worker, copy) in parallel.copies.iter_mut().enumerate().take(copies) {

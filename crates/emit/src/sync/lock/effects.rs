@@ -75,7 +75,17 @@ fn may_be_shared(shared: &BTreeSet<ObjectId>, access: Access) -> bool {
 }
 
 fn call(program: &Program, shared: &BTreeSet<ObjectId>, step: &Step, helper: &Helper) -> Effect {
-    let mut found = on_object(program, shared, step, helper);
+    let found = on_object(program, shared, step, helper);
+    on_memory(shared, step, helper, found)
+}
+
+/// What a call does to the memory that its arguments point to, beside what it does to its object.
+pub fn on_memory(
+    shared: &BTreeSet<ObjectId>,
+    step: &Step,
+    helper: &Helper,
+    mut found: Effect,
+) -> Effect {
     for (arg, fact) in helper.args.iter().zip(&step.args) {
         let ArgFact::Memory { access, .. } = *fact else {
             continue;
@@ -157,7 +167,8 @@ fn on_object(
     }
 }
 
-fn object(step: &Step, helper: &Helper) -> Option<ObjectId> {
+/// The object that a call works on, where it names one.
+pub fn object(step: &Step, helper: &Helper) -> Option<ObjectId> {
     let named = step.args.iter().find_map(|arg| match arg {
         ArgFact::Object(o) | ArgFact::Timer(o) => Some(*o),
         _ => None,

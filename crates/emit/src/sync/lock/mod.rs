@@ -29,10 +29,10 @@
 //! (treatment `merge`).
 
 mod burst;
-mod effects;
+pub(super) mod effects;
 mod handlers;
-mod reader;
-mod text;
+pub(super) mod reader;
+pub(super) mod text;
 
 use std::collections::BTreeSet;
 
@@ -202,7 +202,7 @@ impl Treatment for Lock {
     }
 }
 
-fn called(program: &Program, object: ObjectId) -> &str {
+pub(super) fn called(program: &Program, object: ObjectId) -> &str {
     program
         .objects
         .get(object.0)
@@ -213,7 +213,7 @@ fn called(program: &Program, object: ObjectId) -> &str {
 ///
 /// # Errors
 /// [`Error::Unsupported`] if on each worker's own as well: it can run neither once nor once a worker.
-fn handler_shares(
+pub(super) fn handler_shares(
     whole: &Slice,
     shared: &BTreeSet<ObjectId>,
     function: usize,

@@ -30,7 +30,7 @@ impl Points {
         Points(steps.filter(touches).collect())
     }
 
-    fn at(&self, step: StepId) -> Vec<Statement> {
+    pub fn at(&self, step: StepId) -> Vec<Statement> {
         let here = self.0.contains(&step);
         here.then(|| "MR_POINT();".into()).into_iter().collect()
     }
@@ -172,7 +172,7 @@ impl Hooks for Reader {
 }
 
 /// The steps from which, after themselves, one of these can be reached.
-fn leading(slice: &Slice, order: &[StepId], ends: BTreeSet<StepId>) -> BTreeSet<StepId> {
+pub fn leading(slice: &Slice, order: &[StepId], ends: BTreeSet<StepId>) -> BTreeSet<StepId> {
     let mut before = vec![Vec::new(); slice.flow.steps.len()];
     for &id in order {
         for next in slice.successors(id) {

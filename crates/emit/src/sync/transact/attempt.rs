@@ -1,0 +1,266 @@
+//! The body of a packet as a transaction: which steps touch what is shared, which it leaves to run alone, where it commits,
+//! and what it keeps until then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_check::facts::{Access, ArgFact, Op, Step, StepId};
+use millrace_object::Program;
+use millrace_object::helper;
+use millrace_object::insn::Insn;
+use millrace_object::program::ObjectId;
+
+use crate::c;
+use crate::codegen::{Body, Slice, Statement};
+use crate::error::Error;
+use crate::sync::lock::effects::{Effect, effect, object, on_memory};
+use crate::sync::lock::reader::{Points, leading};
+use crate::sync::{Attempt, Hooks};
+
+/// How an attempt ends before the program does.
+const AGAIN: &str = "return TRANSACT_AGAIN;";
+
+/// The calls of which a shared map has functions for packets beside each other (fastpath/state/shared_hash.h).
+const CALLS: &[&str] = &[
+    "map_get",
+    "map_refresh",
+    "map_put",
+    "map_delete",
+    "map_lookup_elem",
+    "map_update_elem",
+    "map_delete_elem",
+];
+
+/// What a step is to an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// nothing to others, and it may be done again
+    Free,
+    /// it touches what is shared, as a transaction may; a call is one on this map
+    Shared(Option<ObjectId>),
+    /// it touches what is shared, and runs alone
+    Alone,
+    /// it stores up to 8 bytes into the packet or the worker's own state
+    Store,
+    /// it refreshes an entry of the worker's own
+    Refresh,
+    /// it changes the packet or the worker's own state otherwise
+    Own,
+}
+
+fn part(
+    program: &Program,
+    shared: &BTreeSet<ObjectId>,
+    maps: &BTreeSet<ObjectId>,
+    step: &Step,
+) -> Part {
+    if let Op::Plain(Insn::Call { helper }) = step.op
+        && let Some(helper) = helper::by_number(helper)
+        && let Some(map) = object(step, helper).filter(|o| maps.contains(o))
+    {
+        return match on_memory(shared, step, helper, Effect::None) {
+            Effect::None | Effect::Read if CALLS.contains(&helper.name) => Part::Shared(Some(map)),
+            _ => Part::Alone,
+        };
+    }
+    // Values of maps are copies of the packet's own, so that an atomic operation on one is a store.
+    if let Op::Plain(Insn::Atomic { .. }) = step.op
+        && matches!(step.access, Some(Access::Value(o)) if maps.contains(&o))
+    {
+        return Part::Shared(None);
+    }
+    match effect(program, shared, step) {
+        Effect::None => Part::Free,
+        Effect::Store => Part::Store,
+        Effect::Refresh => Part::Refresh,
+        Effect::Own => Part::Own,
+        Effect::Write | Effect::Ask => Part::Alone,
+        Effect::Read | Effect::Compare => match (step.op, step.access) {
+            (_, Some(Access::Value(o))) if !maps.contains(&o) => Part::Alone,
+            (Op::Plain(Insn::Call { helper }), _) => match helper::by_number(helper) {
+                // It only reads bytes of a value.
+                Some(helper) if object(step, helper).is_none_or(|o| !shared.contains(&o)) => {
+                    Part::Shared(None)
+                }
+                _ => Part::Alone,
+            },
+            _ => Part::Shared(None),
+        },
+    }
+}
+
+/// What an attempt has to mind, step by step.
+pub struct Attempting {
+    /// where a test may switch threads
+    points: Points,
+    /// it ends here, and the packet runs alone
+    stops: BTreeSet<StepId>,
+    /// calls on shared maps, with the prefix of their functions
+    calls: BTreeMap<StepId, &'static str>,
+    /// it commits before these
+    commits: BTreeSet<StepId>,
+    /// a store that may have to be undone
+    keeps: BTreeSet<StepId>,
+    /// a refresh of an own entry that may have to be undone
+    refreshed: BTreeSet<StepId>,
+}
+
+impl Attempting {
+    /// That of a program.
+    pub fn of(
+        whole: &Slice,
+        shared: &BTreeSet<ObjectId>,
+        maps: &BTreeSet<ObjectId>,
+        points: Points,
+    ) -> Attempting {
+        let order = whole.layout();
+        let parts: BTreeMap<StepId, Part> = (order.iter())
+            .map(|id| (*id, part(whole.program, shared, maps, whole.step(*id))))
+            .collect();
+        let ends: BTreeSet<StepId> = (parts.iter())
+            .filter(|(_, p)| matches!(p, Part::Shared(_) | Part::Alone))
+            .map(|(id, _)| *id)
+            .collect();
+        // From these, or behind them, something shared is still reached.
+        let mut open = leading(whole, &order, ends.clone());
+        let before: BTreeSet<StepId> = open.clone();
+        open.extend(&ends);
+        let copied = copied(whole, &order, maps, &parts);
+        let mut found = Attempting {
+            points,
+            stops: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            commits: BTreeSet::new(),
+            keeps: BTreeSet::new(),
+            refreshed: BTreeSet::new(),
+        };
+        for (&id, part) in &parts {
+            for next in whole.successors(id) {
+                if open.contains(&id) && !open.contains(&next) {
+                    found.commits.insert(next);
+                }
+            }
+            match part {
+                Part::Shared(Some(_)) => {
+                    let copies = copied.contains(&id);
+                    let prefix = if copies { "copied_" } else { "packet_" };
+                    found.calls.insert(id, prefix);
+                }
+                Part::Alone => {
+                    found.stops.insert(id);
+                }
+                Part::Store if before.contains(&id) => {
+                    found.keeps.insert(id);
+                }
+                Part::Refresh if before.contains(&id) => {
+                    found.refreshed.insert(id);
+                }
+                Part::Own if before.contains(&id) => {
+                    found.stops.insert(id);
+                }
+                Part::Free | Part::Shared(None) | Part::Store | Part::Refresh | Part::Own => {}
+            }
+        }
+        found
+    }
+}
+
+/// The calls whose value has to be a copy of the packet's own: on a map to whose values some step stores; and those behind
+/// which the packet may put something there and read a value again, which may be this one.
+fn copied(
+    whole: &Slice,
+    order: &[StepId],
+    maps: &BTreeSet<ObjectId>,
+    parts: &BTreeMap<StepId, Part>,
+) -> BTreeSet<StepId> {
+    let mut found = BTreeSet::new();
+    for map in maps {
+        let calls = |puts: bool| -> BTreeSet<StepId> {
+            let on = parts
+                .iter()
+                .filter(|(_, p)| **p == Part::Shared(Some(*map)));
+            let on = on.map(|(id, _)| *id);
+            on.filter(|id| !puts || is_put(whole.step(*id))).collect()
+        };
+        let touches = |id: &&StepId| touches(whole.step(**id), *map);
+        let touching: BTreeSet<StepId> = order.iter().filter(touches).copied().collect();
+        let stores = |id: &StepId| {
+            matches!(
+                whole.step(*id).op,
+                Op::Plain(Insn::Store { .. } | Insn::Atomic { .. })
+            )
+        };
+        if touching.iter().any(stores) {
+            found.extend(calls(false));
+            continue;
+        }
+        let read_again = &calls(true) & &leading(whole, order, touching);
+        found.extend(&calls(false) & &leading(whole, order, read_again));
+    }
+    found
+}
+
+fn is_put(step: &Step) -> bool {
+    let Op::Plain(Insn::Call { helper }) = step.op else {
+        return false;
+    };
+    helper::by_number(helper).is_some_and(|h| ["map_put", "map_update_elem"].contains(&h.name))
+}
+
+/// Whether a step loads or stores bytes of a value of this map.
+fn touches(step: &Step, map: ObjectId) -> bool {
+    let value = |access: Access| match access {
+        Access::Value(o) => o == map,
+        Access::Several => true,
+        _ => false,
+    };
+    let of_argument =
+        |arg: &ArgFact| matches!(*arg, ArgFact::Memory { access, .. } if value(access));
+    step.access.is_some_and(value) || step.args.iter().any(of_argument)
+}
+
+impl Hooks for Attempting {
+    fn attempt(&self) -> Option<Attempt> {
+        Some(Attempt {
+            prefix: "attempt",
+            title: " as a transaction.",
+            done: "TRANSACT_DONE",
+            leave: AGAIN,
+        })
+    }
+
+    fn leaves(&self, step: StepId) -> bool {
+        self.stops.contains(&step)
+    }
+
+    fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
+        let mut out = self.points.at(step);
+        if self.commits.contains(&step) {
+            out.push(c!("if (!transact_commit(&self->transact)) {}", AGAIN).into());
+        }
+        if let Insn::Store {
+            size, base, offset, ..
+        }
+        | Insn::Atomic {
+            size, base, offset, ..
+        } = *insn
+            && self.keeps.contains(&step)
+        {
+            let (address, bytes) = (body.address(step, base, offset)?, size.bytes());
+            out.push(
+                c!(
+                    "if (undo_keep(&self->transact.undo, {}, {})) {}",
+                    address,
+                    bytes,
+                    AGAIN
+                )
+                .into(),
+            );
+        }
+        Ok(out)
+    }
+
+    fn callee(&self, step: StepId) -> Option<&'static str> {
+        let refreshed = self.refreshed.contains(&step).then_some("kept_");
+        self.calls.get(&step).copied().or(refreshed)
+    }
+}

@@ -1,0 +1,193 @@
+//! The functions of one packet entry whose packets are transactions: a burst under the core's line, each packet in as many
+//! attempts as it takes.
+
+use std::fmt::Write;
+
+use crate::codegen::{Burst, Gate};
+use crate::sync::lock::text::READ;
+
+/// The text. `order`: packets have their place in an order. Nothing changes a packet's time, so that what a prefetch pass
+/// made of it holds.
+pub fn bursts(burst: &Burst, order: bool) -> String {
+    let Burst {
+        unit, index, entry, ..
+    } = burst;
+    let begin: String = burst
+        .begin
+        .iter()
+        .flat_map(|l| l.lines())
+        .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
+        .collect();
+    // The host begins them at 0.
+    let draws = if unit.random {
+        "\tpkt->draws = 0;\n"
+    } else {
+        ""
+    };
+    let floor = if unit.timers {
+        "\tself->alarms.floor = pkt->time;\n"
+    } else {
+        ""
+    };
+    let committed = if order {
+        "\t\tpkt->commit = self->transact.order;\n"
+    } else {
+        ""
+    };
+    let run = &entry.function;
+    let alone = format!(
+        "{draws}{floor}\tpkt->commit = ++self->shared->lock.commits;\n{begin}\t{run}(self, pkt);\n"
+    );
+    let Some(attempt) = &entry.attempt else {
+        return format!(
+            "
+/* The packet as the only one at work. */
+static __attribute__((noinline)) void alone{index}(struct mr_instance *self, struct mr_packet *pkt)
+{{
+	lock_read_to_write({READ});
+	self->transact.count.alone++;
+{alone}	lock_write_to_read({READ});
+}}
+{}{}",
+            plain(*index, &format!("alone{index}(self, packets[i]);")),
+            function(burst, "_plain", &format!("try{index}(self, packets, n);"))
+        );
+    };
+    let slot = if entry.slotted { ", NULL" } else { "" };
+    let mut out = format!(
+        "
+/* Further attempts, the last of which may be as the only one at work. */
+static __attribute__((noinline)) void again{index}(struct mr_instance *self, struct mr_packet *pkt)
+{{
+	do {{
+		transact_again(&self->transact);
+		if (self->transact.alone)
+			break;
+		transact_begin(&self->transact);
+{}	}} while ({attempt}(self, pkt{slot}) != TRANSACT_DONE || !transact_commit(&self->transact));
+	if (self->transact.alone) {{
+{}	}}{}
+	transact_end(&self->transact);
+}}
+",
+        deeper(&format!("{draws}{begin}")),
+        deeper(&alone),
+        if order {
+            " else {\n\t\tpkt->commit = self->transact.order;\n\t}"
+        } else {
+            ""
+        },
+    );
+    let first = |name: &str, parameter: &str, call: &str| {
+        let behind = if order {
+            format!("\telse\n{committed}")
+        } else {
+            String::new()
+        };
+        format!(
+            "
+MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter})
+{{
+	pkt->undo = &self->transact;
+	self->transact.time = pkt->time;
+	transact_begin(&self->transact);
+{begin}	if (mr_unlikely({call} != TRANSACT_DONE || !transact_commit(&self->transact)))
+		again{index}(self, pkt);
+{behind}}}
+"
+        )
+    };
+    out.push_str(&first(
+        &format!("packet{index}"),
+        "",
+        &format!("{attempt}(self, pkt{slot})"),
+    ));
+    out.push_str(&plain(*index, &format!("packet{index}(self, packets[i]);")));
+    out.push_str(&function(
+        burst,
+        "_plain",
+        &format!("try{index}(self, packets, n);"),
+    ));
+    let Some(gate) = Gate::of(unit, entry) else {
+        return out;
+    };
+    let (last, with_slot) = match &entry.resume {
+        Some(resume) => (
+            format!(
+                "\t\t\tif (slots[i].site)\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
+            ),
+            format!("{resume}(self, pkt, slot)"),
+        ),
+        None => (
+            format!("\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n"),
+            format!("{attempt}(self, pkt, slot)"),
+        ),
+    };
+    out.push_str(&first(
+        &format!("taken_up{index}"),
+        ", const struct slot *slot",
+        &with_slot,
+    ));
+    let last =
+        format!("\t\t\tlock_read_again({READ});\n\t\t\tpackets[i]->core = self->core;\n{last}");
+    let (why, condition) = (gate.why, &gate.condition);
+    out.push_str(&gate.passes(&format!("try{index}"), "", "", &last));
+    let _ = write!(
+        out,
+        "
+/* {why} */{}",
+        function(
+            burst,
+            "",
+            &format!(
+                "if ({condition})\n\t\ttry{index}_passes(self, packets, n);\n\telse\n\t\ttry{index}(self, packets, n);"
+            )
+        )
+    );
+    out
+}
+
+/// Packets one after another under the core's line.
+fn plain(index: usize, each: &str) -> String {
+    format!(
+        "
+static __attribute__((noinline)) void try{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	for (u32 i = 0; i < n; i++) {{
+		fetch_ahead(packets, i, n);
+		lock_read_again({READ});
+		packets[i]->core = self->core;
+		{each}
+	}}
+}}
+"
+    )
+}
+
+/// A function that runs a burst.
+fn function(burst: &Burst, suffix: &str, inside: &str) -> String {
+    let index = burst.index;
+    let own = if burst.ages {
+        "\tage(self, packets[0]->time);\n"
+    } else {
+        ""
+    };
+    format!(
+        "
+static __attribute__((noinline)) void burst{index}{suffix}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{{
+	if (n == 0)
+		return;
+{own}	lock_read({READ});
+	age_shared(self, packets[0]->time);
+	{inside}
+	lock_read_end({READ});
+}}
+"
+    )
+}
+
+/// One tab deeper.
+fn deeper(lines: &str) -> String {
+    lines.lines().map(|l| format!("\t{l}\n")).collect()
+}

@@ -1,0 +1,207 @@
+//! Treatment `transact`: some objects are one for all workers, and packets of several workers write different entries of
+//! them at a time (docs/transact.md, fastpath/sync/transact.h).
+//!
+//! Each packet program is there twice:
+//!
+//! - `attempt`, whose operations on shared maps note the version words that they read and keep what they write to the packet.
+//!   It commits at the first step from which no access to what is shared can be reached any more, and ends in
+//!   `TRANSACT_AGAIN` where it met another core, or comes to a step that runs alone;
+//! - `run`, the program as one worker has it, for a packet that holds all lines of the lock.
+//!
+//! Until an attempt has committed, nothing that it does may show ([`Attempting`]): as under the lock, a store to the packet or to
+//! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
+//! of shared maps go to private copies.
+//!
+//! Shared maps have the functions of `fastpath/state/shared_hash.h`. What that has no function for runs alone: other kinds of
+//! objects, iteration, locks in values; and so do handlers without packets that work on shared state, and programs
+//! with tail calls or timers in values.
+
+mod attempt;
+mod burst;
+mod text;
+
+use std::collections::BTreeSet;
+
+use millrace_object::program::{ObjectId, StateObject};
+use millrace_place::Held;
+
+use super::lock::reader::{Points, Writer};
+use super::lock::{called, handler_shares, obstacle};
+use super::{Bodies, Common, Hooks, Input, Test, Treatment};
+use crate::codegen::{Burst, Slice, Unit, takes_packets};
+use crate::error::Error;
+use attempt::Attempting;
+
+/// The kind whose functions shared maps have.
+const SHARED_MAP: &str = "shared_hash";
+
+/// Workers whose packets are transactions.
+struct Transact {
+    shared: BTreeSet<ObjectId>,
+    /// those of them that are maps
+    maps: BTreeSet<ObjectId>,
+    /// by entry
+    bodies: Vec<Body>,
+    /// by timer in the value of a map
+    timers: Vec<Writer>,
+    test: Option<Test>,
+}
+
+/// An entry's.
+struct Body {
+    /// none of programs that run alone
+    attempt: Option<Attempting>,
+    alone: Writer,
+    once: bool,
+}
+
+/// Whether packets may work on an object beside each other.
+fn is_map(object: &StateObject) -> bool {
+    object.kind.c == "hash" && !object.kind.per_cpu && object.timer.is_none()
+}
+
+/// For placements that have an object in transactions.
+pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
+    let Input {
+        program,
+        checked,
+        sharing,
+        ..
+    } = input;
+    let places = || (0..).map(ObjectId).zip(&sharing.placement.objects);
+    let of = |held: Held| -> BTreeSet<ObjectId> {
+        let found = places().filter(|(_, place)| place.held == held);
+        found.map(|(id, _)| id).collect()
+    };
+    let shared = of(Held::Transacted);
+    if shared.is_empty() {
+        return Ok(None);
+    }
+    let unsupported = |what: String| Error::Unsupported {
+        place: program.name.clone(),
+        what,
+    };
+    if let Some(locked) = of(Held::Locked).first() {
+        return Err(unsupported(format!(
+            "sharing {} under the lock beside objects in transactions; treat both alike",
+            called(program, *locked)
+        )));
+    }
+    for id in &shared {
+        if let Some(what) = obstacle(program, checked, *id) {
+            let name = called(program, *id);
+            return Err(unsupported(format!(
+                "sharing {name} in transactions: {what}; give each worker its own"
+            )));
+        }
+    }
+    let maps: BTreeSet<ObjectId> = shared
+        .iter()
+        .copied()
+        .filter(|id| program.objects.get(id.0).is_some_and(is_map))
+        .collect();
+    let test = sharing.test.is_some();
+    let tries = !input.tails && checked.timers.is_empty();
+    let mut bodies = Vec::new();
+    for (entry, whole) in program.entries.iter().zip(input.wholes) {
+        let packets = takes_packets(entry.role);
+        let points = || Points::of(whole, &shared, test);
+        bodies.push(Body {
+            attempt: (tries && packets).then(|| Attempting::of(whole, &shared, &maps, points())),
+            alone: Writer(points()),
+            once: !packets && handler_shares(whole, &shared, entry.function.0)?,
+        });
+    }
+    let mut timers = Vec::new();
+    for timed in &checked.timers {
+        let slice = Slice::whole(program, &timed.flow, false)?;
+        timers.push(Writer(Points::of(&slice, &shared, test)));
+    }
+    Ok(Some(Box::new(Transact {
+        test: sharing.test,
+        shared,
+        maps,
+        bodies,
+        timers,
+    })))
+}
+
+impl Treatment for Transact {
+    fn title(&self) -> &'static str {
+        "treatment transact (packets of several workers are transactions)"
+    }
+
+    fn shares(&self, object: ObjectId) -> bool {
+        self.shared.contains(&object)
+    }
+
+    fn kind(&self, object: ObjectId) -> Option<&'static str> {
+        self.maps.contains(&object).then_some(SHARED_MAP)
+    }
+
+    fn common(&self) -> Option<Common> {
+        Some(Common {
+            member: "\tstruct lock lock;\n",
+            create: "lock_create(&self->lock, config->workers)",
+            destroy: "lock_destroy(&self->lock)",
+        })
+    }
+
+    fn bodies(&self, entry: usize) -> Bodies<'_> {
+        let Body { attempt, alone, .. } = &self.bodies[entry];
+        match attempt {
+            Some(attempt) => Bodies {
+                sites: None,
+                first: attempt,
+                fallback: Some(alone),
+                hot: true,
+            },
+            None => Bodies {
+                first: alone,
+                fallback: None,
+                hot: false,
+                sites: None,
+            },
+        }
+    }
+
+    fn timer(&self, timer: usize) -> &dyn Hooks {
+        &self.timers[timer]
+    }
+
+    fn once(&self, entry: usize) -> bool {
+        self.bodies[entry].once
+    }
+
+    fn includes(&self, unit: &Unit) -> String {
+        text::includes(unit, self.test)
+    }
+
+    fn members(&self) -> Vec<&'static str> {
+        vec![
+            "struct mr_shared *shared;",
+            "u32 core; /* which of the workers that share it */",
+            "struct transact transact; /* of the packet at hand */",
+        ]
+    }
+
+    fn create(&self) -> &'static str {
+        text::CREATE
+    }
+
+    fn functions(&self, unit: &Unit) -> String {
+        text::ageing(unit)
+    }
+
+    fn burst(&self, burst: &Burst) -> String {
+        burst::bursts(burst, self.test.is_some())
+    }
+
+    fn control(&self) -> [&'static str; 2] {
+        [super::lock::text::WRITE, super::lock::text::WRITE_END]
+    }
+
+    fn handler(&self) -> [&'static str; 2] {
+        [text::HANDLER, super::lock::text::WRITE_END]
+    }
+}

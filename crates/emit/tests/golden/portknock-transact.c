@@ -1,0 +1,496 @@
+/* portknock: emitted by millrace, treatment transact (packets of several workers are transactions).
+ *
+ * portknock: every packet, XDP
+ * sources: hash
+ *
+ * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
+ */
+#include "codegen.h"
+#include "state/hash.h"
+#include "state/shared_hash.h"
+#include "sync/hash.h"
+
+/* sources: hash, key 4 B, value 4 B, capacity 65536 */
+static const struct shape shape0_sources = { .key_bytes = 4u, .value_bytes = 4u, .capacity = 65536u, .shared = 1u };
+
+/* One for all workers. */
+struct mr_shared {
+	struct lock lock;
+	struct shared_hash o0_sources;
+};
+
+struct mr_instance {
+	struct mr_shared *shared;
+	u32 core; /* which of the workers that share it */
+	struct transact transact; /* of the packet at hand */
+};
+
+/* What a prefetch pass found of one packet: at which operation (0: none), with which key, its token, and what the
+ * rest of the program reads of registers and stack. */
+struct slot {
+	u64 token;
+	u64 key[1];
+	u64 number[1];
+	_Alignas(8) u8 stack[8];
+	u32 site;
+};
+
+/* Whether the slot's token is the one of this key at this operation. */
+MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 words)
+{
+	return slot && slot->site == site && mr_words_equal(slot->key, key, words);
+}
+
+/* portknock: every packet, XDP */
+static __attribute__((noinline)) void run0_portknock(struct mr_instance *self, struct mr_packet *pkt)
+{
+	_Alignas(8) u8 s0_8[4];
+	_Alignas(8) u8 s0_4[4];
+	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0;
+
+#line 31 "nfs/portknock/portknock.c" /* __u8 *data = (__u8 *)(long)ctx->data; */
+	p2_0 = pkt->data;                                        /* 0: r2 = *(u32 *)(r1 +0) */
+	p1_0 = pkt->end;                                         /* 1: r1 = *(u32 *)(r1 +4) */
+#line 38 /* if ((__u8 *)(ip + 1) > end) */
+	p3_0 = p2_0;                                             /* 2: r3 = r2 */
+#line 38
+	p3_0 += 34;                                              /* 3: r3 += 34 */
+#line 38
+	if (p3_0 > p1_0) goto L30;                               /* 4: if r3 > r1 goto 30 */
+#line 41 /* if (*(__be16 *)(data + 12) != bpf_htons(ETH_P_IP)) */
+	r3_0 = *(const mr_u16 *)(p2_0 + 12);                     /* 5: r3 = *(u16 *)(r2 +12) */
+#line 41
+	if ((u32)r3_0 != 8) goto L30;                            /* 6: if w3 != 8 goto 30 */
+#line 43 /* header = (*(__u8 *)ip & 0x0f) * 4; */
+	r3_0 = *(const volatile u8 *)(p2_0 + 14);                /* 7: r3 = *(u8 *)(r2 +14) */
+#line 45 /* if (*(__u8 *)ip >> 4 != 4 || header < sizeof(*ip) || */
+	r4_0 = (u32)r3_0;                                        /* 8: w4 = w3 */
+#line 45
+	r4_0 = (u32)r4_0 & 240;                                  /* 9: w4 &= 240 */
+#line 45
+	if ((u32)r4_0 != 64) goto L30;                           /* 10: if w4 != 64 goto 30 */
+#line 45
+	r3_0 = (u32)r3_0 << 2;                                   /* 11: w3 <<= 2 */
+#line 45
+	r3_0 = (u32)r3_0 & 60;                                   /* 12: w3 &= 60 */
+	/* ... 103 lines ... */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
+#line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
+#line 192 "portknock-transact.c"
+}
+
+/* portknock as a transaction. */
+MR_INLINE int attempt0_portknock(struct mr_instance *self, struct mr_packet *pkt)
+{
+	_Alignas(8) u8 s0_8[4];
+	_Alignas(8) u8 s0_4[4];
+	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0;
+	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0;
+
+#line 31 "nfs/portknock/portknock.c" /* __u8 *data = (__u8 *)(long)ctx->data; */
+	p2_0 = pkt->data;                                        /* 0: r2 = *(u32 *)(r1 +0) */
+	p1_0 = pkt->end;                                         /* 1: r1 = *(u32 *)(r1 +4) */
+#line 38 /* if ((__u8 *)(ip + 1) > end) */
+	p3_0 = p2_0;                                             /* 2: r3 = r2 */
+#line 38
+	p3_0 += 34;                                              /* 3: r3 += 34 */
+#line 38
+	if (p3_0 > p1_0) goto L30;                               /* 4: if r3 > r1 goto 30 */
+#line 41 /* if (*(__be16 *)(data + 12) != bpf_htons(ETH_P_IP)) */
+	r3_0 = *(const mr_u16 *)(p2_0 + 12);                     /* 5: r3 = *(u16 *)(r2 +12) */
+#line 41
+	if ((u32)r3_0 != 8) goto L30;                            /* 6: if w3 != 8 goto 30 */
+#line 43 /* header = (*(__u8 *)ip & 0x0f) * 4; */
+	r3_0 = *(const volatile u8 *)(p2_0 + 14);                /* 7: r3 = *(u8 *)(r2 +14) */
+#line 45 /* if (*(__u8 *)ip >> 4 != 4 || header < sizeof(*ip) || */
+	r4_0 = (u32)r3_0;                                        /* 8: w4 = w3 */
+#line 45
+	r4_0 = (u32)r4_0 & 240;                                  /* 9: w4 &= 240 */
+#line 45
+	if ((u32)r4_0 != 64) goto L30;                           /* 10: if w4 != 64 goto 30 */
+#line 45
+	r3_0 = (u32)r3_0 << 2;                                   /* 11: w3 <<= 2 */
+#line 45
+	r3_0 = (u32)r3_0 & 60;                                   /* 12: w3 &= 60 */
+	/* ... 111 lines ... */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
+#line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
+#line 350 "portknock-transact.c"
+}
+
+/* portknock up to its first keyed operation: finds what to prefetch. */
+static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packet *pkt, struct slot *slot)
+{
+	_Alignas(8) u8 s0_8[4];
+	_Alignas(8) u8 s0_4[4];
+	u64 r1_0, r3_0, r4_0, r5_0, r6_0;
+	u8 *p1_0, *p2_0, *p3_0, *p4_0;
+
+#line 31 "nfs/portknock/portknock.c" /* __u8 *data = (__u8 *)(long)ctx->data; */
+	p2_0 = pkt->data;                                        /* 0: r2 = *(u32 *)(r1 +0) */
+	p1_0 = pkt->end;                                         /* 1: r1 = *(u32 *)(r1 +4) */
+#line 38 /* if ((__u8 *)(ip + 1) > end) */
+	p3_0 = p2_0;                                             /* 2: r3 = r2 */
+#line 38
+	p3_0 += 34;                                              /* 3: r3 += 34 */
+#line 38
+	if (p3_0 > p1_0) goto L30;                               /* 4: if r3 > r1 goto 30 */
+#line 41 /* if (*(__be16 *)(data + 12) != bpf_htons(ETH_P_IP)) */
+	r3_0 = *(const mr_u16 *)(p2_0 + 12);                     /* 5: r3 = *(u16 *)(r2 +12) */
+#line 41
+	if ((u32)r3_0 != 8) goto L30;                            /* 6: if w3 != 8 goto 30 */
+#line 43 /* header = (*(__u8 *)ip & 0x0f) * 4; */
+	r3_0 = *(const volatile u8 *)(p2_0 + 14);                /* 7: r3 = *(u8 *)(r2 +14) */
+#line 45 /* if (*(__u8 *)ip >> 4 != 4 || header < sizeof(*ip) || */
+	r4_0 = (u32)r3_0;                                        /* 8: w4 = w3 */
+#line 45
+	r4_0 = (u32)r4_0 & 240;                                  /* 9: w4 &= 240 */
+#line 45
+	if ((u32)r4_0 != 64) goto L30;                           /* 10: if w4 != 64 goto 30 */
+#line 45
+	r3_0 = (u32)r3_0 << 2;                                   /* 11: w3 <<= 2 */
+#line 45
+	r3_0 = (u32)r3_0 & 60;                                   /* 12: w3 &= 60 */
+	/* ... 55 lines ... */
+		memcpy(slot->stack + 0, s0_8, 4);
+#line 70
+		memcpy(slot->stack + 4, s0_4, 4);
+#line 70
+		slot->number[0] = r6_0;
+#line 70
+		shared_hash_prefetch(&self->shared->o0_sources, &shape0_sources, slot->token);
+#line 70
+		return;
+#line 70
+	}
+#line 452 "portknock-transact.c"
+}
+
+/* portknock from its first keyed operation on. */
+MR_INLINE int resume0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+{
+	_Alignas(8) u8 s0_8[4];
+	_Alignas(8) u8 s0_4[4];
+	u64 r0_0, r2_0, r3_0, r4_0, r6_0;
+	u8 *p0_0, *p1_0;
+
+	memcpy(s0_8, slot->stack + 0, 4);
+	memcpy(s0_4, slot->stack + 4, 4);
+	r6_0 = slot->number[0];
+	goto L39;
+L39:
+#line 70 "nfs/portknock/portknock.c" /* state = bpf_map_lookup_elem(&sources, &source); */
+	{                                                        /* 40: call map_lookup_elem#1 */
+#line 70
+		u64 key[1];
+#line 70
+		memcpy(key, slot->key, sizeof(key));
+#line 70
+		u8 *const found = shared_hash_copied_map_lookup_elem(&self->shared->o0_sources, &shape0_sources, key, slot->token, pkt);
+#line 70
+		if (mr_unlikely(found == MR_RESTART)) return TRANSACT_AGAIN;
+#line 70
+		p0_0 = found;
+#line 70
+	}
+#line 70
+	p1_0 = p0_0;                                             /* 41: r1 = r0 */
+	if (p1_0) goto L52;                                      /* 42: if r1 != 0 goto 54 */
+#line 71 /* if (!state) { */
+	r0_0 = 1;                                                /* 43: w0 = 1 */
+	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE; /* 44: if w6 != 25600 goto 31 */
+	/* ... 49 lines ... */
+#line 84
+	r2_0 = 1;                                                /* 67: w2 = 1 */
+#line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
+	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
+#line 82
+	r2_0 = 0;                                                /* 69: w2 = 0 */
+L68:
+#line 82
+	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
+#line 548 "portknock-transact.c"
+}
+
+static int create_shared(struct mr_shared *self, const struct mr_config *config)
+{
+	int error;
+
+	error = lock_create(&self->lock, config->workers);
+	if (error)
+		return error;
+	error = shared_hash_create(&self->o0_sources, &shape0_sources, config, config->initial ? config->initial[0] : NULL);
+	if (error)
+		goto unlock;
+	return 0;
+
+unlock:
+	lock_destroy(&self->lock);
+	return error;
+}
+
+static void destroy_shared(struct mr_shared *self)
+{
+	shared_hash_destroy(&self->o0_sources, &shape0_sources);
+	lock_destroy(&self->lock);
+}
+
+static int create(struct mr_instance *self, const struct mr_config *config)
+{
+	if (!config->shared || config->worker >= config->workers)
+		return -EINVAL;
+	self->shared = config->shared;
+	self->core = config->worker;
+	transact_create(&self->transact, &self->shared->lock, self->core);
+	return 0;
+}
+
+static void destroy(struct mr_instance *self)
+{
+}
+
+/* Once a burst, at its first packet's time, by who has the line of its core. */
+static void age_shared(struct mr_instance *self, u64 now)
+{
+	(void)self;
+	(void)now;
+	shared_hash_settle(&self->transact, &self->shared->o0_sources, &shape0_sources, now);
+}
+
+/* Further attempts, the last of which may be as the only one at work. */
+static __attribute__((noinline)) void again0(struct mr_instance *self, struct mr_packet *pkt)
+{
+	do {
+		transact_again(&self->transact);
+		if (self->transact.alone)
+			break;
+		transact_begin(&self->transact);
+	} while (attempt0_portknock(self, pkt) != TRANSACT_DONE || !transact_commit(&self->transact));
+	if (self->transact.alone) {
+		pkt->commit = ++self->shared->lock.commits;
+		run0_portknock(self, pkt);
+	}
+	transact_end(&self->transact);
+}
+
+MR_INLINE void packet0(struct mr_instance *self, struct mr_packet *pkt)
+{
+	pkt->undo = &self->transact;
+	self->transact.time = pkt->time;
+	transact_begin(&self->transact);
+	if (mr_unlikely(attempt0_portknock(self, pkt) != TRANSACT_DONE || !transact_commit(&self->transact)))
+		again0(self, pkt);
+}
+
+static __attribute__((noinline)) void try0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	for (u32 i = 0; i < n; i++) {
+		fetch_ahead(packets, i, n);
+		lock_read_again(&self->shared->lock, self->core);
+		packets[i]->core = self->core;
+		packet0(self, packets[i]);
+	}
+}
+
+static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	if (n == 0)
+		return;
+	lock_read(&self->shared->lock, self->core);
+	age_shared(self, packets[0]->time);
+	try0(self, packets, n);
+	lock_read_end(&self->shared->lock, self->core);
+}
+
+MR_INLINE void taken_up0(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
+{
+	pkt->undo = &self->transact;
+	self->transact.time = pkt->time;
+	transact_begin(&self->transact);
+	if (mr_unlikely(resume0_portknock(self, pkt, slot) != TRANSACT_DONE || !transact_commit(&self->transact)))
+		again0(self, pkt);
+}
+
+static inline void prefetch0_portknock_entry(struct mr_instance *self, struct slot *slot)
+{
+	switch (slot->site) {
+	case 1:
+		slot->token = shared_hash_prefetch_entry(&self->shared->o0_sources, &shape0_sources, slot->token);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Three passes, so that the misses of a batch overlap. */
+static __attribute__((noinline)) void try0_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	struct slot slots[MR_BATCH];
+
+	while (n > 0) {
+		const u32 count = n < MR_BATCH ? n : MR_BATCH;
+
+		for (u32 i = 0; i < count; i++) {
+			fetch_ahead(packets, i, count);
+			slots[i].site = 0;
+			prefetch0_portknock(self, packets[i], &slots[i]);
+		}
+		for (u32 i = 0; i < count; i++)
+			prefetch0_portknock_entry(self, &slots[i]);
+		for (u32 i = 0; i < count; i++) {
+			lock_read_again(&self->shared->lock, self->core);
+			packets[i]->core = self->core;
+			if (slots[i].site)
+				taken_up0(self, packets[i], &slots[i]);
+			else
+				packet0(self, packets[i]);
+		}
+		packets += count;
+		n -= count;
+	}
+}
+
+/* A few packets have nothing to overlap; while the state fits the cache the passes would cost more than they save. */
+static __attribute__((noinline)) void burst0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+	if (n == 0)
+		return;
+	lock_read(&self->shared->lock, self->core);
+	age_shared(self, packets[0]->time);
+	if (n >= MR_FEW && (shared_hash_cold(&self->shared->o0_sources, &shape0_sources)))
+		try0_passes(self, packets, n);
+	else
+		try0(self, packets, n);
+	lock_read_end(&self->shared->lock, self->core);
+}
+
+static u64 o0_sources_count(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_count(&self->shared->o0_sources, &shape0_sources, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_get(struct mr_instance *self, const u8 *key, u8 *value, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_get(&self->shared->o0_sources, &shape0_sources, key, value, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_set(struct mr_instance *self, const u8 *key, const u8 *value, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_set(&self->shared->o0_sources, &shape0_sources, key, value, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_remove(struct mr_instance *self, const u8 *key, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_remove(&self->shared->o0_sources, &shape0_sources, key, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_next(struct mr_instance *self, u64 *cursor, u8 *key, u8 *value, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_next(&self->shared->o0_sources, &shape0_sources, cursor, key, value, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static u64 o0_sources_full(struct mr_instance *self, u64 now)
+{
+	u64 result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_full(&self->shared->o0_sources, &shape0_sources, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static const struct mr_object objects[] = {
+	{
+		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
+		.capacity = 65536ull, .bytes = 4194304ull,
+		.count = o0_sources_count,
+		.get = o0_sources_get,
+		.set = o0_sources_set,
+		.remove = o0_sources_remove,
+		.next = o0_sources_next,
+		.full = o0_sources_full,
+		.shared = 1,
+	},
+};
+
+static void (*const bursts[])(struct mr_instance *, struct mr_packet *const *, u32) = {
+	burst0,
+};
+
+static void (*const bursts_plain[])(struct mr_instance *, struct mr_packet *const *, u32) = {
+	burst0_plain,
+};
+
+static const struct mr_module module = {
+	.abi = MR_ABI,
+	.objects = 1,
+	.timers = 0,
+	.programs = 1,
+	.instance_bytes = sizeof(struct mr_instance),
+	.instance_align = _Alignof(struct mr_instance),
+	.object = objects,
+	.timer = NULL,
+	.create = create,
+	.destroy = destroy,
+	.start = NULL,
+	.stop = NULL,
+	.burst = bursts,
+	.burst_plain = bursts_plain,
+	.shared_bytes = sizeof(struct mr_shared),
+	.shared_align = _Alignof(struct mr_shared),
+	.create_shared = create_shared,
+	.destroy_shared = destroy_shared,
+};
+
+__attribute__((visibility("default"))) const struct mr_module *millrace_module(void);
+
+const struct mr_module *millrace_module(void)
+{
+	return &module;
+}

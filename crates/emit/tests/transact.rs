@@ -1,0 +1,228 @@
+//! Modules whose packets are transactions: on several threads, under sanitizers, with threads switched at places that a
+//! seed chooses; and what they did, replayed by one worker in the order of their commits.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use millrace_emit::{Sharing, Test};
+use millrace_object::Program;
+use millrace_place::{Held, Placement};
+use support::traffic::{SECOND, events, frame};
+use support::workers::{Build, Event, Result, Way, difference};
+use support::{Bench, facts, nf};
+
+/// These objects, or all that packets write, in transactions.
+fn sharing(program: &Program, shared: &[&str]) -> Sharing {
+    let held = |name: &str| match shared.contains(&name) {
+        true => Held::Transacted,
+        false => Held::Copied,
+    };
+    let held = program.objects.iter().map(|o| held(&o.name)).collect();
+    Sharing {
+        placement: Placement::even(&program.objects, 1, held),
+        test: Some(Test::default()),
+    }
+}
+
+/// All that some packet writes.
+fn written(program: &Program) -> Vec<&str> {
+    let written = program.objects.iter().filter(|o| !o.read_only);
+    written.map(|o| o.name.as_str()).collect()
+}
+
+/// Runs events in each way there is; each must be what one worker makes of them in the order of commits.
+fn equal(program: &Program, bench: &Bench, workers: &[u32], made: impl Fn(u32) -> Vec<Event>) {
+    let name = &program.name;
+    let shared = written(program);
+    let text = millrace_emit::emit(program, &facts(program), &sharing(program, &shared), "m.c");
+    let text = text.unwrap();
+    let alone = millrace_emit::alone::emit(program, &facts(program), "m.c").unwrap();
+    let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+    let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
+    for (build, plain, burst) in [(Build::Address, true, 7), (Build::Plain, false, 32)] {
+        let module = bench.build(&format!("{name}-shared"), &format!("{cold}{text}"), build);
+        for &workers in workers {
+            let events = made(workers);
+            let way = Way {
+                workers,
+                plain,
+                burst,
+                rounds: 1,
+            };
+            let result = bench.work(program, &module, build, way, &events);
+            let result: Result = result.unwrap_or_else(|e| panic!("{name}, {way:?}: {e}"));
+            let replayed = bench.replay(program, &alone, &events, &result);
+            if let Some(what) = difference(program, &result, &replayed) {
+                panic!("{name}, {build:?}, {way:?}: {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bridge_is_replayed() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "bridge");
+    equal(&program, &bench, &[2, 4], |workers| {
+        events(workers, 12, 200, 70 * SECOND, |random, _| {
+            let (from, to) = (random.below(20) as u8, random.below(20) as u8);
+            let port = u32::from(from % 2 == u8::from(random.below(50) != 0));
+            (u32::MAX, port, frame((from, to), 1, 2, (3, 4)))
+        })
+    });
+}
+
+#[test]
+fn policer_is_replayed() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "policer");
+    equal(&program, &bench, &[2, 4], |workers| {
+        events(workers, 12, 200, 45 * SECOND, |random, _| {
+            let to = 0x0a00_0001 + random.below(6) as u32;
+            (u32::MAX, 1, frame((2, 1), 7, to, (80, 2000)))
+        })
+    });
+}
+
+/// A module in which the protocol has a fault gives what no order gives.
+#[test]
+fn planted_faults_are_found() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "policer");
+    let checked = facts(&program);
+    let sharing = sharing(&program, &written(&program));
+    let text = millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap();
+    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+    let alone = bench.build("alone", &alone, Build::Plain);
+    let events = events(4, 12, 400, 45 * SECOND, |random, _| {
+        let to = 0x0a00_0001 + random.below(2) as u32;
+        (u32::MAX, 1, frame((2, 1), 7, to, (80, 2000)))
+    });
+    let way = Way {
+        workers: 4,
+        plain: true,
+        burst: 32,
+        rounds: 1,
+    };
+    // An update from a version that was not seen, and a packet that runs alone without the lines (fastpath/sync/transact.h).
+    for (fault, most) in [("4", ""), ("9", "#define TRANSACT_ALONE 2u\n")] {
+        let text = format!("#define TRANSACT_FAULT(n) ((n) == {fault})\n{most}{text}");
+        let module = bench.build(&format!("fault-{fault}"), &text, Build::Plain);
+        let found = (0..5).any(|_| {
+            let Ok(result) = bench.work(&program, &module, Build::Plain, way, &events) else {
+                return true;
+            };
+            let replayed = bench.replay(&program, &alone, &events, &result);
+            difference(&program, &result, &replayed).is_some()
+        });
+        assert!(found, "fault {fault} shows in nothing");
+    }
+}
+
+/// Functions with all that they write: what transactions do not cover runs alone.
+#[test]
+fn others_are_replayed() {
+    let bench = Bench::new();
+    let events = events(3, 12, 150, 45 * SECOND, |random, _| {
+        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
+        let port = 1000 + random.below(40) as u16;
+        let lan = random.below(2) == 0;
+        let bytes = match lan {
+            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
+            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    });
+    let way = Way {
+        workers: 3,
+        plain: false,
+        burst: 32,
+        rounds: 1,
+    };
+    for name in ["conntrack", "einat", "firewall", "lb"] {
+        let program = nf::load(&bench, name);
+        let checked = facts(&program);
+        let sharing = sharing(&program, &written(&program));
+        let text = millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap();
+        let module = bench.build(name, &text, Build::Plain);
+        let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let result = bench.work(&program, &module, Build::Plain, way, &events);
+        let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let replayed = bench.replay(&program, &alone, &events, &result);
+        if let Some(what) = difference(&program, &result, &replayed) {
+            panic!("{name}: {what}");
+        }
+    }
+}
+
+/// `cargo test -p millrace-emit --test it what_two_workers_do -- --ignored --nocapture`: the ticks of two workers a packet, over
+/// those of one that shares nothing, which has the same packets twice as often.
+#[test]
+#[ignore = "a measurement"]
+fn what_two_workers_do() {
+    let bench = Bench::new();
+    let plain = |sharing: Sharing| Sharing {
+        test: None,
+        ..sharing
+    };
+    for (name, port, keys) in [
+        ("bridge", 1, 64),
+        ("policer", 1, 64),
+        ("policer", 1, 20_000),
+    ] {
+        let program = nf::load(&bench, name);
+        let checked = facts(&program);
+        let all = written(&program);
+        let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+        let lock = support::workers::sharing(&program, &all);
+        let lock = millrace_emit::emit(&program, &checked, &plain(lock), "m.c").unwrap();
+        let transact = plain(sharing(&program, &all));
+        let transact = millrace_emit::emit(&program, &checked, &transact, "m.c").unwrap();
+        let modules = [("alone", alone), ("lock", lock), ("transact", transact)];
+        let modules = modules.map(|(n, t)| bench.build(&format!("{name}-{n}"), &t, Build::Plain));
+        let made = |workers| {
+            let all = events(workers, 1, 16_384, 0, |random, _| {
+                let (from, to) = (random.below(250) as u8, random.below(250) as u8);
+                let host = 0x0a00_0001 + random.below(keys) as u32;
+                (u32::MAX, port, frame((from, to), 7, host, (80, 2000)))
+            });
+            all[..16_384].to_vec()
+        };
+        let one = made(1);
+        let two = made(2);
+        let mut rates = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..21 {
+            let run = |module: usize, workers: u32| {
+                let events = if workers == 1 { &one } else { &two };
+                let way = Way {
+                    workers,
+                    plain: false,
+                    burst: 32,
+                    rounds: 30,
+                };
+                let run = bench.work(&program, &modules[module], Build::Plain, way, events);
+                run.unwrap().ticks as f64
+            };
+            let base = run(0, 1);
+            for (at, (module, workers)) in [(1, 1), (2, 1), (1, 2), (2, 2)].into_iter().enumerate()
+            {
+                rates[at].push(base / run(module, workers));
+            }
+        }
+        for rates in &mut rates {
+            rates.sort_by(f64::total_cmp);
+        }
+        let said = |at: usize| {
+            let rates = &rates[at];
+            format!("{:.2} ({:.2} to {:.2})", rates[10], rates[5], rates[15])
+        };
+        println!(
+            "{name}, {keys} keys: one worker: lock {}, transact {}; two: lock {}, transact {}",
+            said(0),
+            said(1),
+            said(2),
+            said(3)
+        );
+    }
+}
