@@ -11,7 +11,7 @@
 #define MOST_PORTS  64
 #define MOST_ROUTES 1024
 
-/* Of a port, by its number; set from outside before the first packet. */
+/* Of a port, by its number; set from outside before the first packet, or by a reload. */
 struct interface {
 	__be32 address; /* 0: no IPv4 */
 	__u8 bits;      /* of its network */
@@ -23,7 +23,7 @@ struct interface {
 };
 VECTOR(interfaces, struct interface, .capacity = MOST_PORTS);
 
-/* A route; set from outside before the first packet. All zero: none. */
+/* A route; set from outside before the first packet, or by a reload. All zero: none. */
 struct written_route {
 	struct address network;
 	struct address gateway; /* 0: the network is on the link */

@@ -667,3 +667,77 @@ fn what_a_start_fills_into_named_entries_stays_in_the_next_run() {
         assert_eq!(answers, [[2, b'M', b'R', 0, 0, 0]; 3], "{workers} workers");
     }
 }
+
+/// Each function of this repository is replaced by itself in the middle of a capture, and what comes out is what comes out without
+/// that; one whose state cannot be kept would be refused, and none is.
+#[test]
+fn every_function_is_replaced_in_mid_trace() {
+    let talk: Vec<Packet> = (read(&root().join("captures/talk.pcap")).into_iter())
+        .map(|(_, time, bytes)| (time, bytes))
+        .collect();
+    let (first, second) = talk.split_at(talk.len() / 2);
+    let piped = |packets: &[Packet]| {
+        let mut all = Vec::new();
+        for (time, packet) in packets {
+            let length = packet.len() as u32;
+            let seconds = (time / 1_000_000_000) as u32;
+            for word in [seconds, (time % 1_000_000_000) as u32, length, length] {
+                all.extend(word.to_le_bytes());
+            }
+            all.extend(packet);
+        }
+        all
+    };
+    let mut functions: Vec<_> = std::fs::read_dir(root().join("nfs"))
+        .unwrap()
+        .flatten()
+        .collect();
+    functions.retain(|f| f.path().is_dir());
+    functions.sort_by_key(|f| f.file_name());
+    assert!(functions.len() >= 17);
+    for function in functions {
+        let name = function.file_name().into_string().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        capture(&path("in.pcap"), &talk);
+        let whole = path("whole.pcap");
+        let mut command = common::millrace();
+        command.args([
+            "run",
+            &name,
+            "nop",
+            "--control",
+            "none",
+            "--split",
+            SPLIT,
+            "--in",
+        ]);
+        command.arg(path("in.pcap")).arg("--out").arg(&whole);
+        let (account, status) = common::json(&mut command);
+        assert_eq!(status, 0, "{name}: {account}");
+
+        let out = path("out.pcap");
+        let words = [
+            "--in",
+            "-",
+            "--out",
+            out.to_str().unwrap(),
+            "--split",
+            SPLIT,
+        ];
+        let mut live = Live::of(dir.path(), &[&name, "nop"], &words);
+        let mut pipe = live.child.stdin.take().unwrap();
+        pipe.write_all(&header()).unwrap();
+        pipe.write_all(&piped(first)).unwrap();
+        live.until(|stats| stats["read"].as_u64() == Some(first.len() as u64));
+        let done = live.ask(&["ctl", "chain", "replace", &name, &name]);
+        assert!(done["kept"].is_array(), "{name}: {done}");
+        pipe.write_all(&piped(second)).unwrap();
+        drop(pipe);
+        assert_eq!(live.end().1, 0, "{name}");
+        assert!(
+            read(&out) == read(&whole),
+            "{name}: other packets than without a replacement"
+        );
+    }
+}

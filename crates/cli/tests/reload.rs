@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::live::Live;
 use crate::common::stream::{Stream, counter, elements, numbers, receiver};
-use crate::common::{json, refused};
+use crate::common::{json, refused, root};
 
 /// A function that drops the packets of sources that are told it, and counts those of others from `first` on.
 fn gate(folder: &Path, capacity: u32, more: &str) {
@@ -415,4 +415,94 @@ fn of_several_workers_parameters_and_entries_are_reloaded() {
     live.ask(&["ctl", "stop"]);
     let (account, status) = live.end();
     assert_eq!(status, 0, "{account}");
+}
+
+/// Where entries of a file name networks, a table that `ON_START` makes of them; it gives each a number, too.
+const NETWORKS: &str = r#"#include <millrace/nf.h>
+PORTS(LAN, WAN);
+PARAM(__u32, first, 7);
+struct network { __be32 address; __u32 bits; __u32 number; };
+VECTOR(networks, struct network, .capacity = 4);
+LPM(table, __be32, __u32, .capacity = 8);
+MAP(seen, __be32, __u64, .capacity = 65536);
+ON_START()
+{
+	MILLRACE_ROLLED
+	for (__u32 i = 0; i < 4; i++) {
+		struct network *network = vector_at(&networks, i);
+
+		if (!network || !network->address)
+			continue;
+		network->number = first + i;
+		lpm_put(&table, &network->address, network->bits, &network->number);
+	}
+}
+ON_PACKET(p)
+{
+	__be32 *source = packet_at(p, 26, __be32);
+	__u64 one = 1;
+	__be32 key;
+
+	if (!source)
+		return DROP;
+	key = *source;
+	map_put(&seen, &key, &one);
+	return lpm_get(&table, &key) ? DROP : FORWARD(peer(p));
+}
+"#;
+
+/// What `ON_START` completes in entries of a file and makes of them is the same whether they were there at start or came by a reload;
+/// so the router's routes can change, and its interfaces have hardware addresses. The file is named by a path from the working folder.
+#[test]
+fn what_a_start_makes_of_entries_a_reload_makes_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    file("networks.c", NETWORKS);
+    let root = root().canonicalize().unwrap();
+    let capture = root.join("captures/talk.pcap");
+    let up = "../".repeat(root.components().count() - 1);
+    let element = "nf = \"networks.c\"\nset = { first = 7 }\nmap = { networks = \"n.csv\" }";
+    for workers in [1, 2] {
+        file(
+            "n.csv",
+            "0,198.51.100.0 u32:24 u32:0\n1,192.0.2.0 u32:24 u32:0\n",
+        );
+        let top = format!(
+            "ports = [\"vnic:{}?rate=2k&depth=4096&measure=off\"]\ncores = {workers}\npackets = 300_000_000\nseconds = 60\n",
+            capture.display()
+        );
+        let path = write(dir.path(), &top, &[element]);
+        let path = format!("{up}{}", path.trim_start_matches('/'));
+        let live = Live::of(dir.path(), &[&path], &[]);
+        live.until(|s| s["read"].as_u64() > Some(10));
+        let get = |object: &str, key: &str| {
+            let (found, status) = json(&mut live.command(&["map", "get", object, key]));
+            (status == 0).then(|| found["value"].clone())
+        };
+        let number = |key: &str| get("networks", key).unwrap()["number"].clone();
+        assert_eq!((number("0"), number("1")), (7.into(), 8.into()));
+        assert_eq!(get("table", "198.51.100.9"), Some(7.into()));
+
+        file(
+            "n.csv",
+            "1,203.0.113.0 u32:24 u32:0\n2,192.0.2.0 u32:25 u32:0\n",
+        );
+        let done = reload(&live, &[]);
+        // Elements of a vector that are named no more are zero.
+        assert_eq!(done["entries"][0]["set"], 3, "{workers} workers: {done}");
+        assert_eq!((number("1"), number("2")), (8.into(), 9.into()));
+        let table = ["203.0.113.9", "192.0.2.1", "192.0.2.200", "198.51.100.9"];
+        let table = table.map(|address| get("table", address));
+        assert_eq!(
+            table,
+            [Some(8.into()), Some(9.into()), None, None],
+            "{workers} workers"
+        );
+        // Nothing has changed since.
+        assert_eq!(reload(&live, &[])["changed"], false);
+        // One that does not fit is refused, and what was made of the others stays.
+        file("n.csv", "9,203.0.113.0 u32:24 u32:0\n");
+        refused(&mut live.command(&["ctl", "reload"]), 2);
+        assert_eq!(get("table", "203.0.113.9"), Some(8.into()));
+    }
 }

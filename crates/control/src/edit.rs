@@ -1,9 +1,12 @@
 //! Edits of state objects, together: all of them or none.
 
+use std::sync::Arc;
+
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 use millrace_dataplane::share::cleared;
 use millrace_place::{Held, Word};
+use millrace_state::Content;
 
 use crate::exposed::Exposed;
 use crate::protocol;
@@ -22,15 +25,22 @@ pub enum Change {
     Delete { object: usize, key: Vec<u8> },
     /// all entries go; those of arrays, which always exist, become zero
     Clear { object: usize },
+    /// an object holds this and nothing else, as it was at that time, ns; later times in it are now
+    Load {
+        object: usize,
+        content: Arc<Content>,
+        time: u64,
+    },
 }
 
 impl Change {
     /// The object that changes.
     pub fn object(&self) -> usize {
         match self {
-            Self::Set { object, .. } | Self::Delete { object, .. } | Self::Clear { object } => {
-                *object
-            }
+            Self::Set { object, .. }
+            | Self::Delete { object, .. }
+            | Self::Clear { object }
+            | Self::Load { object, .. } => *object,
         }
     }
 
@@ -52,6 +62,7 @@ impl Change {
             Self::Set { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
             Self::Clear { .. } => 0,
+            Self::Load { content, .. } => content.as_bytes().len(),
         };
         size_of::<Self>() + content
     }
@@ -207,6 +218,24 @@ fn one(
                 undo.push(back(*object, key.clone(), before));
                 done.deleted += 1;
             }
+        }
+        Change::Load {
+            object,
+            content,
+            time,
+        } => {
+            let before = Arc::new(instance.save(*object, now)?);
+            let loaded = instance.load(*object, content, now, time.saturating_sub(now));
+            if let Err(error) = loaded {
+                // What was there fits.
+                let _ = instance.load(*object, &before, now, 0);
+                return Err(error);
+            }
+            undo.push(Change::Load {
+                object: *object,
+                content: before,
+                time: 0,
+            });
         }
         Change::Clear { object } => {
             for (key, value) in instance.entries(*object, usize::MAX, now)? {

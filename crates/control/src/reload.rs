@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::module::Entry;
 use millrace_object::program::Param;
+pub use millrace_state::Content;
 use millrace_topology::Topology;
 
 use crate::chain::Made;
@@ -44,8 +45,12 @@ pub struct Planned {
     pub params: Vec<(Param, Vec<u8>)>,
     /// the entries that its file gave it when that was read last
     pub before: Vec<Entry>,
-    /// those that it gives now
+    /// those that it gives now; of both, values with what `ON_START` fills in
     pub entries: Vec<Entry>,
+    /// by object, what `ON_START` makes of them where nothing else writes
+    pub made: Vec<(usize, Arc<Content>)>,
+    /// ns: when that was made
+    pub time: u64,
     /// what it is made from
     pub recipe: Recipe,
 }

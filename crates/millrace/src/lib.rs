@@ -33,6 +33,7 @@
 //! `examples/` has three programs. Nothing here prints, ends the process, or keeps anything between two calls but the
 //! cache of compiled modules in the user's folder. Compiling a source needs clang.
 
+mod begun;
 mod budget;
 pub mod bundle;
 pub mod cost;
@@ -51,6 +52,7 @@ mod verdicts;
 mod verify;
 mod written;
 
+pub use begun::Begun;
 pub use budget::{Budgets, bytes};
 pub use error::{Error, Kind, Refused};
 pub use find::{Found, Source, find};

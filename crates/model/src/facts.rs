@@ -176,6 +176,20 @@ pub(crate) fn changed(program: &Program, flow: &Flow) -> BTreeSet<ObjectId> {
     changes.map(|t| t.object).collect()
 }
 
+/// Objects that `ON_START` writes and nothing else does.
+#[must_use]
+pub fn made_at_start(program: &Program, checked: &Checked) -> Vec<ObjectId> {
+    let (mut made, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for running in checked.running(program) {
+        let all = match running.role {
+            Role::OnStart => &mut made,
+            _ => &mut written,
+        };
+        all.extend(changed(program, running.flow));
+    }
+    made.difference(&written).copied().collect()
+}
+
 /// One report an object.
 pub(crate) fn objects(
     program: &Program,

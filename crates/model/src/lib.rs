@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use millrace_check::{Budget, Checked};
 use millrace_object::program::Program;
 
+pub use facts::made_at_start;
 pub use model::Model;
 
 /// How far to go.

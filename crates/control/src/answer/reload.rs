@@ -11,6 +11,7 @@ use millrace_dataplane::Instance;
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::worker::change::{self, Changed, Departed, Fresh};
 use millrace_object::program::Param;
+use millrace_place::Held;
 use millrace_topology::{Rearranged, Topology};
 use serde_json::{Value, json};
 
@@ -117,6 +118,7 @@ impl Session {
                     match change {
                         Change::Set { .. } => outcome.done.set += 1,
                         Change::Delete { .. } | Change::Clear { .. } => outcome.done.deleted += 1,
+                        Change::Load { .. } => {}
                     }
                 }
                 Ok(outcome)
@@ -360,10 +362,13 @@ fn planned_edits(seen: &Seen, planned: &Planned) -> Result<Keeps> {
                 }
                 (None, _) => edits(&exposed, &planned.before, &planned.entries),
             };
-            let changes = changes.map_err(|t| Trouble {
+            let mut changes = changes.map_err(|t| Trouble {
                 what: format!("{}: {}", planned.name, t.what),
                 ..t
             })?;
+            if !changes.is_empty() {
+                changes.extend(made(planned, &exposed)?);
+            }
             Some(Edits {
                 id: old.map_or(0, |e| e.id),
                 name: planned.name.clone(),
@@ -378,6 +383,26 @@ fn planned_edits(seen: &Seen, planned: &Planned) -> Result<Keeps> {
         kept: kept.map(|(kept, _)| kept),
         names,
     })
+}
+
+/// What `ON_START` makes of the entries, in objects that nothing else writes.
+fn made(planned: &Planned, exposed: &Exposed) -> Result<Vec<Change>> {
+    let each = planned.made.iter().map(|(object, content)| {
+        if exposed.share(*object).held != Held::Copied {
+            let name = exposed.info(*object).map_or("", |o| o.name.as_str());
+            let what = format!(
+                "{}: {name} is made by ON_START of entries that have changed, and is not a copy on each worker",
+                planned.name
+            );
+            return Err(Trouble::new("refused", what).help("restart the run"));
+        }
+        Ok(Change::Load {
+            object: *object,
+            content: content.clone(),
+            time: planned.time,
+        })
+    });
+    each.collect()
 }
 
 /// What is to be done with the chain.

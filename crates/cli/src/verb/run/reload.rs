@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millrace::{Function, Kind};
+use millrace::{Begun, Budget, Function, Kind};
 use millrace_chain::connect::{Named, connect};
 use millrace_chain::{Description, What, file};
 use millrace_control::Trouble;
@@ -217,8 +217,7 @@ impl Again {
                         Element::Function(function) => Next::Function(function),
                     };
                     let why = why(&now, recipe.as_deref());
-                    let nothing = (Vec::new(), Vec::new(), Vec::new());
-                    planned.push(Some((described, next, why, now, nothing)));
+                    planned.push(Some((described, next, why, now, State::default())));
                 }
                 What::Function(asked) => {
                     let failed = |e| chain::failed(&chain, described, e);
@@ -231,11 +230,8 @@ impl Again {
                     let before = recipe.as_deref();
                     let own = chain::of(&chain, described, &run.set)?;
                     let set: Vec<_> = asked.set.iter().chain(&own).cloned().collect();
-                    let state = (
-                        changed(&function, &set, before),
-                        entries_of(before),
-                        entries,
-                    );
+                    let params = changed(&function, &set, before);
+                    let state = State::of(&function, params, before, entries).map_err(failed)?;
                     let why = why(&now, before);
                     let next = match before.is_some_and(|before| same(before, &now)) {
                         true => Next::Stays,
@@ -257,13 +253,12 @@ impl Again {
             else {
                 continue;
             };
-            let (params, before, entries) = state;
             let how = match next {
                 Next::Stays => How::Stays,
                 Next::Function(function) => {
                     let made = self.made.fetch_add(1, Ordering::Relaxed);
                     let seed = run.seed.wrapping_add(made as u64);
-                    let link = function.link(seed, entries.clone(), !run.no_prefetch)?;
+                    let link = function.link(seed, state.written, !run.no_prefetch)?;
                     let made = Made {
                         link,
                         ports: function.ports.clone(),
@@ -290,9 +285,11 @@ impl Again {
             all.push(Planned {
                 name: described.name.clone(),
                 how,
-                params,
-                before,
-                entries,
+                params: state.params,
+                before: state.before,
+                entries: state.now.entries,
+                made: state.now.objects,
+                time: state.now.time,
                 recipe: Arc::new(recipe),
             });
         }
@@ -427,9 +424,65 @@ fn changed(function: &Function, set: &[String], before: Option<&Recipe>) -> Vec<
         .collect()
 }
 
-fn entries_of(recipe: Option<&Recipe>) -> Vec<Entry> {
-    match recipe {
-        Some(Recipe::Function { entries, .. }) => entries.clone(),
-        _ => Vec::new(),
+/// What the file says of a function's state.
+#[derive(Default)]
+struct State {
+    /// parameters that are set
+    params: Vec<(Param, Vec<u8>)>,
+    /// the entries that the file gave when it was read last, with what `ON_START` filled in
+    before: Vec<Entry>,
+    /// as they are in the file
+    written: Vec<Entry>,
+    /// what a run would begin with
+    now: Begun,
+}
+
+impl State {
+    /// `ON_START` is asked what it makes of entries where they are not the ones of before.
+    fn of(
+        function: &Function,
+        params: Vec<(Param, Vec<u8>)>,
+        before: Option<&Recipe>,
+        written: Vec<Entry>,
+    ) -> Result<Self, Failure> {
+        let (set, old) = match before {
+            Some(Recipe::Function {
+                params, entries, ..
+            }) => (params.clone(), entries.clone()),
+            _ => (BTreeMap::new(), Vec::new()),
+        };
+        if old == written {
+            let now = Begun {
+                entries: written.clone(),
+                ..Begun::default()
+            };
+            return Ok(Self {
+                params,
+                before: old,
+                written,
+                now,
+            });
+        }
+        // With the parameters that it had.
+        let mut initial = function.initial.clone();
+        for (param, _) in self::params(function) {
+            let section = initial.get_mut(param.object.0).and_then(Option::as_mut);
+            let (at, value) = (param.offset as usize, set.get(&param.name));
+            if let (Some(section), Some(value)) = (section, value)
+                && let Some(place) = section.get_mut(at..at.saturating_add(value.len()))
+            {
+                place.copy_from_slice(value);
+            }
+        }
+        let begun =
+            |initial, entries: &[Entry]| function.begun(initial, entries, Budget::default());
+        // Entries of another version of the function may not fit this one; then they are as they were written.
+        let before = begun(initial, &old).map_or(old, |begun| begun.entries);
+        Ok(Self {
+            params,
+            before,
+            now: begun(function.initial.clone(), &written)?,
+            written,
+        })
     }
 }

@@ -134,7 +134,8 @@ impl Invoked {
         let mut run = whole.run;
         run.nfs = vec![file.display().to_string()];
         run.origin = Some(Arc::new(Origin {
-            path: std::path::absolute(&file).map_err(Failure::wrong)?,
+            // As it was given: paths in it, and sources of functions, are named alike by a reload. The working folder does not change.
+            path: file,
             line: self.line.clone(),
             keys: whole.keys,
             name: chain.name.clone(),

@@ -1,0 +1,236 @@
+//! A TCP connection through each function with state goes on while the function is replaced, restarted and killed: what the old one
+//! would have carried the new one carries.
+//!
+//! Every function of `nfs/` is here, or says why not. A function takes some seconds: it is started three times, and a connection
+//! whose segments are lost meanwhile waits for its timers.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::changes::Control;
+use super::instance::Instance;
+use super::net::Net;
+use super::transfer::behind_nat;
+use crate::common::root;
+
+/// Which end connects to which, and what is set for it.
+enum How {
+    /// the LAN's host connects to the WAN's
+    FromLan(&'static [&'static str]),
+    /// the WAN's to the LAN's
+    FromWan,
+    /// between two networks
+    Routed,
+    /// no connection goes through it, and why
+    Not(&'static str),
+}
+use How::{FromLan, FromWan, Not, Routed};
+
+const BACK: &str = "it sends packets back out of the port that they came by, so no connection goes through it; \
+    kept::every_function_is_replaced_in_mid_trace holds it packet by packet";
+
+const FUNCTIONS: &[(&str, How)] = &[
+    ("bridge", FromLan(&[])),
+    ("cl", FromLan(&[])),
+    ("conntrack", Not(BACK)),
+    ("ddos", Not(BACK)),
+    ("einat", FromLan(&[])),
+    ("firewall", FromLan(&[])),
+    ("heavyhitter", Not(BACK)),
+    ("hhh", FromLan(&[])),
+    ("lb", FromWan),
+    ("nat", FromLan(&[])),
+    ("nop", Not("it has no state")),
+    ("policer", FromLan(&["--set", "rate=50000000"])),
+    ("portknock", Not(BACK)),
+    ("psd", FromLan(&[])),
+    ("router", Routed),
+    (
+        "sbridge",
+        Not("packets do not change its state: it is what its file says"),
+    ),
+    ("tokenbucket", Not(BACK)),
+];
+
+/// A connection whose client sends numbered blocks and gets each back before the next.
+struct Connection {
+    blocks: Arc<AtomicU32>,
+    stop: Arc<AtomicBool>,
+    client: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Connection {
+    fn begin(net: &Net, from: &str, to: &str, server: &'static str) -> Self {
+        let listening = net.thread(to, move || TcpListener::bind((server, 5001)).unwrap());
+        let listener = listening.join().unwrap();
+        let echo = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_nodelay(true).unwrap();
+            let mut block = [0; 256];
+            while stream.read_exact(&mut block).is_ok() && stream.write_all(&block).is_ok() {}
+        });
+        let (blocks, stop) = (
+            Arc::new(AtomicU32::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (done, ended) = (blocks.clone(), stop.clone());
+        let client = net.thread(from, move || {
+            let mut stream = TcpStream::connect_timeout(
+                &(server.parse::<std::net::IpAddr>().unwrap(), 5001).into(),
+                PATIENCE,
+            )?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            for number in 0_u32.. {
+                if ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                let block: Vec<u8> = number.to_be_bytes().repeat(64);
+                let mut back = vec![0; block.len()];
+                stream.write_all(&block)?;
+                stream.read_exact(&mut back)?;
+                assert!(back == block, "block {number} came back otherwise");
+                done.store(number + 1, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Ok(())
+        });
+        Self {
+            blocks,
+            stop,
+            client,
+            server: echo,
+        }
+    }
+
+    /// Waits until so many more blocks have gone there and back.
+    fn more(&self, what: &str) {
+        let to = self.blocks.load(Ordering::Relaxed) + 50;
+        let began = Instant::now();
+        while self.blocks.load(Ordering::Relaxed) < to {
+            assert!(!self.client.is_finished(), "{what}: the connection is lost");
+            assert!(began.elapsed() < PATIENCE, "{what}: the connection hangs");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(self) -> u32 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.client.join().unwrap().unwrap();
+        self.server.join().unwrap();
+        self.blocks.load(Ordering::Relaxed)
+    }
+}
+
+/// What the ends need beside their addresses to find each other.
+fn prepare(net: &Net, function: &str, how: &How) {
+    let neighbour = |end: &str, address: &str, other: (&str, &str)| {
+        let mac = net.address(other.0, other.1);
+        net.ip(
+            end,
+            &format!("neigh add {address} lladdr {mac} dev {end}0 nud permanent"),
+        );
+    };
+    match how {
+        Routed => {
+            net.ip("b", "addr del 10.0.0.2/24 dev b0");
+            net.ip("b", "addr add 10.0.1.2/24 dev b0");
+            net.ip("a", "route add default via 10.0.0.254");
+            net.ip("b", "route add default via 10.0.1.254");
+        }
+        _ => {
+            neighbour("a", "10.0.0.2", ("b", "b0"));
+            neighbour("b", "10.0.0.1", ("a", "a0"));
+        }
+    }
+    if ["nat", "einat"].contains(&function) {
+        behind_nat(net);
+    }
+    if matches!(how, FromWan) {
+        // A backend is known by what it sends.
+        let _ = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
+    }
+}
+
+fn carried(function: &str, how: &How) -> Option<u32> {
+    let net = Net::new("afpacket")?;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let interfaces = r#"[{"key": 0, "value": {"address": "10.0.0.254", "bits": 24}},
+        {"key": 1, "value": {"address": "10.0.1.254", "bits": 24}}]"#;
+    std::fs::write(path("interfaces.json"), interfaces).unwrap();
+    let (nf, ports, control, state) = (
+        format!("nfs/{function}"),
+        net.words(""),
+        path("control.sock"),
+        path("state"),
+    );
+    let mut words = vec![nf.as_str(), "--ports", &ports, "--control", &control];
+    words.extend(["--state", &state, "--state-every", "0.1"]);
+    let map = format!("interfaces={}", path("interfaces.json"));
+    match how {
+        FromLan(more) => words.extend(*more),
+        Routed => words.extend(["--map", &map]),
+        FromWan | Not(_) => {}
+    }
+    let instance = Instance::start(&net, "n", &words);
+    net.settle();
+    prepare(&net, function, how);
+    let connection = match how {
+        FromWan => Connection::begin(&net, "b", "a", "10.0.0.1"),
+        Routed => Connection::begin(&net, "a", "b", "10.0.1.2"),
+        _ => Connection::begin(&net, "a", "b", "10.0.0.2"),
+    };
+    connection.more(&format!("{function}, before"));
+
+    let done = Control(path("control.sock")).ask(&["ctl", "chain", "replace", function, &nf]);
+    let kept = done["kept"].as_array().unwrap();
+    assert!(!kept.is_empty(), "{function}: {done}");
+    connection.more(&format!("{function}, replaced"));
+
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{function}: {account}");
+    let instance = Instance::start(&net, "n", &words);
+    connection.more(&format!("{function}, restarted"));
+
+    // What was saved last is younger than the connection.
+    std::thread::sleep(Duration::from_millis(300));
+    instance.killed();
+    let instance = Instance::start(&net, "n", &words);
+    connection.more(&format!("{function}, killed"));
+    let blocks = connection.end();
+    assert_eq!(instance.stop().1, 0, "{function}");
+    Some(blocks)
+}
+
+#[test]
+fn a_connection_goes_on_through_replacement_restart_and_kill() {
+    let folders = std::fs::read_dir(root().join("nfs")).unwrap().flatten();
+    let folders = folders.filter(|f| f.path().is_dir());
+    let mut names: Vec<_> = folders
+        .map(|f| f.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let listed: Vec<_> = FUNCTIONS.iter().map(|f| f.0).collect();
+    assert_eq!(
+        names, listed,
+        "each function of nfs/ is carried, or says why not"
+    );
+    for (function, how) in FUNCTIONS {
+        if let Not(why) = how {
+            println!("{function}: {why}");
+            continue;
+        }
+        let Some(blocks) = carried(function, how) else {
+            return;
+        };
+        println!("{function}: {blocks} blocks there and back");
+    }
+}
