@@ -3,7 +3,7 @@
 use crate::expr::Expr;
 use crate::{History, Site};
 
-use super::gates::Wire;
+use super::gate::Wire;
 use super::walk::{BASE, State, Value, Walk, of_kept};
 
 impl Walk<'_> {

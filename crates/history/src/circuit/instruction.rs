@@ -6,7 +6,7 @@ use millrace_object::insn::{AluOp, ByteOrder, Condition, Imm64, Insn, Operand, R
 use millrace_object::program::{Dialect, ObjectId};
 
 use super::WINDOW;
-use super::gates::Wire;
+use super::gate::Wire;
 use super::walk::{BASE, Cell, State, Value, Walk};
 
 impl Walk<'_> {

@@ -10,6 +10,7 @@
 //! What is no circuit is refused with the line: a loop, a helper, a byte of the packet at no bounded place, a draw.
 
 mod expression;
+mod gate;
 mod gates;
 mod instruction;
 mod walk;
@@ -19,7 +20,8 @@ use millrace_object::Program;
 use millrace_object::program::Role;
 
 use crate::{History, Refusal};
-pub use gates::{Gate, Gates, LONGEST, Wire};
+pub use gate::{Gate, Wire};
+pub use gates::{Gates, LONGEST};
 
 /// Most bytes of a packet from its start that rows can be taken from.
 pub const WINDOW: u64 = 256;

@@ -7,7 +7,8 @@ use millrace_object::Program;
 use millrace_object::insn::{Insn, Operand, Reg};
 use millrace_object::program::ObjectId;
 
-use super::gates::{Gates, Wire};
+use super::gate::Wire;
+use super::gates::Gates;
 use crate::graph::Graph;
 use crate::{History, Part, Refusal};
 

@@ -41,30 +41,9 @@ fn cast(circuit: &Circuit, wire: Wire, bits: u32) -> String {
 
 fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
     let bits = width(circuit, wire);
-    let same = |a: &Wire, sign: &str, b: &Wire| {
-        format!(
-            "{} {sign} {}",
-            cast(circuit, *a, bits),
-            cast(circuit, *b, bits)
-        )
-    };
-    let compared = |a: &Wire, sign: &str, b: &Wire| {
-        let wide = width(circuit, *a).max(width(circuit, *b));
-        format!(
-            "({} {sign} {}) ? 1w1 : 1w0",
-            cast(circuit, *a, wide),
-            cast(circuit, *b, wide)
-        )
-    };
     Some(match circuit.gates.gate(wire) {
         Gate::Number(_) | Gate::Length | Gate::Port | Gate::Time => return None,
         Gate::Byte(at) => byte(circuit, *at),
-        Gate::Add(a, b) => same(a, "+", b),
-        Gate::Sub(a, b) => same(a, "-", b),
-        Gate::Mul(a, b) => same(a, "*", b),
-        Gate::And(a, b) => same(a, "&", b),
-        Gate::Or(a, b) => same(a, "|", b),
-        Gate::Xor(a, b) => same(a, "^", b),
         Gate::Shl(a, b) => format!("{} << {}", cast(circuit, *a, bits), name(circuit, *b)),
         Gate::Shr(a, b) => format!(
             "(bit<{bits}>)({} >> {})",
@@ -85,14 +64,29 @@ fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
                 false => format!("(bit<{bits}>)({all})"),
             }
         }
-        Gate::Equal(a, b) => compared(a, "==", b),
-        Gate::Less(a, b) => compared(a, "<", b),
         Gate::Select(c, a, b) => format!(
             "({} == 1w1) ? {} : {}",
             name(circuit, *c),
             cast(circuit, *a, bits),
             cast(circuit, *b, bits)
         ),
+        gate => {
+            let (sign, a, b) = gate.infix()?;
+            let compares = matches!(gate, Gate::Equal(..) | Gate::Less(..));
+            let wide = match compares {
+                true => width(circuit, a).max(width(circuit, b)),
+                false => bits,
+            };
+            let both = format!(
+                "{} {sign} {}",
+                cast(circuit, a, wide),
+                cast(circuit, b, wide)
+            );
+            match compares {
+                true => format!("({both}) ? 1w1 : 1w0"),
+                false => both,
+            }
+        }
     })
 }
 

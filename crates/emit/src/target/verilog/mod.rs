@@ -70,14 +70,6 @@ fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
     Some(match circuit.gates.gate(wire) {
         Gate::Number(_) | Gate::Length | Gate::Port | Gate::Time => return None,
         Gate::Byte(at) => byte(circuit, *at),
-        Gate::Add(a, b) => format!("{} + {}", of(a), of(b)),
-        Gate::Sub(a, b) => format!("{} - {}", of(a), of(b)),
-        Gate::Mul(a, b) => format!("{} * {}", of(a), of(b)),
-        Gate::And(a, b) => format!("{} & {}", of(a), of(b)),
-        Gate::Or(a, b) => format!("{} | {}", of(a), of(b)),
-        Gate::Xor(a, b) => format!("{} ^ {}", of(a), of(b)),
-        Gate::Shl(a, b) => format!("{} << {}", of(a), of(b)),
-        Gate::Shr(a, b) => format!("{} >> {}", of(a), of(b)),
         Gate::Bits(a, from, 1) => format!("{}[{from}]", of(a)),
         Gate::Bits(a, from, bits) => format!("{}[{}:{from}]", of(a), from + bits - 1),
         Gate::Concat(parts) => {
@@ -92,9 +84,11 @@ fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
             let all: Vec<String> = parts.iter().rev().map(part).collect();
             format!("{{{}}}", all.join(", "))
         }
-        Gate::Equal(a, b) => format!("{} == {}", of(a), of(b)),
-        Gate::Less(a, b) => format!("{} < {}", of(a), of(b)),
         Gate::Select(c, a, b) => format!("{} ? {} : {}", of(c), of(a), of(b)),
+        gate => {
+            let (sign, a, b) = gate.infix()?;
+            format!("{} {sign} {}", of(&a), of(&b))
+        }
     })
 }
 

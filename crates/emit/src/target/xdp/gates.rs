@@ -23,14 +23,6 @@ fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
             Some(n) => format!("head[{n}]"),
             None => format!("head[{} & (HEAD - 1)]", of(at)),
         },
-        Gate::Add(a, b) => format!("{} + {}", of(a), of(b)),
-        Gate::Sub(a, b) => format!("{} - {}", of(a), of(b)),
-        Gate::Mul(a, b) => format!("{} * {}", of(a), of(b)),
-        Gate::And(a, b) => format!("{} & {}", of(a), of(b)),
-        Gate::Or(a, b) => format!("{} | {}", of(a), of(b)),
-        Gate::Xor(a, b) => format!("{} ^ {}", of(a), of(b)),
-        Gate::Shl(a, b) => format!("{} << {}", of(a), of(b)),
-        Gate::Shr(a, b) => format!("{} >> {}", of(a), of(b)),
         Gate::Bits(a, from, bits) => {
             let mask = u64::MAX >> (64 - bits.clamp(&1, &64));
             format!("{} >> {from} & {mask:#x}", of(a))
@@ -45,9 +37,11 @@ fn value(circuit: &Circuit, wire: Wire) -> Option<String> {
             }
             all.join(" | ")
         }
-        Gate::Equal(a, b) => format!("{} == {}", of(a), of(b)),
-        Gate::Less(a, b) => format!("{} < {}", of(a), of(b)),
         Gate::Select(c, a, b) => format!("{} ? {} : {}", of(c), of(a), of(b)),
+        gate => {
+            let (sign, a, b) = gate.infix()?;
+            format!("{} {sign} {}", of(&a), of(&b))
+        }
     })
 }
 
