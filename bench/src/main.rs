@@ -34,7 +34,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest, replicate
+    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest, replicate, hybrid
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -105,7 +105,7 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 10] = [
+    let all: [(&str, Measure); 11] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
@@ -120,6 +120,10 @@ fn run() -> Result<()> {
         ("replicate", |b| {
             let only: Vec<&str> = b.only.iter().map(String::as_str).collect();
             replicate::section(&b.cache, &only, b.turns)
+        }),
+        ("hybrid", |b| {
+            let only: Vec<&str> = b.only.iter().map(String::as_str).collect();
+            replicate::hybrid::section(&b.cache, &only, b.turns)
         }),
     ];
     for (name, measure) in all {

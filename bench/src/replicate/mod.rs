@@ -1,6 +1,7 @@
 //! What state-compute replication costs a core and what it gives (docs/replication.md): the five programs of Xu et al., each
 //! alone and as a replica, measured by bench/replicate/turns.c, whose head says what is timed.
 
+pub mod hybrid;
 mod traffic;
 
 use std::collections::BTreeMap;

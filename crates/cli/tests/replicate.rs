@@ -93,3 +93,79 @@ fn maps_and_parameters_change_at_one_place_for_all_replicas() {
     assert_eq!((status, &account["errors"]), (0, &json!([])), "{account}");
     assert_eq!(account["aborted"], 0);
 }
+
+/// Keys that are replicated while others are sharded: readers from outside find them, and what packets write is left to packets.
+#[test]
+fn heavy_keys_are_seen_and_parameters_change_for_all() {
+    let dir = tempfile::tempdir().unwrap();
+    // Most packets go to one address.
+    let file = dir.path().join("heavy.pcap").display().to_string();
+    let mut command = millrace();
+    command.args([
+        "trace",
+        "gen",
+        "-o",
+        &file,
+        "--packets",
+        "20000",
+        "--flows",
+        "50",
+    ]);
+    command.args(["--zipf", "3", "--one-way", "--no-connections"]);
+    assert!(command.output().unwrap().status.success());
+    let input = format!("vnic:{file}?measure=off&rate=50k&split=lan=198.18.0.0/15");
+    let words = ["--in", &input, "--out", "null:", "--seconds", "60"];
+    let more = ["--strategy", "hybrid", "--cores", "3"];
+    let live = Live::of(dir.path(), &["policer"], &[&words[..], &more].concat());
+    live.until(|stats| stats["replayed"].as_u64() > Some(0));
+    // Each flow has come.
+    let read = || {
+        let stats = live.ask(&["ctl", "stats"]);
+        let accounts = stats["accounts"].as_array().unwrap().clone();
+        let read = accounts.iter().map(|a| a["read"].as_u64().unwrap());
+        read.sum::<u64>()
+    };
+    while read() < 60_000 {}
+    let shown = live.ask(&["map", "export", "buckets"]);
+    let entries = shown.as_array().unwrap();
+    let one = millrace_entries(&file);
+    assert_eq!(entries.len() as u64, one, "{shown}");
+    let key = match &entries[0]["key"] {
+        Value::String(key) => key.clone(),
+        other => other.to_string(),
+    };
+    let delete = ["map", "delete", "buckets", &key];
+    let said = live.command(&delete).output().unwrap();
+    let said = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
+    assert!(said.contains("move while packets come"), "{said}");
+    live.ask(&["ctl", "set", "rate=1000"]);
+    assert_eq!(live.ask(&["ctl", "stop"])["state"], "stopping");
+    let (account, status) = live.end();
+    assert_eq!((status, &account["errors"]), (0, &json!([])), "{account}");
+    assert_eq!(account["aborted"], 0);
+    let elephants = account["elephants"].as_array().unwrap();
+    assert!(elephants[0]["packets"].as_u64() > Some(0), "{elephants:?}");
+    let mut command = millrace();
+    command.args(["run", "policer", "--in", &file, "--strategy", "hybrid"]);
+    command.args(["--cores", "2", "--state"]).arg(dir.path());
+    let said = self::refused(&mut command, 2);
+    assert!(said.contains("state of replicas is not kept"), "{said}");
+}
+
+/// Packets from elsewhere come in at the WAN.
+const SERVERS: &str = "lan=198.18.0.0/15";
+
+/// Entries that one core has behind a capture.
+fn millrace_entries(file: &str) -> u64 {
+    let mut command = millrace();
+    let (account, _) = json(command.args([
+        "run", "policer", "--in", file, "--split", SERVERS, "--out", "null:",
+    ]));
+    account["objects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|o| o["name"] == "buckets")
+        .and_then(|o| o["entries"].as_u64())
+        .unwrap()
+}

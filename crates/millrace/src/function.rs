@@ -376,7 +376,7 @@ impl Function {
             name: self.name.clone(),
             code: Code::Module(ModuleCode {
                 module: self.module.clone(),
-                small: self.heavies(seed, &entries),
+                small: self.heavies(seed, &entries).map(Arc::new),
                 config: self.state(seed, entries),
                 program: self.entry,
                 prefetch,

@@ -64,7 +64,7 @@ impl Place {
     /// With row `sequence` of its own; or without one, behind row `sequence`, which is 0 before the first row.
     #[must_use]
     pub fn new(sequence: u64, own: bool) -> Self {
-        Self((sequence & (HEAVY - 1) >> 1) << 1 | u64::from(own))
+        Self((sequence & ((HEAVY - 1) >> 1)) << 1 | u64::from(own))
     }
 
     /// The same of a packet whose key is replicated, where others are sharded.

@@ -157,3 +157,48 @@ impl Moves {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promotion(number: u64, owner: u16) -> Moving<Key> {
+        Moving {
+            number,
+            direction: Move::Promote,
+            slot: 0,
+            key: Key(7),
+            owner,
+        }
+    }
+
+    #[test]
+    fn workers_wait_for_the_owner_until_it_has_published() {
+        let moves = Moves::new(3);
+        assert!(!moves.behind(0) && moves.waits(0, 0, 9).is_none());
+        moves.place(promotion(4, 1));
+        moves.place(promotion(6, 2));
+        assert_eq!(moves.waits(0, 3, 9), Some((4, 1)));
+        assert_eq!(moves.waits(1, 3, 9), Some((6, 2)));
+        // Not of rows that it need not apply yet, nor of those that it has.
+        assert_eq!(moves.waits(0, 3, 3), None);
+        assert_eq!(moves.waits(0, 4, 5), None);
+        moves.publish(4, Entries::default());
+        assert_eq!(moves.waits(0, 3, 5), None);
+        assert!(moves.take(4).is_some() && moves.take(4).is_some());
+        let asked = (0..3).map(|_| moves.at(4).is_some());
+        assert!(asked.eq([true; 3]));
+        assert!(moves.at(4).is_none());
+    }
+
+    #[test]
+    fn who_waits_for_a_worker_that_is_gone_is_told() {
+        let moves = Moves::new(2);
+        moves.place(promotion(1, 0));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| moves.take(1));
+            moves.broken();
+            assert!(waiting.join().is_ok_and(|taken| taken.is_none()));
+        });
+    }
+}

@@ -446,3 +446,18 @@ fn what_cannot_be_replicated_is_refused() {
         assert_eq!(refused, wrong, "{row}");
     }
 }
+
+#[test]
+fn a_place_says_whether_its_key_is_replicated() {
+    let last = (1 << 61) - 1;
+    for (sequence, own) in [(0, false), (5, true), (last, true)] {
+        let place = Place::new(sequence, own);
+        let heavy = place.of_heavy();
+        assert!(!place.heavy() && heavy.heavy());
+        for place in [place, heavy, Place::of(heavy.word())] {
+            assert_eq!((place.sequence(), place.own()), (sequence, own));
+        }
+        // The bit above belongs to descriptors of `vnic:`.
+        assert_eq!(heavy.word() >> 63, 0);
+    }
+}

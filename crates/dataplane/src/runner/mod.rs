@@ -87,7 +87,7 @@ pub struct Run {
     /// the state that the run takes up and leaves, if it does
     pub keep: Option<Arc<Keep>>,
     /// where only heavy keys are replicated on several workers: the code of that
-    pub small: Option<Small>,
+    pub small: Option<Arc<Small>>,
 }
 
 /// What an observer sees now and then.

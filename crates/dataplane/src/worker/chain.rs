@@ -76,7 +76,7 @@ pub struct ModuleCode {
     /// what its replicas have in common, where its state is replicated
     pub replicas: Option<Arc<Group>>,
     /// where only heavy keys are replicated: the code of that, beside this one for the worker's part
-    pub small: Option<Small>,
+    pub small: Option<Arc<Small>>,
 }
 
 impl Link {

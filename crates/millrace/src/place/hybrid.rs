@@ -157,8 +157,10 @@ fn obstacle(
     let kind = object.kind;
     match planned.treatment {
         Treatment::Shard => {}
-        Treatment::Spread | Treatment::Merge if *replica != Held::Replicated => return None,
-        Treatment::Spread | Treatment::Merge => {
+        // No packet changes it.
+        Treatment::Spread => return None,
+        Treatment::Merge if *replica != Held::Replicated => return None,
+        Treatment::Merge => {
             return Some("packets of all keys change one value of it".to_owned());
         }
         _ => return Some(planned.reason.clone()),
