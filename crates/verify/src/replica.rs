@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use millrace_dataplane::module::{Config, Keeping, Module, ModuleError};
 use millrace_dataplane::packet::MAX_FRAME;
-use millrace_dataplane::replica::{Choice, Fault, Group, Heavies, Place, ROWS, Sequencing, Small};
+use millrace_dataplane::replica::{
+    Came, Choice, Fault, Group, Heavies, Place, ROWS, Sequencing, Small,
+};
 use millrace_object::program::Program;
 use millrace_place::Held;
 
@@ -60,9 +62,14 @@ impl Numbered {
         if packet.frame.len() > MAX_FRAME {
             return None;
         }
-        let (frame, port, time) = (&packet.frame, packet.port, packet.time);
-        let looked = self.0.look(frame, port, time);
-        let placed = looked.and_then(|()| self.0.packet(frame, port, packet.number, time));
+        let came = Came {
+            frame: &packet.frame,
+            port: packet.port,
+            number: packet.number,
+            whose: None,
+        };
+        let looked = self.0.look(&came, packet.time);
+        let placed = looked.and_then(|()| self.0.came(&came, packet.time));
         self.0.publish();
         placed.ok()
     }

@@ -1,13 +1,14 @@
 //! Packets of one thread that are numbered together, where several threads play one sequencer.
 //!
-//! Making rows takes the most time, and needs no order: a thread makes those of its batch for the time at which the batch
-//! begins, then takes numbers for all of it at once, under the sequencer's lock, and writes the rows into the ring beside other
-//! threads. The ring's head moves, and descriptors are handed over, in the order of the batches. If another batch of a later
-//! time was numbered first, or settings have changed, the rows are made again under the lock.
+//! A batch gets its place in the order of all batches, and its time, before anything is done for its packets. Then its thread
+//! makes their rows, which takes the most time, beside other threads. Batches are numbered in their order, and so their rows become
+//! visible and their descriptors are handed over. Rows are written into the ring beside other threads again. If time has gone on
+//! all the same (an edit, a timer) or settings have changed, the rows of a batch are made again when it is numbered.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use millrace_steer::hybrid::Key;
 use millrace_steer::sequence::{Extract, Row, Shape};
 
 use super::rows::Rows;
@@ -26,13 +27,27 @@ pub struct Came<'a> {
     pub port: u32,
     /// its number among all that came
     pub number: u64,
+    /// its key and the worker that owns it, where somebody has worked them out; else they are when they are needed
+    pub whose: Option<(Key, u32)>,
 }
 
-/// Whose turn it is, of the batches that were numbered.
+/// Order of the batches, and whose turn it is.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
+    next: Mutex<Next>,
+    numbered: Turn,
     published: Turn,
     handed: Turn,
+}
+
+/// What the next batch gets, on lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Next {
+    /// its place in the order
+    batch: u64,
+    /// at least its time, ns
+    time: u64,
 }
 
 /// How many have done something: on lines of its own, for what lies beside it is not fetched again with each store then.
@@ -46,16 +61,6 @@ pub struct Numbered {
     batch: u64,
     /// number of the last row by then
     upto: u64,
-}
-
-impl Numbered {
-    /// A batch that was numbered under the lock that is held.
-    pub fn now(sequencing: &mut Sequencing) -> Self {
-        Self {
-            batch: sequencing.batch(),
-            upto: sequencing.sequence(),
-        }
-    }
 }
 
 /// How a thread waits for its turn.
@@ -86,11 +91,11 @@ impl Wait<'_> {
         true
     }
 
-    /// The lock of a sequencer, for which nobody waits long.
-    pub fn lock(self, sequencing: &Mutex<Sequencing>) -> Option<MutexGuard<'_, Sequencing>> {
+    /// A lock for which nobody waits long.
+    pub fn lock<T>(self, what: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         let mut found = None;
         self.until(|| {
-            found = match sequencing.try_lock() {
+            found = match what.try_lock() {
                 Ok(guard) => Some(guard),
                 // What a panicking thread has left is as whole as any.
                 Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
@@ -108,6 +113,8 @@ pub struct Batch {
     group: Arc<Group>,
     rows: Rows,
     row_bytes: usize,
+    /// its place in the order of all batches
+    batch: u64,
     /// for which the rows are made, ns
     time: u64,
     /// rows one behind the other, and whether each packet has one
@@ -152,6 +159,7 @@ impl Batch {
             sequencing: sequencing.clone(),
             row_bytes: rows.shape().row_bytes(),
             rows,
+            batch: 0,
             time: group.start,
             made: Vec::new(),
             touch: Vec::new(),
@@ -173,11 +181,51 @@ impl Batch {
         self.group.heavies().is_some()
     }
 
-    /// Begins with packets of this time, ns.
-    pub fn begin(&mut self, time: u64) {
-        self.time = time;
+    /// Begins with packets of this time, ns, or that of the batch before if it is later; it has to be numbered then, with packets
+    /// or without. False where all ends.
+    pub fn begin(&mut self, time: u64, wait: Wait<'_>) -> bool {
+        let Some(mut next) = wait.lock(&self.group.turns.next) else {
+            return false;
+        };
+        self.batch = next.batch;
+        self.time = time.max(next.time);
+        *next = Next {
+            batch: next.batch + 1,
+            time: self.time,
+        };
+        drop(next);
+        self.clear();
+        true
+    }
+
+    fn clear(&mut self) {
         self.made.clear();
         self.touch.clear();
+    }
+
+    /// The sequencer when it is this batch's turn; none where all ends.
+    pub fn turn<'a>(
+        &self,
+        sequencing: &'a Mutex<Sequencing>,
+        wait: Wait<'_>,
+    ) -> Option<MutexGuard<'a, Sequencing>> {
+        let turn = &self.group.turns.numbered.0;
+        if !wait.until(|| turn.load(Ordering::Acquire) == self.batch) {
+            return None;
+        }
+        wait.lock(sequencing)
+    }
+
+    /// It is the next batch's turn: this one has its numbers.
+    pub fn numbered(&self, shared: MutexGuard<'_, Sequencing>) -> Numbered {
+        let upto = shared.sequence();
+        drop(shared);
+        let turn = &self.group.turns.numbered.0;
+        turn.store(self.batch + 1, Ordering::Release);
+        Numbered {
+            batch: self.batch,
+            upto,
+        }
     }
 
     /// Makes the next packet's row.
@@ -202,11 +250,12 @@ impl Batch {
         self.given.clear();
         self.places.clear();
         let sequencing = self.sequencing.clone();
-        let mut shared = wait.lock(&sequencing)?;
+        let mut shared = self.turn(&sequencing, wait)?;
         // Without a number left a packet has no row, and is told as one.
         if let Ok(time) = shared.time_for(self.time) {
             if shared.catch_up(&mut self.rows) || time != self.time {
-                self.begin(time);
+                self.time = time;
+                self.clear();
                 (0..count).for_each(|at| self.add(came(at)));
             }
             let mut rows = self.made.chunks(self.row_bytes);
@@ -223,8 +272,7 @@ impl Batch {
             }
         }
         self.places.resize(count, Place::default());
-        let numbered = Numbered::now(&mut shared);
-        drop(shared);
+        let numbered = self.numbered(shared);
         for row in &self.given {
             self.group.ring.put(row);
         }
@@ -233,23 +281,25 @@ impl Batch {
 
     /// Gives replicas what is due while no packet comes: timers, edits; the last row, where there is to be no other.
     pub fn idle(&mut self, time: u64, ended: bool, wait: Wait<'_>) {
-        let sequencing = self.sequencing.clone();
-        let Some(mut shared) = wait.lock(&sequencing) else {
-            return;
-        };
-        if self.group.last().is_some() {
+        if self.group.last().is_some() || !self.begin(time, wait) {
             return;
         }
-        shared.catch_up(&mut self.rows);
-        let last = ended && self.group.sealed();
-        // Without a number left packets are not numbered either, which is told there.
-        let _ = match last {
-            // What is due by now is due at the end.
-            true => shared.last(time),
-            false => shared.idle(time),
+        let sequencing = self.sequencing.clone();
+        let Some(mut shared) = self.turn(&sequencing, wait) else {
+            return;
         };
-        let numbered = Numbered::now(&mut shared);
-        drop(shared);
+        shared.catch_up(&mut self.rows);
+        // None behind the last row.
+        let over = self.group.last().is_some();
+        let last = ended && self.group.sealed() && !over;
+        // Without a number left packets are not numbered either, which is told there.
+        let _ = match (over, last) {
+            (true, _) => Ok(0),
+            // What is due by now is due at the end.
+            (_, true) => shared.last(self.time),
+            _ => shared.idle(self.time),
+        };
+        let numbered = self.numbered(shared);
         if self.publish(numbered, wait) {
             self.handed(numbered, wait);
         }

@@ -7,6 +7,9 @@ use millrace_steer::Field;
 use millrace_steer::fields::parse;
 use millrace_steer::hybrid::{Elephants, Heavy, Key, Keys, Move, MoveError, Moving, ROW};
 
+use super::Came;
+use crate::packet::MAX_FRAME;
+
 /// Keys of which is told what became of them.
 const TOLD: usize = 1024;
 
@@ -84,12 +87,12 @@ impl Chooser {
     }
 
     /// Counts a packet, and says which keys are to be moved before it.
-    pub fn count(&mut self, port: u32, frame: &[u8]) -> Vec<(Move, Key, u32)> {
+    pub fn count(&mut self, came: &Came<'_>) -> Vec<(Move, Key, u32)> {
         if let Some(seed) = &mut self.seeded {
             let drawn = Self::draw(seed);
             return match drawn % 16 {
                 0 => {
-                    let (key, owner) = self.keys.packet(port, frame);
+                    let (key, owner) = self.packet(came);
                     let known = self.slots.slot(&key).is_some();
                     let to = if known { Move::Demote } else { Move::Promote };
                     vec![(to, key, owner)]
@@ -102,9 +105,9 @@ impl Chooser {
                 _ => Vec::new(),
             };
         }
-        let owner = self.keys.owner(port, frame);
+        let owner = self.owner(came);
         let over = if self.heavy.samples() || self.owns(owner) {
-            let (key, _) = self.keys.packet(port, frame);
+            let (key, _) = self.packet(came);
             match self.slots.slot(&key) {
                 Some(_) => self.heavy.replicated(key),
                 None => self.heavy.sharded(owner, Some(key)),
@@ -117,6 +120,19 @@ impl Chooser {
         } else {
             Vec::new()
         }
+    }
+
+    /// A packet's key, and its owner. What is longer than a packet may be has no place in either.
+    fn packet(&self, came: &Came<'_>) -> (Key, u32) {
+        let frame = came.frame.get(..MAX_FRAME).unwrap_or(came.frame);
+        came.whose
+            .unwrap_or_else(|| self.keys.packet(came.port, frame))
+    }
+
+    fn owner(&self, came: &Came<'_>) -> u32 {
+        let frame = came.frame.get(..MAX_FRAME).unwrap_or(came.frame);
+        came.whose
+            .map_or_else(|| self.keys.owner(came.port, frame), |(_, owner)| owner)
     }
 
     fn owns(&self, owner: u32) -> bool {
@@ -172,12 +188,12 @@ impl Chooser {
     }
 
     /// Where a packet goes.
-    pub fn goes(&self, port: u32, frame: &[u8]) -> Goes {
-        let owner = self.keys.owner(port, frame);
+    pub fn goes(&self, came: &Came<'_>) -> Goes {
+        let owner = self.owner(came);
         if !self.owns(owner) {
             return Goes::To(owner);
         }
-        let (key, owner) = self.keys.packet(port, frame);
+        let (key, owner) = self.packet(came);
         match self.slots.slot(&key) {
             None => Goes::To(owner),
             Some(_) => Goes::Around,
@@ -185,15 +201,15 @@ impl Chooser {
     }
 
     /// Counts a packet of a replicated key that has its place.
-    pub fn placed(&mut self, port: u32, frame: &[u8]) {
-        let (key, _) = self.keys.packet(port, frame);
+    pub fn placed(&mut self, came: &Came<'_>) {
+        let (key, _) = self.packet(came);
         let found = self.replicated.iter().find(|r| r.0 == key);
         let Some(told) = found.and_then(|r| r.2) else {
             return;
         };
         if let Some(told) = self.told.get_mut(told) {
             if told.flow.is_empty() {
-                told.flow = flow(frame);
+                told.flow = flow(came.frame);
             }
             told.packets += 1;
         }

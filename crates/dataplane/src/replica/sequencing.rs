@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_steer::hybrid::Key;
 use millrace_steer::sequence::{
     Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, State, StepError, step,
 };
 
 use super::heavy::{Chooser, Goes};
 use super::rows::{Changes, Rows, Seat};
-use super::{Choice, Elephant, Group, Place};
+use super::{Came, Choice, Elephant, Group, Place};
 use crate::module::{Config, Module, ModuleError};
-use crate::packet::MAX_FRAME;
 use crate::runner::Timers;
 
 /// How late a timer in a value may fire where no packet comes, ns.
@@ -39,8 +39,6 @@ pub struct Sequencing {
     /// of the last packet or heartbeat, ns
     time: u64,
     changes: Changes,
-    /// batches of packets that were numbered
-    batches: u64,
     /// only some keys are replicated
     chooser: Option<Chooser>,
     /// whose turn it is, from 0
@@ -74,7 +72,6 @@ impl Sequencing {
             alarms: module.has_alarms(),
             time: group.start,
             changes,
-            batches: 0,
             chooser: (group.heavies())
                 .map(|h| Chooser::new(h.keys.clone(), cores, Choice::Measured)),
             turn: 0,
@@ -120,12 +117,11 @@ impl Sequencing {
     ///
     /// # Errors
     /// As [`Self::packet`].
-    pub fn look(&mut self, frame: &[u8], port: u32, time: u64) -> Result<(), StepError> {
+    pub fn look(&mut self, came: &Came<'_>, time: u64) -> Result<(), StepError> {
         let Some(chooser) = &mut self.chooser else {
             return Ok(());
         };
-        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
-        let moves = chooser.count(port, frame);
+        let moves = chooser.count(came);
         if moves.is_empty() {
             return Ok(());
         }
@@ -147,12 +143,18 @@ impl Sequencing {
 
     /// The worker that a packet goes to which is numbered next.
     #[must_use]
-    pub fn goes(&self, frame: &[u8], port: u32) -> u32 {
-        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
-        match self.chooser.as_ref().map(|c| c.goes(port, frame)) {
+    pub fn goes(&self, came: &Came<'_>) -> u32 {
+        match self.chooser.as_ref().map(|c| c.goes(came)) {
             Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
             Some(Goes::Around) | None => self.turn,
         }
+    }
+
+    /// A packet's key, and the worker that owns it while it is sharded; none where all keys are replicated.
+    #[must_use]
+    pub fn whose(&self, frame: &[u8], port: u32) -> Option<(Key, u32)> {
+        let heavies = self.group.heavies()?;
+        Some(heavies.keys.packet(port, frame))
     }
 
     /// What it numbers for.
@@ -186,20 +188,33 @@ impl Sequencing {
         number: u64,
         time: u64,
     ) -> Result<(Place, u32), StepError> {
+        let came = Came {
+            frame,
+            port,
+            number,
+            whose: None,
+        };
+        self.came(&came, time)
+    }
+
+    /// The same of a packet that somebody else knows more of.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn came(&mut self, came: &Came<'_>, time: u64) -> Result<(Place, u32), StepError> {
         self.before(time)?;
-        self.rows.number(number);
-        // What is longer crosses no border, and has no row.
-        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        self.rows.number(came.number);
         if let Some(chooser) = &mut self.chooser {
-            match chooser.goes(port, frame) {
+            match chooser.goes(came) {
                 Goes::To(owner) => {
                     self.time = self.time.max(time);
                     let place = Place::new(self.state.sequence(), false);
                     return Ok((place, owner.min(self.group.workers - 1)));
                 }
-                Goes::Around => chooser.placed(port, frame),
+                Goes::Around => chooser.placed(came),
             }
         }
+        let (frame, port) = (came.frame, came.port);
         let arrival = Arrival::Packet {
             frame,
             port: port as u16,
@@ -241,12 +256,6 @@ impl Sequencing {
         }
         self.time = time;
         Ok(time)
-    }
-
-    /// The place of a batch in the order of all, from 0.
-    pub(super) fn batch(&mut self) -> u64 {
-        self.batches += 1;
-        self.batches - 1
     }
 
     fn placed(&mut self, header: Header) -> Result<(Place, u32), StepError> {

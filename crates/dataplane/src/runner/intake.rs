@@ -9,7 +9,7 @@ use millrace_traffic::capture::Record;
 use super::window::{Pool, Step, Window};
 use super::{Parallel, Timers};
 use crate::packet::{Arrival, Burst, MAX_FRAME};
-use crate::replica::Sequencing;
+use crate::replica::{Came, Sequencing};
 use crate::worker::Ingress;
 
 /// Packets of a window of several workers: enough that handing it over costs little, so few that buffers stay small.
@@ -232,9 +232,14 @@ impl Intake {
         if let Some(replicas) = &mut self.replicas
             && frame.len() <= MAX_FRAME
         {
-            let looked = replicas.look(frame, arrival.port, arrival.time);
-            let placed = looked
-                .and_then(|()| replicas.packet(frame, arrival.port, arrival.number, arrival.time));
+            let came = Came {
+                frame,
+                port: arrival.port,
+                number: arrival.number,
+                whose: None,
+            };
+            let looked = replicas.look(&came, arrival.time);
+            let placed = looked.and_then(|()| replicas.came(&came, arrival.time));
             let Ok((place, owner)) = placed else {
                 self.failed = true;
                 return None;

@@ -8,11 +8,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_steer::hybrid::Key;
+
 use super::device::Device;
 use super::latency::Latency;
 use super::memory;
 use super::ring::{COPIED, DONE, REPORT, Received, Rings, add, numbered};
-use super::schedule::{Order, Schedule};
+use super::schedule::{Order, Schedule, Turn};
 use super::settings::Rate;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
@@ -119,6 +121,8 @@ struct Thread {
     asked: u64,
     /// the last packet at which keys could be moved
     looked: Option<u64>,
+    /// keys of the capture's packets and their owners, where a sequencer goes by these: worked out once, as hardware does each time
+    whose: Vec<Option<(Key, u32)>>,
 }
 
 impl Thread {
@@ -159,6 +163,7 @@ impl Thread {
             origin,
             batch: Vec::with_capacity(BATCH),
             looked: None,
+            whose: vec![None; work.traffic.entries.len()],
             asked: origin,
             work,
         }
@@ -205,21 +210,31 @@ impl Thread {
         if stalled > 0 {
             device.stall(stalled);
         }
-        let stamp = match self.work.stamps || self.work.sequencing.is_some() {
+        if next.number >= self.end {
+            return self.finish();
+        }
+        if next.number >= due || self.waits(next) {
+            return 0;
+        }
+        let mut stamp = match self.work.stamps || self.work.sequencing.is_some() {
             true => self.wall_at(now),
             false => 0,
         };
-        if let Some(batch) = &mut self.work.sequencing {
-            batch.begin(stamp);
-        }
-        let device = self.work.device.clone();
         let wait = Wait {
             pinned: self.work.pinned,
             over: &|| device.stopped(),
         };
+        if let Some(batch) = &mut self.work.sequencing {
+            if !batch.begin(stamp, wait) {
+                return 0;
+            }
+            stamp = batch.places().0;
+        }
         let one_by_one = self.work.sequencing.as_ref().filter(|b| b.one_by_one());
-        let sequencing = one_by_one.map(|b| b.sequencing().clone());
-        let mut sequencing = sequencing.as_deref().and_then(|s| wait.lock(s));
+        let shared = one_by_one.map(|b| b.sequencing().clone());
+        let mut sequencing = shared
+            .as_deref()
+            .and_then(|s| self.work.sequencing.as_ref()?.turn(s, wait));
         let mut handled = 0;
         while handled < BATCH {
             let Some(turn) = self.work.order.at(self.index) else {
@@ -237,9 +252,8 @@ impl Thread {
             self.index += 1;
             handled += 1;
         }
-        let numbered = sequencing.as_deref_mut().map(Numbered::now);
-        drop(sequencing);
-        match numbered {
+        let batch = self.work.sequencing.as_ref();
+        match sequencing.and_then(|s| Some(batch?.numbered(s))) {
             Some(numbered) => self.in_turn(now, numbered, wait),
             None => self.number(now, wait),
         }
@@ -248,6 +262,20 @@ impl Thread {
             self.finish();
         }
         handled
+    }
+
+    /// Whether the next packet has to wait for a buffer, so that there is nothing to number.
+    fn waits(&mut self, next: Turn) -> bool {
+        let Some(queue) = next.queue.filter(|_| self.rate == Some(Rate::Taken)) else {
+            return false;
+        };
+        let at = (queue as usize).wrapping_sub(self.first);
+        self.sides.get_mut(at).is_some_and(|side| {
+            if side.receive_head == side.receive_tail {
+                side.receive_tail = side.rings.receive_tail.0.load(Ordering::Acquire);
+            }
+            side.receive_head == side.receive_tail
+        })
     }
 
     /// Ns since the epoch at a tick.
@@ -279,13 +307,10 @@ impl Thread {
         let Some(mut batch) = self.work.sequencing.take() else {
             return self.write_back();
         };
-        let mut numbered = None;
-        if !self.batch.is_empty() {
-            numbered = batch.number(|at| self.came(at), wait);
-            let (stamp, places) = batch.places();
-            for (filled, place) in self.batch.iter_mut().zip(places) {
-                (filled.stamp, filled.place) = (stamp, *place);
-            }
+        let numbered = batch.number(|at| self.came(at), wait);
+        let (stamp, places) = batch.places();
+        for (filled, place) in self.batch.iter_mut().zip(places) {
+            (filled.stamp, filled.place) = (stamp, *place);
         }
         self.work.sequencing = Some(batch);
         if let Some(numbered) = numbered {
@@ -316,6 +341,7 @@ impl Thread {
             frame: entry.map_or(&[], |e| self.work.traffic.bytes(e)),
             port: entry.map_or(0, |e| u32::from(e.port)),
             number: filled.map_or(0, |f| f.number),
+            whose: None,
         }
     }
 
@@ -340,19 +366,28 @@ impl Thread {
         let Some(entry) = self.work.traffic.entries.get(index) else {
             return true;
         };
+        let mut came = Came {
+            frame: self.work.traffic.bytes(entry),
+            port: u32::from(entry.port),
+            number,
+            whose: None,
+        };
         let mut queue = queue.map_or(entry.queue as usize, |q| q as usize);
         if let Some(sequencing) = sequencing.as_deref_mut()
             && sequencing.elephants().is_some()
         {
-            let (bytes, port) = (self.work.traffic.bytes(entry), u32::from(entry.port));
+            if let Some(whose @ None) = self.whose.get_mut(index) {
+                *whose = sequencing.whose(came.frame, came.port);
+            }
+            came.whose = self.whose.get(index).copied().flatten();
             let stamp = stamp.max(sequencing.time());
             // Once, however often it waits for a buffer.
             if self.looked != Some(number) {
                 self.looked = Some(number);
                 // The last number is never reached (`millrace_steer::sequence::LAST`).
-                let _ = sequencing.look(bytes, port, stamp);
+                let _ = sequencing.look(&came, stamp);
             }
-            queue = sequencing.goes(bytes, port) as usize;
+            queue = sequencing.goes(&came) as usize;
         }
         let at = queue.wrapping_sub(self.first);
         let Some(side) = self.sides.get_mut(at) else {
@@ -396,15 +431,10 @@ impl Thread {
         if let Some(filled) = side.filled.get_mut(buffer) {
             *filled = now;
         }
-        let came = Came {
-            frame: self.work.traffic.bytes(entry),
-            port: u32::from(entry.port),
-            number,
-        };
         let (mut stamp, mut place) = (stamp, Place::default());
         if let Some(sequencing) = sequencing {
             stamp = stamp.max(sequencing.time());
-            let placed = sequencing.packet(came.frame, came.port, number, stamp);
+            let placed = sequencing.came(&came, stamp);
             // The last number is never reached (`millrace_steer::sequence::LAST`); a packet without one has no row.
             place = placed.map_or(place, |(place, _)| place);
         } else if let Some(batch) = &mut self.work.sequencing {
