@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millrace_steer::hybrid::Key;
 use millrace_steer::sequence::{
     Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, State, StepError, step,
 };
@@ -148,13 +147,6 @@ impl Sequencing {
             Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
             Some(Goes::Around) | None => self.turn,
         }
-    }
-
-    /// A packet's key, and the worker that owns it while it is sharded; none where all keys are replicated.
-    #[must_use]
-    pub fn whose(&self, frame: &[u8], port: u32) -> Option<(Key, u32)> {
-        let heavies = self.group.heavies()?;
-        Some(heavies.keys.packet(port, frame))
     }
 
     /// What it numbers for.

@@ -11,8 +11,8 @@ use super::{Row, Shape};
 
 /// Words of a place before the row's bytes.
 const HEAD: usize = 3;
-/// How many rows ahead a reader fetches.
-const AHEAD: u64 = 4;
+/// How many rows ahead a reader fetches that reads them one by one.
+const AHEAD: u64 = 8;
 
 /// A ring of rows.
 #[derive(Debug)]
@@ -150,10 +150,17 @@ impl Ring {
             end: End::Full,
         };
         let left = upto.saturating_sub(*applied);
-        if left == 0 || self.head() < upto {
+        let head = self.head();
+        if left == 0 || head < upto {
             bytes.clear();
             taken.end = if left == 0 { End::Done } else { End::Ahead };
             return taken;
+        }
+        // Another core has written them: all misses at once take as long as a few. Not what is about to be written.
+        let many = most.rows.min(left as usize) as u64;
+        let first = if many > 1 { 1 } else { AHEAD };
+        for ahead in first..(first + many).min(head - *applied + 1) {
+            self.fetch(applied.wrapping_add(ahead));
         }
         bytes.resize(most.rows.min(left as usize) * length, 0);
         // Rows that are not read together with the first: of another time.
@@ -165,8 +172,6 @@ impl Ring {
                 break;
             }
             let number = applied.wrapping_add(1);
-            // Not what the writer is about to write.
-            self.fetch(number.saturating_add(AHEAD).min(upto));
             let (row, behind) = rest.split_at_mut(length.min(rest.len()));
             match self.copy(number, row) {
                 None => taken.end = End::Overrun,
@@ -192,10 +197,11 @@ impl Ring {
         taken
     }
 
-    /// Asks for the line of a place that is read soon: another core has written it.
+    /// Asks for the lines of a place that is read soon.
     #[inline]
     fn fetch(&self, number: u64) {
-        if let Some(word) = self.place(number).first() {
+        let place = self.place(number);
+        for word in [place.first(), place.last()].into_iter().flatten() {
             std::hint::black_box(word.load(Ordering::Relaxed));
         }
     }

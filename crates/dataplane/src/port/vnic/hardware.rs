@@ -61,6 +61,8 @@ pub struct Work {
     pub latency: Arc<Latency>,
     /// the thread has a processor of its own
     pub pinned: bool,
+    /// keys of the capture's packets and their owners, where a sequencer goes by these: hardware works them out as packets come
+    pub whose: Vec<(Key, u32)>,
     /// numbers packets, where the state of the function is replicated: as hardware does, at no cost to the workers
     pub sequencing: Option<Batch>,
 }
@@ -121,8 +123,6 @@ struct Thread {
     asked: u64,
     /// the last packet at which keys could be moved
     looked: Option<u64>,
-    /// keys of the capture's packets and their owners, where a sequencer goes by these: worked out once, as hardware does each time
-    whose: Vec<Option<(Key, u32)>>,
 }
 
 impl Thread {
@@ -163,7 +163,6 @@ impl Thread {
             origin,
             batch: Vec::with_capacity(BATCH),
             looked: None,
-            whose: vec![None; work.traffic.entries.len()],
             asked: origin,
             work,
         }
@@ -376,10 +375,7 @@ impl Thread {
         if let Some(sequencing) = sequencing.as_deref_mut()
             && sequencing.elephants().is_some()
         {
-            if let Some(whose @ None) = self.whose.get_mut(index) {
-                *whose = sequencing.whose(came.frame, came.port);
-            }
-            came.whose = self.whose.get(index).copied().flatten();
+            came.whose = self.work.whose.get(index).copied();
             let stamp = stamp.max(sequencing.time());
             // Once, however often it waits for a buffer.
             if self.looked != Some(number) {

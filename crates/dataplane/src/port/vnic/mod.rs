@@ -21,12 +21,14 @@ mod traffic;
 mod tests;
 
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 pub use device::Device;
 pub use latency::Times;
 pub use settings::{Rate, Settings, Steering};
+
+use millrace_steer::hybrid::Key;
 
 use self::hardware::Work;
 use self::latency::Latency;
@@ -35,7 +37,7 @@ use self::schedule::Order;
 use self::traffic::Traffic;
 use super::{Kind, LiveOptions, LivePort, PortError, Queue};
 use crate::clock;
-use crate::replica::Batch;
+use crate::replica::{Batch, Sequencing};
 
 const SCHEME: &str = "vnic";
 
@@ -180,12 +182,10 @@ impl Nic {
             .map_err(|e| failed(format!("no memory for its buffers: {e}")))?;
         let rings: Vec<Arc<Rings>> = rings.into_iter().map(Arc::new).collect();
         let device = Arc::new(Device::new(settings.queues, settings.rate));
-        let one_by_one = options.sequencing.is_some_and(|s| {
-            let sequencing = s.lock().unwrap_or_else(PoisonError::into_inner);
-            sequencing.group().heavies().is_some()
-        });
+        let whose = options.sequencing.and_then(|s| whose(s, traffic));
         // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
-        let threads = if one_by_one { 1 } else { settings.threads };
+        let threads = if whose.is_some() { 1 } else { settings.threads };
+        let mut whose = whose.unwrap_or_default();
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;
         let mut nic = Self {
@@ -213,6 +213,7 @@ impl Nic {
                 room: Settings::room(),
                 latency,
                 pinned: false,
+                whose: std::mem::take(&mut whose),
                 sequencing: options
                     .sequencing
                     .map(Batch::new)
@@ -350,6 +351,18 @@ fn order(settings: &Settings, traffic: &Traffic, mine: &std::ops::Range<usize>) 
             }
         }
     }
+}
+
+/// Keys of the capture's packets and the workers that own them, where only some keys are replicated.
+fn whose(sequencing: &Mutex<Sequencing>, traffic: &Traffic) -> Option<Vec<(Key, u32)>> {
+    let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+    let keys = &sequencing.group().heavies()?.keys;
+    let entries = traffic.entries.iter();
+    Some(
+        entries
+            .map(|e| keys.packet(u32::from(e.port), traffic.bytes(e)))
+            .collect(),
+    )
 }
 
 /// The processor of a thread: as told, or the last ones of those there are.
