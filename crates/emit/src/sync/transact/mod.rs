@@ -8,7 +8,7 @@
 //!   `TRANSACT_AGAIN` where it met another core, or comes to a step that runs alone;
 //! - `run`, the program as one worker has it, for a packet that holds all lines of the lock.
 //!
-//! Until an attempt has committed, nothing that it does may show ([`Attempting`]): as under the lock, a store to the packet or to
+//! Until an attempt has committed, nothing that it does may show (`Attempting`): as under the lock, a store to the packet or to
 //! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
 //! of shared maps go to private copies.
 //!
