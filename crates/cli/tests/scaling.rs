@@ -108,10 +108,11 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     assert!(number(&measured["dispatch_ns"]) > 0.0);
     let strategies = measured["strategies"].as_array().unwrap();
     let names: Vec<_> = strategies.iter().map(|s| &s["strategy"]).collect();
-    assert_eq!(names, ["shard", "lock", "replicate", "alone"], "{measured}");
+    let wanted = ["shard", "lock", "replicate", "alone", "hybrid"];
+    assert_eq!(names, wanted, "{measured}");
     for s in strategies {
         assert!(number(&s["packet_ns"]) > 0.0, "{s}");
-        let replica = s["strategy"] == "replicate";
+        let replica = s["strategy"] == "replicate" || s["strategy"] == "hybrid";
         for key in ["replay_ns", "sequencer_ns"] {
             let there = s[key].as_f64().is_some_and(|ns| ns > 0.0);
             assert_eq!(there, replica, "{s}");

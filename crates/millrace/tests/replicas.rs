@@ -103,10 +103,10 @@ fn a_device_sprays_and_all_workers_have_the_same_state() {
         ];
         assert_eq!(fates.iter().sum::<u64>(), account.read);
         assert_eq!(account.aborted, 0);
-        // In turn; each row once at each of the others.
+        // In turn, 32 in a row; each row once at each of the others.
         let most = account.workers.iter().map(|w| w.packets).max().unwrap();
         let least = account.workers.iter().map(|w| w.packets).min().unwrap();
-        assert!(most - least <= 1 && account.workers.len() == workers);
+        assert!(most - least <= 32 && account.workers.len() == workers);
         let replayed = account.replayed.unwrap();
         let others = workers as u64 - 1;
         assert!(

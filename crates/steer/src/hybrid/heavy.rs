@@ -49,10 +49,11 @@ impl Heavy {
         }
     }
 
-    /// Whether the next packet's key is wanted although it may not be replicated.
+    /// Whether the next packet's key is wanted although it may not be replicated: of one in [`SAMPLE`], but not of every fourth,
+    /// which traffic that alternates would always or never meet. Multiples of the golden ratio are spread alike over any stride.
     #[must_use]
     pub fn samples(&self) -> bool {
-        self.packets.is_multiple_of(SAMPLE)
+        self.packets.wrapping_mul(0x9e37_79b1) < u32::MAX / SAMPLE
     }
 
     /// Counts a packet of a sharded key, which is told if [`Self::samples`] asks; true at the end of a period.
@@ -122,6 +123,8 @@ impl Heavy {
                 break;
             };
             let mut then = loads.clone();
+            // What a sample says of a key is not more than its core has.
+            let count = count.min(most);
             if let Some(load) = then.get_mut(owner as usize) {
                 *load = (*load - count).max(0.0);
             }
