@@ -148,7 +148,11 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     // One core: dispatch and function, nothing else.
     for s in strategies {
         let time = number(&measured["dispatch_ns"]) + number(&s["packet_ns"]);
-        let rate = of(s["strategy"].as_str().unwrap(), 1).unwrap();
+        let Some(rate) = of(s["strategy"].as_str().unwrap(), 1) else {
+            // On one core no key is replicated.
+            assert_eq!(s["strategy"], "hybrid");
+            continue;
+        };
         assert!((rate * time / 1e3 - 1.0).abs() < 1e-6, "{s}: {rate}");
     }
     assert!(of("shard", 8) > of("shard", 1) && of("alone", 2).is_none());
