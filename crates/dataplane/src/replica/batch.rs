@@ -279,7 +279,7 @@ impl Batch {
         Some(numbered)
     }
 
-    /// Gives replicas what is due while no packet comes: timers, edits; the last row, where there is to be no other.
+    /// Gives replicas what is due while no packet comes: timers, edits; the last row, where no thread has packets any more (`ended`).
     pub fn idle(&mut self, time: u64, ended: bool, wait: Wait<'_>) {
         if self.group.last().is_some() || !self.begin(time, wait) {
             return;
@@ -289,15 +289,12 @@ impl Batch {
             return;
         };
         shared.catch_up(&mut self.rows);
-        // None behind the last row.
-        let over = self.group.last().is_some();
-        let last = ended && self.group.sealed() && !over;
-        // Without a number left packets are not numbered either, which is told there.
-        let _ = match (over, last) {
-            (true, _) => Ok(0),
+        let last = ended && self.group.sealed();
+        // Without a number left packets are not numbered either, which is told there. Behind the last row there is none.
+        let _ = match last {
             // What is due by now is due at the end.
-            (_, true) => shared.last(self.time),
-            _ => shared.idle(self.time),
+            true => shared.last(self.time),
+            false => shared.idle(self.time),
         };
         let numbered = self.numbered(shared);
         if self.publish(numbered, wait) {

@@ -38,6 +38,8 @@ pub struct Sequencing {
     /// of the last packet or heartbeat, ns
     time: u64,
     changes: Changes,
+    /// the last row was made
+    over: bool,
     /// only some keys are replicated
     chooser: Option<Chooser>,
     /// whose turn it is, from 0
@@ -71,6 +73,7 @@ impl Sequencing {
             alarms: module.has_alarms(),
             time: group.start,
             changes,
+            over: false,
             chooser: (group.heavies())
                 .map(|h| Chooser::new(h.keys.clone(), cores, Choice::Measured)),
             turn: 0,
@@ -295,6 +298,9 @@ impl Sequencing {
     /// # Errors
     /// As [`Self::packet`].
     pub fn idle(&mut self, time: u64) -> Result<u64, StepError> {
+        if self.over {
+            return Ok(self.state.sequence());
+        }
         let time = time.max(self.time);
         self.before(time)?;
         // Which timers in values are due, only the replicas know.
@@ -336,6 +342,9 @@ impl Sequencing {
     /// # Errors
     /// As [`Self::packet`].
     pub fn last(&mut self, time: u64) -> Result<u64, StepError> {
+        if std::mem::replace(&mut self.over, true) {
+            return Ok(self.state.sequence());
+        }
         let time = time.max(self.time);
         while let Some(chooser) = &mut self.chooser {
             let Some(moving) = chooser.home(self.state.sequence()) else {

@@ -42,9 +42,13 @@ impl Worker {
             return;
         };
         group.seal();
-        let end = Instant::now() + DRAIN;
+        let (mut handed, mut end) = (group.handed(), Instant::now() + DRAIN);
         let last = loop {
             let last = group.last();
+            if group.handed() > handed && !self.shared.failed.load(Ordering::Relaxed) {
+                // Other workers still have packets, and none of them is gone.
+                (handed, end) = (group.handed(), Instant::now() + DRAIN);
+            }
             // What the device had delivered before it ended.
             let limited = self.limit_reached();
             let received = if limited { 0 } else { self.turn() };

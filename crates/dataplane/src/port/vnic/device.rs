@@ -13,7 +13,8 @@ pub struct Device {
     rate: AtomicU64,
     /// counts changes of the rate, so that threads begin their schedules anew
     epoch: AtomicU32,
-    closed: AtomicBool,
+    /// for each queue, whether its worker takes nothing more
+    closed: Box<[AtomicBool]>,
     stop: AtomicBool,
     /// for each queue, whether nothing more will come
     finished: Box<[AtomicBool]>,
@@ -28,9 +29,9 @@ impl Device {
         Self {
             rate: AtomicU64::new(bits(rate)),
             epoch: AtomicU32::new(0),
-            closed: AtomicBool::new(false),
+            closed: flags(queues),
             stop: AtomicBool::new(false),
-            finished: (0..queues).map(|_| AtomicBool::new(false)).collect(),
+            finished: flags(queues),
             stalled: AtomicU64::new(0),
         }
     }
@@ -59,16 +60,21 @@ impl Device {
         }
     }
 
-    /// Receives nothing more; what is in the rings stays, and what is to be sent is.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+    /// The thread of this queue receives nothing more; what is in the rings stays, and what is to be sent is. Other threads go
+    /// on: a worker may have come to the end of its queue before others do.
+    pub fn close(&self, queue: usize) {
+        if let Some(closed) = self.closed.get(queue) {
+            closed.store(true, Ordering::Release);
+        }
     }
 
-    /// Whether it was closed.
+    /// Whether this queue was closed.
     #[inline]
     #[must_use]
-    pub fn closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+    pub fn closed(&self, queue: usize) -> bool {
+        self.closed
+            .get(queue)
+            .is_some_and(|c| c.load(Ordering::Acquire))
     }
 
     /// Asks the threads to end.
@@ -91,6 +97,12 @@ impl Device {
             .is_none_or(|f| f.load(Ordering::Acquire))
     }
 
+    /// Whether nothing more will be put into any queue.
+    #[must_use]
+    pub fn over(&self) -> bool {
+        self.finished.iter().all(|f| f.load(Ordering::Acquire))
+    }
+
     /// Says that nothing more will be put into this queue.
     pub fn finish(&self, queue: usize) {
         if let Some(finished) = self.finished.get(queue) {
@@ -108,6 +120,10 @@ impl Device {
     pub fn stalled(&self) -> u64 {
         self.stalled.load(Ordering::Relaxed)
     }
+}
+
+fn flags(queues: u32) -> Box<[AtomicBool]> {
+    (0..queues).map(|_| AtomicBool::new(false)).collect()
 }
 
 fn bits(rate: Rate) -> u64 {

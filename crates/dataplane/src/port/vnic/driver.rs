@@ -336,7 +336,7 @@ unsafe impl Queue for Driver {
     }
 
     fn close(&mut self) {
-        self.device.close();
+        self.device.close(self.index);
     }
 
     fn ended(&self) -> bool {

@@ -193,7 +193,7 @@ impl Thread {
     /// Writes due packets into buffers, at most [`BATCH`]; how many were handled, the lost ones too.
     fn receive(&mut self, now: u64) -> usize {
         let device = self.work.device.clone();
-        if self.finished || device.closed() {
+        if self.finished || self.sides.iter().any(|s| device.closed(s.index)) {
             return self.finish();
         }
         if device.epoch() != self.epoch {
@@ -290,14 +290,15 @@ impl Thread {
             return;
         }
         self.asked = now;
-        let (time, finished) = (self.wall_at(now), self.finished);
+        let time = self.wall_at(now);
         let device = self.work.device.clone();
         let wait = Wait {
             pinned: self.work.pinned,
             over: &|| device.stopped(),
         };
         if let Some(batch) = &mut self.work.sequencing {
-            batch.idle(time, finished, wait);
+            // Behind the packets of all threads.
+            batch.idle(time, device.over(), wait);
         }
     }
 
