@@ -13,6 +13,7 @@ pub mod interpreter;
 pub mod language;
 pub mod names;
 pub mod packet;
+mod recorded;
 pub mod rewriter;
 pub mod script;
 pub mod summary;

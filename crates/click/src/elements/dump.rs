@@ -4,9 +4,10 @@
 //! Handlers of FromDump: `active`, `count`.
 
 use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
+use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
+use crate::recorded::{Recorded, Records};
 use millrace_traffic::capture::Reader;
 use std::io::Cursor;
 
@@ -31,9 +32,7 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
         "FILE", "FILENAME", "STOP", "TIMING", "ACTIVE", "FORCE_IP", "FILEPOS", "START", "END",
         "INTERVAL", "SAMPLE", "MMAP", "BURST", "END_CALL", "COUNT",
     ]);
-    let stop = args.flag("STOP", false)?;
-    let timing = args.flag("TIMING", false)?;
-    let active = args.flag("ACTIVE", true)?;
+    let recorded = Recorded::of(args)?;
     let force = args.flag("FORCE_IP", false)?;
     let file = args
         .keyword("FILE")
@@ -43,17 +42,7 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     let file = crate::language::args::text(&file);
     let bytes = setup.read(&file)?;
     let reader = Reader::new(file, Cursor::new(bytes)).map_err(|e| e.to_string())?;
-    Ok(Box::new(From {
-        reader,
-        stop,
-        timing,
-        active,
-        force,
-        first: None,
-        next: None,
-        ended: false,
-        count: 0,
-    }))
+    Ok(Box::new(recorded.with(From { reader, force })))
 }
 
 fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
@@ -99,32 +88,16 @@ fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
 
 struct From {
     reader: Reader,
-    stop: bool,
-    timing: bool,
-    active: bool,
     force: bool,
-    first: Option<(i64, i64)>,
-    next: Option<Packet>,
-    ended: bool,
-    count: u64,
 }
 
-impl Element for From {
-    fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.active || self.ended || self.next.is_some() || cx.blocked() {
-            return Some(false);
-        }
+impl Records for From {
+    fn next(&mut self, cx: &Context<'_>) -> Option<Packet> {
         let record = match self.reader.next() {
-            Ok(Some(record)) => record,
-            other => {
-                if let Err(why) = other {
-                    cx.note(&format!("{}: {why}\n", cx.title()));
-                }
-                self.ended = true;
-                if self.stop {
-                    cx.stop();
-                }
-                return Some(true);
+            Ok(record) => record?,
+            Err(why) => {
+                cx.note(&format!("{}: {why}\n", cx.title()));
+                return None;
             }
         };
         let mut packet = Packet::new(record.data);
@@ -138,39 +111,7 @@ impl Element for From {
             let first = record.data.get(14).copied().unwrap_or(0x45);
             packet.mark(14, millrace_wire::ipv4::header_bytes(first));
         }
-        self.count += 1;
-        if self.timing {
-            let (stamp, begin) = *self.first.get_or_insert((packet.time, cx.now()));
-            let due = begin.saturating_add(packet.time.saturating_sub(stamp));
-            if due > cx.now() {
-                self.next = Some(packet);
-                cx.wake_at(due);
-                return Some(true);
-            }
-        }
-        cx.push(0, packet);
-        Some(true)
-    }
-
-    fn timer(&mut self, cx: &Context<'_>) {
-        if let Some(packet) = self.next.take() {
-            cx.push(0, packet);
-        }
-    }
-
-    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
-        match name {
-            "active" => Some(Ok(self.active.to_string())),
-            "count" => Some(Ok(self.count.to_string())),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, name: &str, value: &str, _: &Context<'_>) -> Written {
-        (name == "active").then(|| {
-            self.active = crate::arguments::boolean(value) != Some(false);
-            Ok(())
-        })
+        Some(packet)
     }
 }
 

@@ -5,9 +5,10 @@
 //! Handlers: `active` (also written), `count`.
 
 use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
+use crate::element::{Class, Made};
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
+use crate::recorded::{Recorded, Records};
 use crate::summary::read::Reading;
 
 /// FromIPSummaryDump
@@ -44,9 +45,7 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     let data = args
         .keyword("DATA")
         .map(|d| crate::language::args::text(&d));
-    let stop = args.flag("STOP", false)?;
-    let timing = args.flag("TIMING", false)?;
-    let active = args.flag("ACTIVE", true)?;
+    let recorded = Recorded::of(args)?;
     let checksum = args.flag("CHECKSUM", false)?;
     let protocol = args.keyword("PROTO");
     let fields = args
@@ -74,37 +73,21 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     if let Some(word) = protocol {
         reading.directive(&format!("!proto {word}"));
     }
-    Ok(Box::new(Source {
+    Ok(Box::new(recorded.with(Lines {
         text,
         at: 0,
         reading,
-        stop,
-        timing,
-        active,
-        first: None,
-        ended: false,
-        count: 0,
-        next: None,
-    }))
+    })))
 }
 
-struct Source {
+struct Lines {
     text: String,
     at: usize,
     reading: Reading,
-    stop: bool,
-    timing: bool,
-    active: bool,
-    /// time stamp of the first packet, and when it came
-    first: Option<(i64, i64)>,
-    ended: bool,
-    count: u64,
-    /// one whose time has not come
-    next: Option<Packet>,
 }
 
-impl Source {
-    fn line(&mut self, cx: &Context<'_>) -> Option<Packet> {
+impl Records for Lines {
+    fn next(&mut self, cx: &Context<'_>) -> Option<Packet> {
         loop {
             let rest = self.text.get(self.at..).filter(|r| !r.is_empty())?;
             let length = rest.find('\n').unwrap_or(rest.len());
@@ -119,53 +102,5 @@ impl Source {
                 }
             }
         }
-    }
-}
-
-impl Element for Source {
-    fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.active || self.ended || self.next.is_some() || cx.blocked() {
-            return Some(false);
-        }
-        let Some(packet) = self.line(cx) else {
-            self.ended = true;
-            if self.stop {
-                cx.stop();
-            }
-            return Some(true);
-        };
-        self.count += 1;
-        if self.timing {
-            let (stamp, begin) = *self.first.get_or_insert((packet.time, cx.now()));
-            let due = begin.saturating_add(packet.time.saturating_sub(stamp));
-            if due > cx.now() {
-                self.next = Some(packet);
-                cx.wake_at(due);
-                return Some(true);
-            }
-        }
-        cx.push(0, packet);
-        Some(true)
-    }
-
-    fn timer(&mut self, cx: &Context<'_>) {
-        if let Some(packet) = self.next.take() {
-            cx.push(0, packet);
-        }
-    }
-
-    fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
-        match name {
-            "active" => Some(Ok(self.active.to_string())),
-            "count" => Some(Ok(self.count.to_string())),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, name: &str, value: &str, _: &Context<'_>) -> Written {
-        (name == "active").then(|| {
-            self.active = crate::arguments::boolean(value) != Some(false);
-            Ok(())
-        })
     }
 }
