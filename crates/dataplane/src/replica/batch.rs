@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use millrace_steer::hybrid::Key;
-use millrace_steer::sequence::{Extract, Row, Shape};
+use millrace_steer::sequence::Extract;
 
 use super::rows::Rows;
 use super::{Group, Place, Sequencing};
@@ -122,27 +122,6 @@ pub struct Batch {
     touch: Vec<bool>,
     /// where the packets are in the order of rows
     places: Vec<Place>,
-    given: Vec<Row>,
-}
-
-/// A row that was made before.
-struct Made<'a> {
-    shape: Shape,
-    row: Option<&'a [u8]>,
-}
-
-impl Extract for Made<'_> {
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn extract(&self, _: &[u8], _: u16, _: u64, row: &mut [u8]) -> bool {
-        let Some(made) = self.row else {
-            return false;
-        };
-        row.iter_mut().zip(made).for_each(|(to, from)| *to = *from);
-        true
-    }
 }
 
 impl Batch {
@@ -164,7 +143,6 @@ impl Batch {
             made: Vec::new(),
             touch: Vec::new(),
             places: Vec::new(),
-            given: Vec::new(),
             group,
         })
     }
@@ -247,35 +225,33 @@ impl Batch {
         wait: Wait<'_>,
     ) -> Option<Numbered> {
         let count = self.touch.len();
-        self.given.clear();
         self.places.clear();
         let sequencing = self.sequencing.clone();
         let mut shared = self.turn(&sequencing, wait)?;
-        // Without a number left a packet has no row, and is told as one.
-        if let Ok(time) = shared.time_for(self.time) {
+        let first = shared.time_for(self.time).and_then(|time| {
             if shared.catch_up(&mut self.rows) || time != self.time {
                 self.time = time;
                 self.clear();
                 (0..count).for_each(|at| self.add(came(at)));
             }
+            let rows = self.touch.iter().filter(|touch| **touch).count();
+            shared.together((count as u64, rows as u64))
+        });
+        // Other threads wait for the numbers, not for the rows.
+        let numbered = self.numbered(shared);
+        if let Ok(mut last) = first {
             let mut rows = self.made.chunks(self.row_bytes);
-            for (at, touch) in self.touch.iter().enumerate() {
+            for touch in &self.touch {
                 let row = rows.next().filter(|_| *touch);
-                let shape = self.rows.shape();
-                match shared.made(&Made { shape, row }, came(at).port) {
-                    Ok((place, row)) => {
-                        self.places.push(place);
-                        self.given.extend(row);
-                    }
-                    Err(_) => self.places.push(Place::default()),
+                if let Some(row) = row {
+                    last += 1;
+                    self.group.ring.put_bytes(last, self.time, row);
                 }
+                self.places.push(Place::new(last, *touch));
             }
         }
+        // Without a number left a packet has no row, and is told as one.
         self.places.resize(count, Place::default());
-        let numbered = self.numbered(shared);
-        for row in &self.given {
-            self.group.ring.put(row);
-        }
         Some(numbered)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use millrace_steer::sequence::{
-    Arrival, Core, Extract, Header, Kind, MAX_GAP, Row, State, StepError, step,
+    Arrival, Core, Header, Kind, MAX_GAP, Row, State, StepError, step, together,
 };
 
 use super::heavy::{Chooser, Goes};
@@ -221,21 +221,13 @@ impl Sequencing {
         self.placed(header)
     }
 
-    /// The same for a packet whose row was made for the time of [`Self::time_for`], and has to be put into the ring.
+    /// Numbers packets that came together at the time of [`Self::time_for`], and their rows, which have to be put into the ring; the
+    /// number of the last row before them.
     ///
     /// # Errors
     /// As [`Self::packet`].
-    pub(super) fn made(
-        &mut self,
-        row: &impl Extract,
-        port: u32,
-    ) -> Result<(Place, Option<Row>), StepError> {
-        let arrival = Arrival::Packet {
-            frame: &[],
-            port: port as u16,
-        };
-        let (header, row) = step(&mut self.state, row, arrival, self.time)?;
-        Ok((self.placed(header)?.0, row))
+    pub(super) fn together(&mut self, (packets, rows): (u64, u64)) -> Result<u64, StepError> {
+        together(&mut self.state, (packets, rows), self.time)
     }
 
     /// Does what is due before packets of this time (ns), or of the last one's if that is later; which it is.

@@ -22,7 +22,9 @@ mod tests;
 
 pub use form::{Form, FormError, Key, Shape};
 pub use prefix::{Carrier, Prefix, Refusal};
-pub use step::{Arrival, Core, Extract, Header, Kind, Row, Sequencer, State, StepError, step};
+pub use step::{
+    Arrival, Core, Extract, Header, Kind, Row, Sequencer, State, StepError, step, together,
+};
 
 /// The most cores that packets are sprayed to.
 pub const MAX_CORES: u16 = 64;

@@ -118,21 +118,30 @@ impl Ring {
     /// Puts the next row in; for the sequencer alone, or for several threads, each with
     /// rows of its own. Readers see it after [`Self::publish`].
     pub fn put(&self, row: &Row) {
-        let [seq, kind, time, words @ ..] = self.place(row.number) else {
+        self.write((row.number, row.time, row.beat), row.bytes());
+    }
+
+    /// The same for the bytes of row `number` of a packet of this time, ns.
+    pub fn put_bytes(&self, number: u64, time: u64, bytes: &[u8]) {
+        self.write((number, time, false), bytes);
+    }
+
+    fn write(&self, (number, stamp, beat): (u64, u64, bool), bytes: &[u8]) {
+        let [seq, kind, time, words @ ..] = self.place(number) else {
             return;
         };
         seq.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
-        kind.store(1 + u64::from(row.beat), Ordering::Relaxed);
-        time.store(row.time, Ordering::Relaxed);
-        let mut bytes = row.bytes().chunks(8);
+        kind.store(1 + u64::from(beat), Ordering::Relaxed);
+        time.store(stamp, Ordering::Relaxed);
+        let mut bytes = bytes.chunks(8);
         for word in words {
             let mut eight = [0; 8];
             let from = bytes.next().unwrap_or(&[]);
             eight.iter_mut().zip(from).for_each(|(e, b)| *e = *b);
             word.store(u64::from_ne_bytes(eight), Ordering::Relaxed);
         }
-        seq.store(row.number, Ordering::Release);
+        seq.store(number, Ordering::Release);
     }
 
     /// Shows all rows up to `number`, before the descriptors of their packets are handed over.

@@ -285,6 +285,38 @@ pub fn step(
     Ok((header, (kind != Kind::Plain).then_some(row)))
 }
 
+/// Takes the steps of `packets` packets that come at one time (ns) and of which `rows` have a row, all at once; gives the number of the
+/// last row before them. What it leaves is what that many calls of [`step`] leave.
+///
+/// # Errors
+/// As [`step`]; none of the packets has a number then.
+pub fn together(
+    state: &mut State,
+    (packets, rows): (u64, u64),
+    time: u64,
+) -> Result<u64, StepError> {
+    let stamp = time.max(state.stamp);
+    if packets == 0 {
+        return Ok(state.sequence);
+    }
+    if let Some(due) = state.due().filter(|due| *due <= stamp) {
+        return Err(StepError::Due(due));
+    }
+    let first = state.sequence;
+    let last = first.checked_add(rows).filter(|last| *last <= LAST);
+    state.sequence = last.ok_or(StepError::Exhausted)?;
+    if rows > 0 {
+        state.row_time = stamp;
+    }
+    let turn = u64::from(state.turn).wrapping_add(packets) % u64::from(state.cores);
+    state.turn = turn as u16;
+    if time < state.stamp {
+        state.back += packets;
+    }
+    state.stamp = stamp;
+    Ok(first)
+}
+
 /// A state and its rows: steps with the heartbeats that are due between packets.
 #[derive(Clone, Debug)]
 pub struct Sequencer<E> {

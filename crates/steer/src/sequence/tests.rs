@@ -183,6 +183,58 @@ fn last_number() {
     assert_eq!(step(&mut state, &rows, plain, 9).unwrap().0.sequence, LAST);
 }
 
+/// Packets that are numbered together have the numbers that they have one by one, and leave what these leave.
+fn at_once(state: &State, touches: &[bool], time: u64) -> (State, Result<Vec<u64>, StepError>) {
+    let mut state = state.clone();
+    let rows = touches.iter().filter(|touch| **touch).count();
+    let first = together(&mut state, (touches.len() as u64, rows as u64), time);
+    let numbers = first.map(|mut last| {
+        let numbers = touches.iter().map(|touch| {
+            last += u64::from(*touch);
+            last
+        });
+        numbers.collect()
+    });
+    (state, numbers)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn together_is_one_by_one(
+        cores in 1_u16..9,
+        before in 0_u64..50,
+        batches in proptest::collection::vec((proptest::collection::vec(any::<bool>(), 0..9), 0_u64..900), 1..8),
+    ) {
+        let rows = rows(Shape::new(8, None).unwrap());
+        let mut state = State::new(cores, 1000).unwrap().after(before, 400);
+        for (touches, time) in batches {
+            let (then, numbers) = at_once(&state, &touches, time);
+            let numbers = numbers.unwrap();
+            for (touch, number) in touches.iter().zip(numbers) {
+                let arrival = Arrival::Packet { frame: &[u8::from(*touch), 1, 2], port: 0 };
+                let (header, _) = step(&mut state, &rows, arrival, time).unwrap();
+                prop_assert_eq!((header.sequence, header.kind == Kind::Touch), (number, *touch));
+            }
+            prop_assert_eq!(&then, &state);
+        }
+    }
+}
+
+#[test]
+fn together_ends_where_steps_do() {
+    let state = State::new(2, 100).unwrap().after(LAST - 2, 500);
+    assert_eq!(at_once(&state, &[true], 600).1, Err(StepError::Due(600)));
+    assert_eq!(at_once(&state, &[], 600), (state.clone(), Ok(vec![])));
+    assert_eq!(
+        at_once(&state, &[true, false, true], 599).1,
+        Ok(vec![LAST - 1, LAST - 1, LAST])
+    );
+    let (then, none) = at_once(&state, &[true; 3], 599);
+    assert_eq!((then, none), (state, Err(StepError::Exhausted)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -51,6 +51,8 @@ pub struct Work {
     pub order: Order,
     /// this thread's queues, by their numbers
     pub queues: Vec<(usize, Arc<Rings>)>,
+    /// those of all threads
+    pub all: Arc<[Arc<Rings>]>,
     /// how often the capture is received; none, without end
     pub loops: Option<u64>,
     /// whether packets carry the time
@@ -168,10 +170,11 @@ impl Thread {
         }
     }
 
-    /// A device whose driver is not up yet receives nothing: nothing is lost before anybody looks.
+    /// A device whose driver is not up yet receives nothing: nothing is lost before anybody looks. That goes for the queues of other
+    /// threads, too: packets of one are rows for the workers of all.
     fn wait_for_workers(&self) {
-        let polled = |s: &Side| s.rings.driver.polled.load(Ordering::Acquire) != 0;
-        while !self.sides.iter().all(polled) && !self.work.device.stopped() {
+        let polled = |rings: &Arc<Rings>| rings.driver.polled.load(Ordering::Acquire) != 0;
+        while !self.work.all.iter().all(polled) && !self.work.device.stopped() {
             std::thread::yield_now();
         }
     }

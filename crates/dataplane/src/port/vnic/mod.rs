@@ -87,7 +87,7 @@ pub fn dispatch_cost(settings: &Settings) -> Result<f64, PortError> {
 /// A running software NIC. Dropping it ends its threads.
 pub struct Nic {
     device: Arc<Device>,
-    rings: Vec<Arc<Rings>>,
+    rings: Arc<[Arc<Rings>]>,
     latency: Vec<Arc<Latency>>,
     threads: Vec<JoinHandle<()>>,
     /// for each thread, the clock of its processor time; [`NO_CLOCK`] until it runs
@@ -180,7 +180,7 @@ impl Nic {
             .map(|_| Rings::new(settings.rx_depth, settings.tx_depth, spare(options)))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| failed(format!("no memory for its buffers: {e}")))?;
-        let rings: Vec<Arc<Rings>> = rings.into_iter().map(Arc::new).collect();
+        let rings: Arc<[Arc<Rings>]> = rings.into_iter().map(Arc::new).collect();
         let device = Arc::new(Device::new(settings.queues, settings.rate));
         let whose = options.sequencing.and_then(|s| whose(s, traffic));
         // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
@@ -208,6 +208,7 @@ impl Nic {
                 queues: mine
                     .filter_map(|i| Some((i, rings.get(i)?.clone())))
                     .collect(),
+                all: rings.clone(),
                 loops: options.loops,
                 stamps: settings.stamps,
                 room: Settings::room(),
