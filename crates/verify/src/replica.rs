@@ -66,7 +66,6 @@ impl Numbered {
             frame: &packet.frame,
             port: packet.port,
             number: packet.number,
-            whose: None,
         };
         let looked = self.0.look(&came, packet.time);
         let placed = looked.and_then(|()| self.0.came(&came, packet.time));

@@ -12,7 +12,7 @@ use millrace_steer::hybrid::Key;
 use millrace_steer::sequence::Extract;
 
 use super::rows::Rows;
-use super::{Group, Place, Sequencing};
+use super::{Counted, Group, Place, Sequencing};
 use crate::module::ModuleError;
 
 /// Looks for a turn after which a thread without a processor of its own lets others run.
@@ -27,8 +27,6 @@ pub struct Came<'a> {
     pub port: u32,
     /// its number among all that came
     pub number: u64,
-    /// its key and the worker that owns it, where somebody has worked them out; else they are when they are needed
-    pub whose: Option<(Key, u32)>,
 }
 
 /// Order of the batches, and whose turn it is.
@@ -107,6 +105,17 @@ impl Wait<'_> {
     }
 }
 
+/// What a packet is to the history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// of a sharded key: its owner alone has its state
+    Sharded,
+    /// it cannot touch state
+    Plain,
+    /// it has a row
+    Touch,
+}
+
 /// One thread's part of a sequencer.
 pub struct Batch {
     sequencing: Arc<Mutex<Sequencing>>,
@@ -117,9 +126,9 @@ pub struct Batch {
     batch: u64,
     /// for which the rows are made, ns
     time: u64,
-    /// rows one behind the other, and whether each packet has one
+    /// of each packet what it is to the history, and for its row a place behind those of the others
+    kinds: Vec<Kind>,
     made: Vec<u8>,
-    touch: Vec<bool>,
     /// where the packets are in the order of rows
     places: Vec<Place>,
 }
@@ -134,29 +143,18 @@ impl Batch {
         let rows = shared.rows()?;
         let group = shared.group().clone();
         drop(shared);
+        group.periods.join();
         Ok(Self {
             sequencing: sequencing.clone(),
             row_bytes: rows.shape().row_bytes(),
             rows,
             batch: 0,
             time: group.start,
+            kinds: Vec::new(),
             made: Vec::new(),
-            touch: Vec::new(),
             places: Vec::new(),
             group,
         })
-    }
-
-    /// The sequencer.
-    #[must_use]
-    pub fn sequencing(&self) -> &Arc<Mutex<Sequencing>> {
-        &self.sequencing
-    }
-
-    /// Whether the sequencer says of each packet where it goes, so that packets are numbered one by one, by one thread.
-    #[must_use]
-    pub fn one_by_one(&self) -> bool {
-        self.group.heavies().is_some()
     }
 
     /// Begins with packets of this time, ns, or that of the batch before if it is later; it has to be numbered then, with packets
@@ -172,17 +170,13 @@ impl Batch {
             time: self.time,
         };
         drop(next);
-        self.clear();
+        self.kinds.clear();
+        self.made.clear();
         true
     }
 
-    fn clear(&mut self) {
-        self.made.clear();
-        self.touch.clear();
-    }
-
     /// The sequencer when it is this batch's turn; none where all ends.
-    pub fn turn<'a>(
+    fn turn<'a>(
         &self,
         sequencing: &'a Mutex<Sequencing>,
         wait: Wait<'_>,
@@ -195,7 +189,7 @@ impl Batch {
     }
 
     /// It is the next batch's turn: this one has its numbers.
-    pub fn numbered(&self, shared: MutexGuard<'_, Sequencing>) -> Numbered {
+    fn numbered(&self, shared: MutexGuard<'_, Sequencing>) -> Numbered {
         let upto = shared.sequence();
         drop(shared);
         let turn = &self.group.turns.numbered.0;
@@ -206,16 +200,30 @@ impl Batch {
         }
     }
 
-    /// Makes the next packet's row.
-    pub fn add(&mut self, came: Came<'_>) {
-        let at = self.made.len();
-        self.made.resize(at + self.row_bytes, 0);
+    /// The next packet; `sharded`: only its key's owner has its state, so that it has no row.
+    pub fn add(&mut self, came: Came<'_>, sharded: bool) {
+        let at = self.kinds.len();
+        self.kinds.push(match sharded {
+            true => Kind::Sharded,
+            false => Kind::Plain,
+        });
+        self.made.resize((at + 1) * self.row_bytes, 0);
+        if !sharded {
+            self.row(at, came);
+        }
+    }
+
+    /// Makes a packet's row.
+    fn row(&mut self, at: usize, came: Came<'_>) {
+        let place = at * self.row_bytes..(at + 1) * self.row_bytes;
+        let row = self.made.get_mut(place).unwrap_or_default();
         self.rows.number(came.number);
-        let row = self.made.get_mut(at..).unwrap_or_default();
         let touch = self
             .rows
             .extract(came.frame, came.port as u16, self.time, row);
-        self.touch.push(touch);
+        if let Some(kind) = self.kinds.get_mut(at) {
+            *kind = if touch { Kind::Touch } else { Kind::Plain };
+        }
     }
 
     /// Numbers the packets, the `i`th of which is `came(i)`, and writes their rows. None where all ends.
@@ -224,35 +232,107 @@ impl Batch {
         came: impl Fn(usize) -> Came<'a>,
         wait: Wait<'_>,
     ) -> Option<Numbered> {
-        let count = self.touch.len();
+        let count = self.kinds.len();
         self.places.clear();
         let sequencing = self.sequencing.clone();
         let mut shared = self.turn(&sequencing, wait)?;
         let first = shared.time_for(self.time).and_then(|time| {
             if shared.catch_up(&mut self.rows) || time != self.time {
                 self.time = time;
-                self.clear();
-                (0..count).for_each(|at| self.add(came(at)));
+                self.made.fill(0);
+                for at in 0..count {
+                    if self.kinds.get(at) != Some(&Kind::Sharded) {
+                        self.row(at, came(at));
+                    }
+                }
             }
-            let rows = self.touch.iter().filter(|touch| **touch).count();
-            shared.together((count as u64, rows as u64))
+            let rows = self.kinds.iter().filter(|kind| **kind == Kind::Touch);
+            let rows = rows.count() as u64;
+            shared.together((count as u64, rows))
         });
         // Other threads wait for the numbers, not for the rows.
         let numbered = self.numbered(shared);
         if let Ok(mut last) = first {
+            let heavies = self.group.heavies().is_some();
             let mut rows = self.made.chunks(self.row_bytes);
-            for touch in &self.touch {
-                let row = rows.next().filter(|_| *touch);
-                if let Some(row) = row {
+            for kind in &self.kinds {
+                let row = rows.next();
+                if *kind == Kind::Touch {
                     last += 1;
-                    self.group.ring.put_bytes(last, self.time, row);
+                    self.group
+                        .ring
+                        .put_bytes(last, self.time, row.unwrap_or(&[]));
                 }
-                self.places.push(Place::new(last, *touch));
+                let place = Place::new(last, *kind == Kind::Touch);
+                let heavy = heavies && *kind != Kind::Sharded;
+                self.places
+                    .push(if heavy { place.of_heavy() } else { place });
             }
         }
         // Without a number left a packet has no row, and is told as one.
         self.places.resize(count, Place::default());
         Some(numbered)
+    }
+
+    /// This thread has no packets of the period of the choice of heavy keys that are not numbered, and has counted these; where it is the
+    /// last to say so it chooses. The next period begins when [`Self::periods`] says so. `frame` gives a packet of a key.
+    pub fn arrive<'a>(
+        &mut self,
+        counted: Counted,
+        (time, frame): (u64, &dyn Fn(Key) -> &'a [u8]),
+        wait: Wait<'_>,
+    ) {
+        if let Some(all) = self.group.periods.arrive(counted) {
+            self.choose(&all, (time, frame), wait);
+        }
+    }
+
+    /// This thread has no packets any more; `arrived`: the number of the period whose end it came to last.
+    pub fn leave<'a>(
+        &mut self,
+        (counted, arrived): (Counted, Option<u64>),
+        (time, frame): (u64, &dyn Fn(Key) -> &'a [u8]),
+        wait: Wait<'_>,
+    ) {
+        if let Some(all) = self.group.periods.leave(counted, arrived) {
+            self.choose(&all, (time, frame), wait);
+        }
+    }
+
+    /// How many periods are over.
+    #[inline]
+    #[must_use]
+    pub fn periods(&self) -> u64 {
+        self.group.periods.over()
+    }
+
+    /// The heavy keys of the period.
+    #[must_use]
+    pub fn heavy(&self) -> Arc<[Key]> {
+        self.group.periods.heavy()
+    }
+
+    fn choose<'a>(
+        &mut self,
+        counted: &Counted,
+        (time, frame): (u64, &dyn Fn(Key) -> &'a [u8]),
+        wait: Wait<'_>,
+    ) {
+        if !self.begin(time, wait) {
+            return;
+        }
+        let sequencing = self.sequencing.clone();
+        let Some(mut shared) = self.turn(&sequencing, wait) else {
+            return;
+        };
+        shared.catch_up(&mut self.rows);
+        // Without a number left packets have none either, which is told there.
+        let heavy = shared.period(counted, self.time, frame);
+        let numbered = self.numbered(shared);
+        if self.publish(numbered, wait) {
+            self.handed(numbered, wait);
+            self.group.periods.next(heavy.unwrap_or_default());
+        }
     }
 
     /// Gives replicas what is due while no packet comes: timers, edits; the last row, where no thread has packets any more (`ended`).

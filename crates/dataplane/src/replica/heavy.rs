@@ -7,7 +7,7 @@ use millrace_steer::Field;
 use millrace_steer::fields::parse;
 use millrace_steer::hybrid::{Elephants, Heavy, Key, Keys, Move, MoveError, Moving, ROW};
 
-use super::Came;
+use super::{Came, Counted};
 use crate::packet::MAX_FRAME;
 
 /// Keys of which is told what became of them.
@@ -122,17 +122,38 @@ impl Chooser {
         }
     }
 
+    /// The same of what several threads have counted; `frame` gives a packet of a key.
+    pub fn period<'a>(
+        &mut self,
+        counted: &Counted,
+        frame: &dyn Fn(Key) -> &'a [u8],
+    ) -> Vec<(Move, Key, u32)> {
+        let Counted {
+            loads,
+            sampled,
+            replicated,
+        } = counted;
+        for (key, packets) in replicated {
+            self.tell(*key, *packets, frame);
+        }
+        self.heavy.merge(loads, sampled, replicated);
+        self.heavy.decide()
+    }
+
+    /// The replicated keys.
+    pub fn keys(&self) -> Vec<Key> {
+        self.replicated.iter().map(|r| r.0).collect()
+    }
+
     /// A packet's key, and its owner. What is longer than a packet may be has no place in either.
     fn packet(&self, came: &Came<'_>) -> (Key, u32) {
         let frame = came.frame.get(..MAX_FRAME).unwrap_or(came.frame);
-        came.whose
-            .unwrap_or_else(|| self.keys.packet(came.port, frame))
+        self.keys.packet(came.port, frame)
     }
 
     fn owner(&self, came: &Came<'_>) -> u32 {
         let frame = came.frame.get(..MAX_FRAME).unwrap_or(came.frame);
-        came.whose
-            .map_or_else(|| self.keys.owner(came.port, frame), |(_, owner)| owner)
+        self.keys.owner(came.port, frame)
     }
 
     fn owns(&self, owner: u32) -> bool {
@@ -203,15 +224,20 @@ impl Chooser {
     /// Counts a packet of a replicated key that has its place.
     pub fn placed(&mut self, came: &Came<'_>) {
         let (key, _) = self.packet(came);
+        self.tell(key, 1, &|_| came.frame);
+    }
+
+    /// Counts packets of a replicated key.
+    fn tell<'a>(&mut self, key: Key, packets: u64, frame: &dyn Fn(Key) -> &'a [u8]) {
         let found = self.replicated.iter().find(|r| r.0 == key);
         let Some(told) = found.and_then(|r| r.2) else {
             return;
         };
         if let Some(told) = self.told.get_mut(told) {
-            if told.flow.is_empty() {
-                told.flow = flow(came.frame);
+            if told.flow.is_empty() && packets > 0 {
+                told.flow = flow(frame(key));
             }
-            told.packets += 1;
+            told.packets += packets;
         }
     }
 

@@ -20,6 +20,7 @@ mod heavy;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod mixed;
 mod moves;
+mod periods;
 mod rows;
 mod sequencing;
 #[cfg(test)]
@@ -42,12 +43,14 @@ pub use follow::Replica;
 pub use heavy::{Choice, Elephant};
 pub use mixed::{Mixed, Small};
 pub use moves::Heavies;
+pub use periods::Counted;
 pub use sequencing::{Sequencing, SequencingError};
 
 use crate::account::Failure;
 use crate::module::Module;
 use edits::Edits;
 use moves::Moves;
+use periods::Periods;
 
 /// Rows of a ring where nobody says how many: a worker may be 65,536 rows behind, a few milliseconds at the highest rates.
 pub const ROWS: usize = 1 << 16;
@@ -120,6 +123,7 @@ pub struct Group {
     last: AtomicU64,
     edits: Edits,
     turns: batch::Turns,
+    periods: Periods,
     moves: Moves,
     /// only some keys are replicated
     heavies: Option<Heavies>,
@@ -175,6 +179,7 @@ impl Group {
             last: AtomicU64::new(0),
             edits: Edits::new(workers),
             turns: batch::Turns::default(),
+            periods: Periods::default(),
             moves: Moves::new(workers),
             heavies,
         }))

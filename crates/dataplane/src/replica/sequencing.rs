@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_steer::hybrid::{Key, Move};
 use millrace_steer::sequence::{
     Arrival, Core, Header, Kind, MAX_GAP, Row, State, StepError, step, together,
 };
 
 use super::heavy::{Chooser, Goes};
 use super::rows::{Changes, Rows, Seat};
-use super::{Came, Choice, Elephant, Group, Place};
+use super::{Came, Choice, Counted, Elephant, Group, Place};
 use crate::module::{Config, Module, ModuleError};
 use crate::runner::Timers;
 
@@ -124,6 +125,28 @@ impl Sequencing {
             return Ok(());
         };
         let moves = chooser.count(came);
+        self.make(moves, time)
+    }
+
+    /// The same at the end of a period that several threads have counted; gives the keys that are replicated from now on. `frame`
+    /// gives a packet of a key.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub(super) fn period<'a>(
+        &mut self,
+        counted: &Counted,
+        time: u64,
+        frame: &dyn Fn(Key) -> &'a [u8],
+    ) -> Result<Vec<Key>, StepError> {
+        let chooser = self.chooser.as_mut();
+        let moves = chooser.map_or_else(Vec::new, |c| c.period(counted, frame));
+        self.make(moves, time)?;
+        Ok(self.chooser.as_ref().map(Chooser::keys).unwrap_or_default())
+    }
+
+    /// Moves keys behind all packets so far.
+    fn make(&mut self, moves: Vec<(Move, Key, u32)>, time: u64) -> Result<(), StepError> {
         if moves.is_empty() {
             return Ok(());
         }
@@ -187,7 +210,6 @@ impl Sequencing {
             frame,
             port,
             number,
-            whose: None,
         };
         self.came(&came, time)
     }

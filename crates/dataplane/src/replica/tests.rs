@@ -265,10 +265,9 @@ fn threads_that_number_together_keep_one_order() {
                 frame: &packets[at],
                 port: 0,
                 number: at as u64,
-                whose: None,
             };
             assert!(batch.begin(START + round * 20 + worker as u64 * 7, wait));
-            (0..packets.len()).for_each(|at| batch.add(came(at)));
+            (0..packets.len()).for_each(|at| batch.add(came(at), false));
             let numbered = batch.number(came, wait).unwrap();
             assert!(batch.publish(numbered, wait));
             let (time, places) = batch.places();

@@ -236,7 +236,6 @@ impl Intake {
                 frame,
                 port: arrival.port,
                 number: arrival.number,
-                whose: None,
             };
             let looked = replicas.look(&came, arrival.time);
             let placed = looked.and_then(|()| replicas.came(&came, arrival.time));

@@ -53,7 +53,31 @@ impl Heavy {
     /// which traffic that alternates would always or never meet. Multiples of the golden ratio are spread alike over any stride.
     #[must_use]
     pub fn samples(&self) -> bool {
-        self.packets.wrapping_mul(0x9e37_79b1) < u32::MAX / SAMPLE
+        Self::samples_number(u64::from(self.packets))
+    }
+
+    /// The same of a packet by its number among all, where several count.
+    #[inline]
+    #[must_use]
+    pub fn samples_number(number: u64) -> bool {
+        (number as u32).wrapping_mul(0x9e37_79b1) < u32::MAX / SAMPLE
+    }
+
+    /// Counts what others have counted: packets of sharded keys by owner, those among samples by key with its owner, and packets of
+    /// replicated keys.
+    pub fn merge(&mut self, loads: &[u64], sampled: &[(Key, u32, u32)], replicated: &[(Key, u64)]) {
+        let both = self.loads.iter_mut().zip(loads);
+        both.for_each(|(sum, load)| *sum += load);
+        for (key, owner, samples) in sampled {
+            self.sampled.entry(*key).or_insert((*owner, 0)).1 += samples;
+        }
+        for (key, packets) in replicated {
+            if let Some(known) = self.replicated.iter_mut().find(|r| r.0 == *key) {
+                known.2 += packets;
+            }
+        }
+        let packets = loads.iter().sum::<u64>() + replicated.iter().map(|r| r.1).sum::<u64>();
+        self.packets = self.packets.saturating_add(packets as u32);
     }
 
     /// Counts a packet of a sharded key, which is told if [`Self::samples`] asks; true at the end of a period.

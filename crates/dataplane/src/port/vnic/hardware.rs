@@ -13,12 +13,13 @@ use millrace_steer::hybrid::Key;
 use super::device::Device;
 use super::latency::Latency;
 use super::memory;
+use super::packets::Packets;
 use super::ring::{COPIED, DONE, REPORT, Received, Rings, add, numbered};
-use super::schedule::{Order, Schedule, Turn};
+use super::schedule::{Next, Schedule, Turn};
 use super::settings::Rate;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
-use crate::replica::{Batch, Came, Numbered, Place, Sequencing, Wait};
+use crate::replica::{Batch, Came, Numbered, Place, Wait};
 
 /// Packets that are written before their descriptors are written back, at most.
 const BATCH: usize = 32;
@@ -48,7 +49,7 @@ pub struct Work {
     /// what it receives
     pub traffic: Arc<Traffic>,
     /// which of it this thread receives
-    pub order: Order,
+    pub packets: Packets,
     /// this thread's queues, by their numbers
     pub queues: Vec<(usize, Arc<Rings>)>,
     /// those of all threads
@@ -63,8 +64,6 @@ pub struct Work {
     pub latency: Arc<Latency>,
     /// the thread has a processor of its own
     pub pinned: bool,
-    /// keys of the capture's packets and their owners, where a sequencer goes by these: hardware works them out as packets come
-    pub whose: Vec<(Key, u32)>,
     /// numbers packets, where the state of the function is replicated: as hardware does, at no cost to the workers
     pub sequencing: Option<Batch>,
 }
@@ -111,8 +110,6 @@ struct Thread {
     schedule: Schedule,
     epoch: u32,
     rate: Option<Rate>,
-    /// packets of this thread's order so far
-    index: u64,
     /// the number of the first packet that is not received: loops times the capture
     end: u64,
     finished: bool,
@@ -123,8 +120,9 @@ struct Thread {
     batch: Vec<Filled>,
     /// when the sequencer was last asked, ticks
     asked: u64,
-    /// the last packet at which keys could be moved
-    looked: Option<u64>,
+    /// periods of the choice of heavy keys that are over for this thread, and the one to whose end it came last
+    period: u64,
+    arrived: Option<u64>,
 }
 
 impl Thread {
@@ -155,7 +153,6 @@ impl Thread {
             // Not the device's, so that the first turn begins a schedule.
             epoch: work.device.epoch().wrapping_sub(1),
             rate: None,
-            index: 0,
             end: work
                 .loops
                 .map_or(u64::MAX, |loops| loops.saturating_mul(all)),
@@ -164,7 +161,8 @@ impl Thread {
             wall,
             origin,
             batch: Vec::with_capacity(BATCH),
-            looked: None,
+            period: 0,
+            arrived: None,
             asked: origin,
             work,
         }
@@ -197,25 +195,33 @@ impl Thread {
     fn receive(&mut self, now: u64) -> usize {
         let device = self.work.device.clone();
         if self.finished || self.sides.iter().any(|s| device.closed(s.index)) {
-            return self.finish();
+            return self.finish(now);
         }
         if device.epoch() != self.epoch {
             self.epoch = device.epoch();
             self.rate = device.rate();
-            let next = self.work.order.at(self.index).map_or(0, |t| t.number);
+            let next = self.work.packets.number().unwrap_or(0);
             self.schedule = Schedule::new(self.rate, self.ns_per_tick, now, next);
         }
-        let Some(next) = self.work.order.at(self.index) else {
-            return self.finish();
-        };
-        let (due, stalled) = self.schedule.due(now, next.number);
+        let number = self.work.packets.number().unwrap_or(self.end);
+        if number >= self.end {
+            return self.finish(now);
+        }
+        let (due, stalled) = self.schedule.due(now, number);
         if stalled > 0 {
             device.stall(stalled);
         }
-        if next.number >= self.end {
-            return self.finish();
-        }
-        if next.number >= due || self.waits(next) {
+        let due = due.min(self.end);
+        let next = match self.work.packets.find(due, self.period) {
+            Next::Packet(next) => next,
+            Next::Border => {
+                self.border(now);
+                return 0;
+            }
+            Next::Later => return 0,
+            Next::End => return self.finish(now),
+        };
+        if self.waits(next) {
             return 0;
         }
         let mut stamp = match self.work.stamps || self.work.sequencing.is_some() {
@@ -232,38 +238,47 @@ impl Thread {
             }
             stamp = batch.places().0;
         }
-        let one_by_one = self.work.sequencing.as_ref().filter(|b| b.one_by_one());
-        let shared = one_by_one.map(|b| b.sequencing().clone());
-        let mut sequencing = shared
-            .as_deref()
-            .and_then(|s| self.work.sequencing.as_ref()?.turn(s, wait));
         let mut handled = 0;
         while handled < BATCH {
-            let Some(turn) = self.work.order.at(self.index) else {
+            let Next::Packet(turn) = self.work.packets.find(due, self.period) else {
                 break;
             };
-            if turn.number >= self.end {
+            if !self.one(turn, now, stamp) {
                 break;
             }
-            let came = (turn.number, now, stamp);
-            if turn.number >= due
-                || !self.one(turn.entry, turn.queue, came, sequencing.as_deref_mut())
-            {
-                break;
-            }
-            self.index += 1;
+            self.work.packets.pass();
             handled += 1;
         }
-        let batch = self.work.sequencing.as_ref();
-        match sequencing.and_then(|s| Some(batch?.numbered(s))) {
-            Some(numbered) => self.in_turn(now, numbered, wait),
-            None => self.number(now, wait),
-        }
-        let over = self.work.order.at(self.index);
-        if over.is_none_or(|turn| turn.number >= self.end) {
-            self.finish();
+        self.number(now, wait);
+        if self.work.packets.number().is_none_or(|n| n >= self.end) {
+            self.finish(now);
         }
         handled
+    }
+
+    /// At the end of a period of the choice of heavy keys: says what this thread has counted, and goes on once all have.
+    fn border(&mut self, now: u64) {
+        let time = self.wall_at(now);
+        let (Packets::Dealt(dealt), Some(batch)) =
+            (&mut self.work.packets, &mut self.work.sequencing)
+        else {
+            return;
+        };
+        let (device, traffic) = (&self.work.device, &self.work.traffic);
+        let wait = Wait {
+            pinned: self.work.pinned,
+            over: &|| device.stopped(),
+        };
+        if self.arrived != Some(self.period) {
+            self.arrived = Some(self.period);
+            let counted = dealt.counted();
+            let frame = |key: Key| traffic.of(dealt.whose().entry(key));
+            batch.arrive(counted, (time, &frame), wait);
+        }
+        if batch.periods() > self.period {
+            self.period = batch.periods();
+            dealt.choose(&batch.heavy());
+        }
     }
 
     /// Whether the next packet has to wait for a buffer, so that there is nothing to number.
@@ -344,51 +359,38 @@ impl Thread {
             frame: entry.map_or(&[], |e| self.work.traffic.bytes(e)),
             port: entry.map_or(0, |e| u32::from(e.port)),
             number: filled.map_or(0, |f| f.number),
-            whose: None,
         }
     }
 
-    fn finish(&mut self) -> usize {
-        if !self.finished {
-            self.finished = true;
-            for side in &self.sides {
-                self.work.device.finish(side.index);
-            }
+    fn finish(&mut self, now: u64) -> usize {
+        if std::mem::replace(&mut self.finished, true) {
+            return 0;
+        }
+        let time = self.wall_at(now);
+        let (device, traffic) = (&self.work.device, &self.work.traffic);
+        if let (Packets::Dealt(dealt), Some(batch)) =
+            (&mut self.work.packets, &mut self.work.sequencing)
+        {
+            let wait = Wait {
+                pinned: self.work.pinned,
+                over: &|| device.stopped(),
+            };
+            let counted = dealt.counted();
+            let frame = |key: Key| traffic.of(dealt.whose().entry(key));
+            batch.leave((counted, self.arrived), (time, &frame), wait);
+        }
+        for side in &self.sides {
+            device.finish(side.index);
         }
         0
     }
 
     /// Writes one packet into its buffer, or loses it; false when it has to wait for a buffer.
-    fn one(
-        &mut self,
-        index: usize,
-        queue: Option<u64>,
-        (number, now, stamp): (u64, u64, u64),
-        mut sequencing: Option<&mut Sequencing>,
-    ) -> bool {
-        let Some(entry) = self.work.traffic.entries.get(index) else {
+    fn one(&mut self, turn: Turn, now: u64, stamp: u64) -> bool {
+        let Some(entry) = self.work.traffic.entries.get(turn.entry) else {
             return true;
         };
-        let mut came = Came {
-            frame: self.work.traffic.bytes(entry),
-            port: u32::from(entry.port),
-            number,
-            whose: None,
-        };
-        let mut queue = queue.map_or(entry.queue as usize, |q| q as usize);
-        if let Some(sequencing) = sequencing.as_deref_mut()
-            && sequencing.elephants().is_some()
-        {
-            came.whose = self.work.whose.get(index).copied();
-            let stamp = stamp.max(sequencing.time());
-            // Once, however often it waits for a buffer.
-            if self.looked != Some(number) {
-                self.looked = Some(number);
-                // The last number is never reached (`millrace_steer::sequence::LAST`).
-                let _ = sequencing.look(&came, stamp);
-            }
-            queue = sequencing.goes(&came) as usize;
-        }
+        let queue = turn.queue.map_or(entry.queue as usize, |q| q as usize);
         let at = queue.wrapping_sub(self.first);
         let Some(side) = self.sides.get_mut(at) else {
             return true;
@@ -431,22 +433,22 @@ impl Thread {
         if let Some(filled) = side.filled.get_mut(buffer) {
             *filled = now;
         }
-        let (mut stamp, mut place) = (stamp, Place::default());
-        if let Some(sequencing) = sequencing {
-            stamp = stamp.max(sequencing.time());
-            let placed = sequencing.came(&came, stamp);
-            // The last number is never reached (`millrace_steer::sequence::LAST`); a packet without one has no row.
-            place = placed.map_or(place, |(place, _)| place);
-        } else if let Some(batch) = &mut self.work.sequencing {
-            batch.add(came);
+        if let Some(batch) = &mut self.work.sequencing {
+            let came = Came {
+                frame: self.work.traffic.bytes(entry),
+                port: u32::from(entry.port),
+                number: turn.number,
+            };
+            let dealt = matches!(self.work.packets, Packets::Dealt(_));
+            batch.add(came, dealt && !turn.heavy);
         }
         self.batch.push(Filled {
             at,
             position,
-            entry: index,
-            number,
+            entry: turn.entry,
+            number: turn.number,
             stamp,
-            place,
+            place: Place::default(),
         });
         true
     }

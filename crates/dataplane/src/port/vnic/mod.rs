@@ -6,12 +6,14 @@
 //! costs the worker nothing, as in hardware. The dispatch cost that this makes is measured when the
 //! port is opened and stands among its facts; README.md tells what it can and cannot stand for.
 
+mod dealt;
 mod device;
 mod dispatch;
 mod driver;
 mod hardware;
 mod latency;
 mod memory;
+mod packets;
 mod ring;
 mod schedule;
 mod settings;
@@ -28,10 +30,10 @@ pub use device::Device;
 pub use latency::Times;
 pub use settings::{Rate, Settings, Steering};
 
-use millrace_steer::hybrid::Key;
-
+use self::dealt::{Dealt, Whose};
 use self::hardware::Work;
 use self::latency::Latency;
+use self::packets::Packets;
 use self::ring::Rings;
 use self::schedule::Order;
 use self::traffic::Traffic;
@@ -183,9 +185,7 @@ impl Nic {
         let rings: Arc<[Arc<Rings>]> = rings.into_iter().map(Arc::new).collect();
         let device = Arc::new(Device::new(settings.queues, settings.rate));
         let whose = options.sequencing.and_then(|s| whose(s, traffic));
-        // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
-        let threads = if whose.is_some() { 1 } else { settings.threads };
-        let mut whose = whose.unwrap_or_default();
+        let threads = settings.threads;
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;
         let mut nic = Self {
@@ -204,7 +204,13 @@ impl Nic {
             let mut work = Work {
                 device: device.clone(),
                 traffic: traffic.clone(),
-                order: order(settings, traffic, &mine),
+                packets: match &whose {
+                    Some(whose) => dealt(settings, whose, &mine),
+                    None => Packets::Known {
+                        order: order(settings, traffic, &mine),
+                        index: 0,
+                    },
+                },
                 queues: mine
                     .filter_map(|i| Some((i, rings.get(i)?.clone())))
                     .collect(),
@@ -214,7 +220,6 @@ impl Nic {
                 room: Settings::room(),
                 latency,
                 pinned: false,
-                whose: std::mem::take(&mut whose),
                 sequencing: options
                     .sequencing
                     .map(Batch::new)
@@ -354,16 +359,23 @@ fn order(settings: &Settings, traffic: &Traffic, mine: &std::ops::Range<usize>) 
     }
 }
 
+/// The packets of a thread that has these queues, where heavy keys are chosen while packets come.
+fn dealt(settings: &Settings, whose: &Arc<Whose>, mine: &std::ops::Range<usize>) -> Packets {
+    let mine = mine.start as u32..mine.end as u32;
+    let group = u64::from(settings.group);
+    Packets::Dealt(Box::new(Dealt::new(
+        whose.clone(),
+        mine,
+        settings.queues,
+        group,
+    )))
+}
+
 /// Keys of the capture's packets and the workers that own them, where only some keys are replicated.
-fn whose(sequencing: &Mutex<Sequencing>, traffic: &Traffic) -> Option<Vec<(Key, u32)>> {
+fn whose(sequencing: &Mutex<Sequencing>, traffic: &Traffic) -> Option<Arc<Whose>> {
     let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
     let keys = &sequencing.group().heavies()?.keys;
-    let entries = traffic.entries.iter();
-    Some(
-        entries
-            .map(|e| keys.packet(u32::from(e.port), traffic.bytes(e)))
-            .collect(),
-    )
+    Some(Arc::new(Whose::new(keys.as_ref(), traffic)))
 }
 
 /// The processor of a thread: as told, or the last ones of those there are.

@@ -85,6 +85,21 @@ pub struct Turn {
     pub entry: usize,
     /// the queue, where the order says it
     pub queue: Option<u64>,
+    /// its key is replicated, where others are sharded
+    pub heavy: bool,
+}
+
+/// What a thread finds when it looks for its next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// it is due
+    Packet(Turn),
+    /// it is not due, or was not found yet
+    Later,
+    /// first the threads choose heavy keys anew
+    Border,
+    /// there is none
+    End,
 }
 
 impl Order {
@@ -101,6 +116,7 @@ impl Order {
                     number: round * all + u64::from(*entry),
                     entry: *entry as usize,
                     queue: None,
+                    heavy: false,
                 })
             }
             Self::Spray {
@@ -118,6 +134,7 @@ impl Order {
                     number,
                     entry: number.checked_rem(*all)? as usize,
                     queue: Some(queue),
+                    heavy: false,
                 })
             }
         }

@@ -43,6 +43,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// The bytes of the packet of an entry; none where there is no such entry.
+    #[must_use]
+    pub fn of(&self, entry: Option<usize>) -> &[u8] {
+        let entry = entry.and_then(|at| self.entries.get(at));
+        entry.map_or(&[], |entry| self.bytes(entry))
+    }
+
     /// The bytes of a packet.
     #[must_use]
     pub fn bytes(&self, entry: &Entry) -> &[u8] {
