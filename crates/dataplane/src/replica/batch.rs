@@ -131,6 +131,8 @@ pub struct Batch {
     made: Vec<u8>,
     /// where the packets are in the order of rows
     places: Vec<Place>,
+    /// numbers of the last row before theirs, and of the last of theirs
+    written: (u64, u64),
 }
 
 impl Batch {
@@ -153,6 +155,7 @@ impl Batch {
             kinds: Vec::new(),
             made: Vec::new(),
             places: Vec::new(),
+            written: (0, 0),
             group,
         })
     }
@@ -252,7 +255,9 @@ impl Batch {
         });
         // Other threads wait for the numbers, not for the rows.
         let numbered = self.numbered(shared);
-        if let Ok(mut last) = first {
+        self.written = (0, 0);
+        if let Ok(first) = first {
+            let mut last = first;
             let heavies = self.group.heavies().is_some();
             let mut rows = self.made.chunks(self.row_bytes);
             for kind in &self.kinds {
@@ -268,6 +273,7 @@ impl Batch {
                 self.places
                     .push(if heavy { place.of_heavy() } else { place });
             }
+            self.written = (first, last);
         }
         // Without a number left a packet has no row, and is told as one.
         self.places.resize(count, Place::default());
@@ -359,6 +365,12 @@ impl Batch {
         if last {
             self.group.end_at(numbered.upto);
         }
+    }
+
+    /// Addresses of the lines of memory that the rows lie in which were numbered: a device writes into a cache that all cores share.
+    pub fn lines(&self) -> impl Iterator<Item = *const u8> {
+        let (before, last) = self.written;
+        self.group.ring.lines(before.saturating_add(1), last)
     }
 
     /// Time and places of the packets that were numbered, in their order.

@@ -1,16 +1,18 @@
 //! Ring form: each row once in memory, for all cores.
 //!
-//! The places lie in memory as `struct history_row` of fastpath/sync/history.h does, so that emitted code can read them: the
-//! row's number (zero while it is written), 1 for a row and 2 for a heartbeat's, its time in ns, and its bytes as 64-bit words
-//! of the host, padded with zeros to 8, 16, 32 or 64 bytes. Writers wait for no reader: one that stalls
-//! longer than the ring is long finds another number in the place and has to stop.
+//! A place has the row's number (zero while it is written), its time in ns and whether it is a heartbeat's in one word, and its bytes as
+//! 64-bit words of the host, padded with zeros. Each reader fetches each row from another processor's cache, so that a byte
+//! less counts. Writers wait for no reader: one that stalls longer than the ring is long finds another number in the
+//! place and has to stop.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::{Row, Shape};
 
 /// Words of a place before the row's bytes.
-const HEAD: usize = 3;
+const HEAD: usize = 2;
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
 /// How many rows ahead a reader fetches that reads them one by one.
 const AHEAD: u64 = 8;
 
@@ -83,7 +85,7 @@ impl Ring {
     #[must_use]
     pub fn new(places: usize, shape: Shape) -> Self {
         let places = places.max(2).next_power_of_two();
-        let stride = HEAD + shape.row_bytes().next_power_of_two().max(8) / 8;
+        let stride = HEAD + shape.row_bytes().div_ceil(8);
         Self {
             shape,
             places,
@@ -127,13 +129,13 @@ impl Ring {
     }
 
     fn write(&self, (number, stamp, beat): (u64, u64, bool), bytes: &[u8]) {
-        let [seq, kind, time, words @ ..] = self.place(number) else {
+        let [seq, time, words @ ..] = self.place(number) else {
             return;
         };
         seq.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
-        kind.store(1 + u64::from(beat), Ordering::Relaxed);
-        time.store(stamp, Ordering::Relaxed);
+        // Ns since 1970 have 63 bits until the year 2262.
+        time.store(stamp << 1 | u64::from(beat), Ordering::Relaxed);
         let mut bytes = bytes.chunks(8);
         for word in words {
             let mut eight = [0; 8];
@@ -142,6 +144,18 @@ impl Ring {
             word.store(u64::from_ne_bytes(eight), Ordering::Relaxed);
         }
         seq.store(number, Ordering::Release);
+    }
+
+    /// Addresses of the lines of memory that rows `first` to `last` lie in, to move them to a cache that readers share.
+    pub fn lines(&self, first: u64, last: u64) -> impl Iterator<Item = *const u8> {
+        let places = (first..=last).map(|number| self.place(number));
+        let lines = places.flat_map(|place| {
+            let bytes = place.as_ptr_range();
+            (bytes.start.addr() / LINE..bytes.end.addr().div_ceil(LINE))
+                .map(move |line| bytes.start.with_addr(line * LINE).cast::<u8>())
+        });
+        let mut before = std::ptr::null();
+        lines.filter(move |line| std::mem::replace(&mut before, *line) != *line)
     }
 
     /// Shows all rows up to `number`, before the descriptors of their packets are handed over.
@@ -218,14 +232,12 @@ impl Ring {
     /// Copies a row's bytes; whether it is a heartbeat, and its time. None if it is not there any more.
     #[inline]
     fn copy(&self, number: u64, bytes: &mut [u8]) -> Option<(bool, u64)> {
-        let [seq, kind, time, words @ ..] = self.place(number) else {
+        let [seq, time, words @ ..] = self.place(number) else {
             return None;
         };
         let before = seq.load(Ordering::Acquire);
-        let (beat, time) = (
-            kind.load(Ordering::Relaxed) == 2,
-            time.load(Ordering::Relaxed),
-        );
+        let time = time.load(Ordering::Relaxed);
+        let (beat, time) = (time & 1 != 0, time >> 1);
         let mut words = words
             .iter()
             .map(|w| w.load(Ordering::Relaxed).to_ne_bytes());

@@ -386,7 +386,7 @@ fn forms() {
 fn ring() {
     let shape = Shape::new(13, None).unwrap();
     let ring = Ring::new(32, shape);
-    assert_eq!((ring.places(), ring.place_bytes()), (32, 40));
+    assert_eq!((ring.places(), ring.place_bytes()), (32, 32));
     let row_of = |number: u64| {
         let mut row = Row::empty(shape, number, number * 3, number.is_multiple_of(7));
         row.bytes_mut().fill(number as u8);
@@ -417,6 +417,9 @@ fn ring() {
             assert!(reader.join().unwrap() <= 4000);
         }
     });
+    // Each line once: two places a line where the ring begins with a line, else one more.
+    let lines = |first, last| ring.lines(first, last).count();
+    assert!((4..=5).contains(&lines(8, 15)) && lines(8, 7) == 0);
     let mut applied = 3967;
     assert_eq!(ring.next(&mut applied, 4000), Next::Overrun);
     applied = 3968;

@@ -326,6 +326,7 @@ impl Thread {
             return self.write_back();
         };
         let numbered = batch.number(|at| self.came(at), wait);
+        batch.lines().for_each(demote);
         let (stamp, places) = batch.places();
         for (filled, place) in self.batch.iter_mut().zip(places) {
             (filled.stamp, filled.place) = (stamp, *place);
