@@ -25,5 +25,6 @@ pub use execution::{Execution, Failed, execute};
 pub use filter::{Filter, FilterError, Seen, WORDS};
 pub use follow::{Case, ExplainError, Which, explain};
 pub use pcapng::{Comments, write as write_pcapng};
+pub use steps::follow as follow_along;
 pub use text::{comments, text};
 pub use walk::{Hop, Walk};

@@ -1,0 +1,1 @@
+//! By which earlier packet an entry is as it is, which packet is meant, and bad input.
