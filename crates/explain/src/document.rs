@@ -63,8 +63,17 @@ pub struct Step {
     pub values: Vec<Value>,
     /// the access to state
     pub access: Option<Access>,
-    /// a store into the packet: its first byte from the frame's first, and the bytes after it
-    pub store: Option<(i64, String)>,
+    /// a store into the packet
+    pub store: Option<Store>,
+}
+
+/// Bytes that were written into the packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Store {
+    /// the first, from the frame's first byte as it was then
+    pub offset: i64,
+    /// the bytes, in hexadecimal
+    pub bytes: String,
 }
 
 /// An input of a decision.

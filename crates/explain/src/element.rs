@@ -73,6 +73,8 @@ pub struct Element<'a> {
     /// its state
     pub instance: Instance,
     burst: Burst,
+    /// it has ring buffers
+    records: bool,
 }
 
 impl<'a> Element<'a> {
@@ -88,6 +90,7 @@ impl<'a> Element<'a> {
         let mut instance = Instance::create(part.module.clone(), &config)?;
         instance.start(time);
         Ok(Self {
+            records: part.module.objects().iter().any(|o| o.records),
             part,
             instance,
             burst: Burst::new(1, part.ports.len() as u32, Layout::Pooled),
@@ -120,7 +123,7 @@ impl<'a> Element<'a> {
 
     /// Gives records away that nobody takes, so that ring buffers do not fill.
     pub fn drain(&mut self) {
-        if self.part.module.objects().iter().any(|o| o.records) {
+        if self.records {
             self.instance.drain(|_| {});
         }
     }

@@ -74,19 +74,32 @@ pub struct Case<'a> {
     pub ports: &'a [String],
 }
 
-/// The next packet of a pass.
+/// Reads the next packet of a pass; false at the end.
 pub fn next(
     pass: &mut dyn Pass,
     walk: &mut Walk<'_>,
     number: u64,
-) -> Result<Option<Packet>, ExplainError> {
-    Ok(pass.next()?.map(|(port, time, wire, frame)| Packet {
-        number,
-        port,
-        time: walk.comes(time),
-        wire,
-        frame: frame.to_vec(),
-    }))
+    packet: &mut Packet,
+) -> Result<bool, ExplainError> {
+    let Some((port, time, wire, frame)) = pass.next()? else {
+        return Ok(false);
+    };
+    (packet.number, packet.port, packet.wire) = (number, port, wire);
+    packet.time = walk.comes(time);
+    packet.frame.clear();
+    packet.frame.extend_from_slice(frame);
+    Ok(true)
+}
+
+/// No packet yet.
+pub fn none() -> Packet {
+    Packet {
+        number: 0,
+        port: 0,
+        time: 0,
+        wire: 0,
+        frame: Vec::new(),
+    }
 }
 
 impl Case<'_> {
@@ -132,7 +145,8 @@ impl Case<'_> {
         let mut walk = Walk::new(self.parts, self.topology);
         let mut pass = trace.open()?;
         let (mut number, mut fitting, mut last) = (0, 0, None);
-        while let Some(packet) = next(pass.as_mut(), &mut walk, number)? {
+        let mut packet = none();
+        while next(pass.as_mut(), &mut walk, number, &mut packet)? {
             let gone = match filter.asks_fate() {
                 true => walk.pass(&packet, &mut |_, _| Ok(()))?,
                 false => Vec::new(),
@@ -191,19 +205,20 @@ pub fn explain(
     let mut walk = Walk::new(case.parts, case.topology);
     let mut pass = trace.open()?;
     let mut at = 0;
-    let packet = loop {
-        let Some(packet) = next(pass.as_mut(), &mut walk, at)? else {
+    let mut packet = none();
+    loop {
+        if !next(pass.as_mut(), &mut walk, at, &mut packet)? {
             return Err(ExplainError::NoPacket {
                 what: format!("there is no packet {number}: the trace has {at}"),
                 help: "packets are numbered from 0, over all inputs by time".into(),
             });
-        };
-        if at == number {
-            break packet;
         }
-        walk.pass(&packet, &mut |_, _| Ok(()))?;
+        if at == number {
+            break;
+        }
+        walk.past(&packet, &mut |_, _| {})?;
         at += 1;
-    };
+    }
     let mut hops: Vec<At<'_>> = Vec::new();
     let gone = walk.pass(&packet, &mut |hop, element| {
         let part = element.part;

@@ -12,7 +12,7 @@ use millrace_verify::{Packet, Pass};
 use crate::document::By;
 use crate::element::{Element, Part};
 use crate::execution::execute;
-use crate::follow::{ExplainError, next};
+use crate::follow::{ExplainError, next, none};
 use crate::walk::Walk;
 use millrace_topology::Topology;
 
@@ -46,8 +46,9 @@ pub struct Found {
 struct State {
     watched: Watched,
     value: Option<Vec<u8>>,
-    changed: Option<(u64, u64, String)>,
-    refreshed: Option<(u64, u64, String)>,
+    /// number, time and frame of a packet
+    changed: Option<(u64, u64, Vec<u8>)>,
+    refreshed: Option<(u64, u64, Vec<u8>)>,
 }
 
 fn look(instance: &mut Instance, watched: &Watched, now: u64) -> Option<Vec<u8>> {
@@ -83,43 +84,36 @@ pub fn trace<'a>(
     let mut walk = Walk::new(parts, topology);
     let mut pass = open()?;
     let mut number = 0;
-    while number < until.number {
-        let Some(packet) = next(pass.as_mut(), &mut walk, number)? else {
-            break;
-        };
-        walk.pass(&packet, &mut |hop, element| {
-            if hop.done.is_none() {
-                // What an object is before the first packet is nobody's.
-                if number == 0 {
-                    for s in states
-                        .iter_mut()
-                        .filter(|s| s.watched.element == hop.element)
-                    {
-                        s.value = look(&mut element.instance, &s.watched, packet.time);
-                    }
+    let mut value = Vec::new();
+    let mut packet = none();
+    let mut begun = false;
+    while number < until.number && next(pass.as_mut(), &mut walk, number, &mut packet)? {
+        if !begun {
+            begun = true;
+            // What an object is before the first packet is no packet's.
+            walk.begin(packet.time)?;
+            for s in &mut states {
+                if let Some(element) = walk.elements().get_mut(s.watched.element) {
+                    s.value = look(&mut element.instance, &s.watched, packet.time);
                 }
-                return Ok(());
             }
-            for s in states
-                .iter_mut()
-                .filter(|s| s.watched.element == hop.element)
-            {
-                let value = look(&mut element.instance, &s.watched, packet.time);
-                let here = || {
-                    (
-                        number,
-                        packet.time,
-                        millrace_traffic::language::summarise(&packet.frame),
-                    )
-                };
-                if value != s.value {
+        }
+        let (time, frame) = (packet.time, &packet.frame);
+        walk.past(&packet, &mut |index, element| {
+            for s in states.iter_mut().filter(|s| s.watched.element == index) {
+                let found =
+                    element
+                        .instance
+                        .find(s.watched.object.0, &s.watched.key, time, &mut value);
+                let now = matches!(found, Ok(true)).then_some(&value);
+                let here = || (number, time, frame.clone());
+                if now != s.value.as_ref() {
                     s.changed = Some(here());
-                    s.value = value;
-                } else if s.watched.stamp == Some(packet.time) && s.value.is_some() {
+                    s.value = now.cloned();
+                } else if s.watched.stamp == Some(time) && s.value.is_some() {
                     s.refreshed = Some(here());
                 }
             }
-            Ok(())
         })?;
         number += 1;
     }
@@ -132,14 +126,14 @@ pub fn trace<'a>(
         .collect();
     let lines = lines(parts, topology, open, &wanted, &states)?;
     for s in states {
-        let by = |of: Option<(u64, u64, String)>| {
-            of.map(|(packet, time, headers)| By {
+        let by = |of: Option<(u64, u64, Vec<u8>)>| {
+            of.map(|(packet, time, frame)| By {
                 packet,
                 before_ns: until.time.saturating_sub(time),
                 line: lines
                     .get(&(packet, s.watched.object, s.watched.key.clone()))
                     .cloned(),
-                headers,
+                headers: millrace_traffic::language::summarise(&frame),
             })
         };
         let found = Found {
@@ -169,13 +163,15 @@ fn lines<'a>(
     let mut walk = Walk::new(parts, topology);
     let mut pass = open()?;
     let mut number = 0;
-    while number <= last {
-        let Some(packet) = next(pass.as_mut(), &mut walk, number)? else {
-            break;
-        };
-        let asked = wanted.contains(&number);
+    let mut packet = none();
+    while number <= last && next(pass.as_mut(), &mut walk, number, &mut packet)? {
+        if !wanted.contains(&number) {
+            walk.past(&packet, &mut |_, _| {})?;
+            number += 1;
+            continue;
+        }
         walk.pass(&packet, &mut |hop, element: &mut Element<'a>| {
-            if !asked || hop.done.is_some() {
+            if hop.done.is_some() {
                 return Ok(());
             }
             // An earlier packet of which the interpreter cannot say anything has no line.

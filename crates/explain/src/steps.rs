@@ -1,6 +1,6 @@
 //! An execution as steps in the author's lines, in words of the model where these say what the execution did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::Flow;
 use millrace_dataplane::packet::{HEADROOM, TAILROOM};
@@ -13,7 +13,7 @@ use millrace_reference::{Log, Touch, index_key};
 use millrace_report::along::Words;
 use millrace_verify::Packet;
 
-use crate::document::{Access, Rewrite, Step, Value};
+use crate::document::{Access, Rewrite, Step, Store, Value};
 use crate::element::Part;
 use crate::execution::Execution;
 
@@ -169,6 +169,7 @@ pub fn tell(
         out: Vec::new(),
         keys: Vec::new(),
         own: own_file(part),
+        written: BTreeSet::new(),
     };
     for (_, event) in &events {
         if teller.out.len() >= MOST {
@@ -203,10 +204,17 @@ pub fn tell(
     }
     Told {
         rewrites: teller.rewrites(),
+        // All returns of a function may be one instruction: what led there is the last that was decided.
+        last: (teller
+            .out
+            .iter()
+            .rev()
+            .find(|s| !s.library && s.line.is_some()))
+        .and_then(|s| Some(format!("{}:{}", s.file.as_ref()?, s.line?)))
+        .or(last),
         steps: teller.out,
         keys: teller.keys,
         lines,
-        last,
         notes,
     }
 }
@@ -256,6 +264,7 @@ struct Teller<'t> {
     out: Vec<Step>,
     keys: Vec<(usize, ObjectId, Vec<u8>)>,
     own: Option<std::sync::Arc<str>>,
+    written: BTreeSet<(ObjectId, Vec<u8>)>,
 }
 
 impl Teller<'_> {
@@ -292,8 +301,8 @@ impl Teller<'_> {
         let mut step = self.step(branch.insn);
         let path = self.along.entry.paths.first();
         match (self.decisions.get(&i), path) {
-            // Numbers of the program decided, not of the packet.
-            (Some(d), Some(path)) if d.agrees => {
+            (Some(d), Some(path)) if d.agrees || d.condition.is_none() => {
+                // Numbers of the program decided, not of the packet.
                 let Some(e) = d.condition else { return };
                 let entry = &self.along.entry;
                 let Some(text) = self.words.condition(entry, path, d.before, e) else {
@@ -331,12 +340,7 @@ impl Teller<'_> {
                 last.condition.take().unwrap_or_default(),
                 step.condition.unwrap_or_default(),
             );
-            let known = have == more || have.ends_with(&format!(" and {more}"));
-            last.condition = Some(if known {
-                have
-            } else {
-                format!("{have} and {more}")
-            });
+            last.condition = Some(together(&have, &more));
             last.taken = step.taken;
             for value in step.values {
                 if !last.values.contains(&value) {
@@ -372,7 +376,7 @@ impl Teller<'_> {
         let exposed = self.part.exposed;
         let show_value =
             |value: &[u8]| match value.len() == object.value_bytes as usize && !value.is_empty() {
-                true => exposed.words(touch.object.0, &[], value).1,
+                true => shown(&exposed.show_value(touch.object.0, value)),
                 false => hex(value),
             };
         let before = stored
@@ -384,6 +388,12 @@ impl Teller<'_> {
             Some(from) if !calls => {
                 let from = from as usize;
                 let bytes = said.map_or(touch.value.len(), |a| a.bytes as usize);
+                let typed = (value.len() == object.value_bytes as usize)
+                    .then(|| exposed.show_value(touch.object.0, value))
+                    .and_then(|whole| member(&whole, part.as_deref()?));
+                if typed.is_some() {
+                    return typed;
+                }
                 value.get(from..from + bytes).map(number)
             }
             _ => Some(show_value(value)),
@@ -393,14 +403,14 @@ impl Teller<'_> {
             operation: touch.operation.to_owned(),
             key: stored.as_ref().filter(|_| keyed).map(|key| {
                 match key.len() == object.key_bytes as usize {
-                    true => exposed.words(touch.object.0, key, &[]).0,
+                    true => shown(&exposed.show_key(touch.object.0, key)),
                     false => hex(key),
                 }
             }),
             key_of,
             found: (calls && keyed && touch.operation != "allocator_lease").then_some(touch.there),
             outcome: said.and_then(|a| a.outcome).map(str::to_owned),
-            part,
+            part: part.clone(),
             before: before
                 .as_deref()
                 .and_then(field)
@@ -413,6 +423,18 @@ impl Teller<'_> {
             by: None,
             refreshed: None,
         });
+        if let Some(access) = step.access.as_mut()
+            && let Some(key) = &stored
+        {
+            let here = (touch.object, key.clone());
+            // What it was before the packet is not what is read once the packet has written to it.
+            if touch.operation == "load" && self.written.contains(&here) {
+                access.before = None;
+            }
+            if !touch.value.is_empty() {
+                self.written.insert(here);
+            }
+        }
         if let Some(key) = stored {
             self.keys.push((self.out.len(), touch.object, key));
         }
@@ -434,7 +456,10 @@ impl Teller<'_> {
             return;
         }
         let mut step = self.step(self.at(store.at));
-        step.store = Some((store.offset, hex(&store.after)));
+        step.store = Some(Store {
+            offset: store.offset,
+            bytes: hex(&store.after),
+        });
         self.out.push(step);
     }
 
@@ -553,6 +578,62 @@ fn raw(insn: Option<&Insn>, left: u64, right: u64, taken: bool) -> (String, Vec<
         });
     }
     (format!("r{} {sign} {}", l.0, name(r, right)), values)
+}
+
+/// Conditions that all hold, without those that another one implies: an equality says all that there is to say of a field.
+fn together(have: &str, more: &str) -> String {
+    let about = |c: &str| {
+        c.split_once(' ')
+            .map(|(field, rest)| (field.to_owned(), rest.to_owned()))
+    };
+    let mut all: Vec<&str> = have.split(" and ").collect();
+    for c in more.split(" and ") {
+        if all.contains(&c) {
+            continue;
+        }
+        if let Some((field, rest)) = about(c)
+            && rest.starts_with("== ")
+        {
+            all.retain(|k| {
+                about(k).is_none_or(|(f, r)| {
+                    f != field || r.contains(['(', '+']) || r.starts_with("== ")
+                })
+            });
+        }
+        all.push(c);
+    }
+    all.join(" and ")
+}
+
+/// A value as people read it.
+fn shown(value: &serde_json::Value) -> String {
+    use serde_json::Value as V;
+    match value {
+        V::String(text) => text.clone(),
+        V::Object(members) => {
+            let all = members.iter().map(|(name, v)| match v {
+                V::Object(_) => format!("{name} {{{}}}", shown(v)),
+                v => format!("{name} {}", shown(v)),
+            });
+            all.collect::<Vec<_>>().join(", ")
+        }
+        V::Array(all) => {
+            let all: Vec<String> = all.iter().map(shown).collect();
+            format!("[{}]", all.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A member of a value, by its name with those of the structures that it is in.
+fn member(whole: &serde_json::Value, path: &str) -> Option<String> {
+    let mut at = whole;
+    if path != "value" {
+        for name in path.split('.') {
+            at = at.get(name)?;
+        }
+    }
+    Some(shown(at))
 }
 
 /// A line's file without its folder.

@@ -13,6 +13,10 @@ const DECISION: &str = "36";
 const STATE: &str = "33";
 const DROP: &str = "1;31";
 const PASS: &str = "1;32";
+/// Characters of a line of conditions.
+const WIDTH: usize = 96;
+/// Most values beside a condition.
+const MOST: usize = 8;
 
 struct Text {
     out: String,
@@ -53,13 +57,37 @@ fn by(by: &By) -> String {
 /// What of the values the condition does not already say.
 fn values(condition: &str, all: &[Value]) -> String {
     let said = |v: &&Value| {
-        let says = |sign: &str| condition.contains(&format!("{} {sign} {}", v.name, v.value));
-        !says("==") && !condition.eq_ignore_ascii_case(&v.name)
+        // `a == 5` says it, and so does `a there`.
+        !condition.split(" and ").any(|c| {
+            c.starts_with(&format!("{} == ", v.name))
+                || c == v.name
+                || c.strip_prefix("not ") == Some(&v.name)
+        })
     };
     let all: Vec<String> = (all.iter().filter(said))
+        .take(MOST)
         .map(|v| format!("{} = {}", v.name, v.value))
         .collect();
     all.join(", ")
+}
+
+/// Conditions that all hold, in lines of a readable length.
+fn wrapped(condition: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for c in condition.split(" and ") {
+        match out.last_mut() {
+            Some(line) if line.chars().count() + c.chars().count() < WIDTH => {
+                line.push_str(" and ");
+                line.push_str(c);
+            }
+            Some(line) => {
+                line.push_str(" and");
+                out.push(c.to_owned());
+            }
+            None => out.push(c.to_owned()),
+        }
+    }
+    out
 }
 
 /// An access in one line.
@@ -101,10 +129,11 @@ pub fn what(step: &Step) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(condition) = &step.condition {
         let values = values(condition, &step.values);
-        out.push(match values.is_empty() {
-            true => condition.clone(),
-            false => format!("{condition}   [{values}]"),
-        });
+        let mut lines = wrapped(condition);
+        if let (Some(last), false) = (lines.last_mut(), values.is_empty()) {
+            *last = format!("{last}   [{values}]");
+        }
+        out.extend(lines);
     }
     if let Some(a) = &step.access {
         out.push(access(a));
@@ -123,7 +152,8 @@ pub fn what(step: &Step) -> Vec<String> {
             out.push(format!("  last refreshed by {}", by(of)));
         }
     }
-    if let Some((at, bytes)) = &step.store {
+    if let Some(store) = &step.store {
+        let (at, bytes) = (store.offset, &store.bytes);
         out.push(format!("writes {bytes} at byte {at} of the packet"));
     }
     out.into_iter().map(|t| clean(&t)).collect()
@@ -139,7 +169,8 @@ pub fn comments(e: &Explanation) -> Vec<String> {
             _ => "no line".to_owned(),
         };
         let what: Vec<String> = what(step).iter().map(|w| w.trim().to_owned()).collect();
-        out.push(format!("{place}: {}", what.join("; ")));
+        let between = if step.condition.is_some() { " " } else { "; " };
+        out.push(format!("{place}: {}", what.join(between)));
     }
     for r in &e.rewrites {
         out.push(format!("{}: {} -> {}", r.field, r.from, r.to));
@@ -193,7 +224,11 @@ pub fn text(e: &Explanation, colours: bool) -> String {
             DECISION
         };
         for (i, what) in what(step).iter().enumerate() {
-            let how = if i > 0 { DIM } else { how };
+            let how = if i > 0 && step.access.is_some() {
+                DIM
+            } else {
+                how
+            };
             let line = format!("      {}", t.paint(how, what));
             t.line(&line);
         }

@@ -42,7 +42,7 @@ pub struct Walk<'a> {
     clock: u64,
 }
 
-struct Running<'a> {
+pub(crate) struct Running<'a> {
     elements: Vec<Element<'a>>,
     timers: Vec<Timers>,
 }
@@ -70,24 +70,16 @@ impl<'a> Walk<'a> {
         self.clock
     }
 
-    /// A packet goes through; `look` sees it before and after each element, and the element.
-    ///
-    /// # Errors
-    /// State cannot be made.
-    pub fn pass(
-        &mut self,
-        packet: &Packet,
-        look: &mut dyn FnMut(&Hop<'_>, &mut Element<'a>) -> Result<(), ExplainError>,
-    ) -> Result<Vec<Gone>, ExplainError> {
-        let time = packet.time;
+    /// The elements, made if this is the first packet; timers fire that are due before it.
+    pub(crate) fn begin(&mut self, time: u64) -> Result<&mut Running<'a>, ExplainError> {
         let running = match &mut self.running {
             Some(running) => running,
-            None => {
+            none => {
                 let elements = self.parts.iter().map(|p| Element::new(p, time));
                 let elements = elements.collect::<Result<Vec<_>, _>>()?;
                 let timers = self.parts.iter();
-                let timers = timers.map(|p| Timers::new(&p.module.timers(), time));
-                self.running.insert(Running {
+                let timers = timers.map(|p| Timers::new(p.module.timers(), time));
+                none.insert(Running {
                     timers: timers.collect(),
                     elements,
                 })
@@ -101,13 +93,55 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+        Ok(running)
+    }
+
+    /// A packet goes by that nobody asks about; `after` sees each element that it met.
+    ///
+    /// # Errors
+    /// State cannot be made.
+    pub fn past(
+        &mut self,
+        packet: &Packet,
+        after: &mut dyn FnMut(usize, &mut Element<'a>),
+    ) -> Result<(), ExplainError> {
+        if !self.topology.is_alone() {
+            let gone = self.pass(packet, &mut |hop, element| {
+                if hop.done.is_some() {
+                    after(hop.element, element);
+                }
+                Ok(())
+            });
+            return gone.map(|_| ());
+        }
+        let running = self.begin(packet.time)?;
+        if let Some(element) = running.elements.first_mut() {
+            element.run(packet);
+            element.drain();
+            after(0, element);
+        }
+        Ok(())
+    }
+
+    /// A packet goes through; `look` sees it before and after each element, and the element.
+    ///
+    /// # Errors
+    /// State cannot be made.
+    pub fn pass(
+        &mut self,
+        packet: &Packet,
+        look: &mut dyn FnMut(&Hop<'_>, &mut Element<'a>) -> Result<(), ExplainError>,
+    ) -> Result<Vec<Gone>, ExplainError> {
+        let time = packet.time;
+        let topology = self.topology;
+        let running = self.begin(time)?;
         let mut gone = Vec::new();
         let mut waiting: VecDeque<(usize, Packet)> = VecDeque::new();
-        let (mut next, alone) = (None, self.topology.is_alone());
+        let (mut next, alone) = (None, topology.is_alone());
         if alone {
             next = Some((0, None));
         } else if let Some(End::Element { element, port }) =
-            self.topology.entries().get(packet.port as usize)
+            topology.entries().get(packet.port as usize)
         {
             let at = Packet {
                 port: *port,
@@ -158,7 +192,7 @@ impl<'a> Walk<'a> {
                 });
             } else {
                 for port in ports {
-                    match self.topology.ports(index).get(port as usize) {
+                    match topology.ports(index).get(port as usize) {
                         Some(End::Element { element, port }) => waiting.push_back((
                             *element,
                             Packet {

@@ -45,21 +45,35 @@ impl Built {
 
     /// From a source or an object.
     pub fn of(source: &Path, settings: &[(&str, &str)], capacities: &[(&str, u64)]) -> Self {
+        let built = Self::build(source, settings, capacities);
+        built.unwrap_or_else(|e| panic!("{}: {e}", source.display()))
+    }
+
+    /// One that may be refused, as an object of somebody else's.
+    pub fn try_of(source: &Path, capacities: &[(&str, u64)]) -> Option<Self> {
+        let built = Self::build(source, &[], capacities);
+        built
+            .map_err(|e| println!("{}: {e}", source.display()))
+            .ok()
+    }
+
+    fn build(
+        source: &Path,
+        settings: &[(&str, &str)],
+        capacities: &[(&str, u64)],
+    ) -> Result<Self, String> {
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         let cache = Cache::at(&cache).unwrap();
-        let settings: Vec<(String, String)> = (settings.iter())
-            .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-            .collect();
+        let own = |(n, v): &(&str, &str)| ((*n).to_owned(), (*v).to_owned());
+        let settings: Vec<(String, String)> = settings.iter().map(own).collect();
+        let room = |(n, c): &(&str, u64)| ((*n).to_owned(), *c);
         let options = millrace_emit::Options {
             module: QUICK,
-            capacities: capacities
-                .iter()
-                .map(|(n, c)| ((*n).to_owned(), *c))
-                .collect(),
+            capacities: capacities.iter().map(room).collect(),
             ..millrace_emit::Options::default()
         };
         let built = millrace_emit::build(&cache, source, &settings, &options, &mut |_| {});
-        let built = built.unwrap_or_else(|e| panic!("{}: {e}", source.display()));
+        let built = built.map_err(|e| e.to_string())?;
         let module = Arc::new(Module::load(&built.module).unwrap());
         let types = entry_types(&millrace_object::read_file(&built.object).unwrap());
         let exposed = Exposed::new(
@@ -69,14 +83,14 @@ impl Built {
             types.clone(),
         );
         let checked = millrace_check::check(&built.program, &Options::default());
-        Self {
+        Ok(Self {
             name: built.program.name.clone(),
-            checked: checked.unwrap_or_else(|_| panic!("{} is refused", source.display())),
+            checked: checked.map_err(|_| "it is refused".to_owned())?,
             program: built.program,
             module,
             exposed,
             types,
-        }
+        })
     }
 
     /// As it is explained.

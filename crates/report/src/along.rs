@@ -41,7 +41,7 @@ pub struct Change {
     pub numbers: (String, String),
 }
 
-/// Words for the executions of one program.
+/// Words for the executions of one program. Each thing is said alone, so long keys are spelled out.
 pub struct Words<'a>(Context<'a>);
 
 impl<'a> Words<'a> {
@@ -51,7 +51,7 @@ impl<'a> Words<'a> {
         Self(Context {
             program,
             names: Names::of(program, types),
-            letters: Letters::default(),
+            letters: Letters::none(),
             written: BTreeSet::new(),
             memory: Memory::default(),
             said: RefCell::default(),
@@ -69,12 +69,7 @@ impl<'a> Words<'a> {
         let guard = path.guard.get(..before).unwrap_or(&path.guard);
         let layout = Layout::of(&entry.arena, guard, &self.0.memory);
         let keys: Keys = self.0.keys(path);
-        // Each thing is said alone: letters for long keys would have to be explained.
-        let letters = Letters::default();
-        say(&Printer {
-            letters: &letters,
-            ..self.0.printer(&entry.arena, &layout, &keys)
-        })
+        say(&self.0.printer(&entry.arena, &layout, &keys))
     }
 
     /// A condition that comes behind this many of the path's; none where these leave nothing to say.
