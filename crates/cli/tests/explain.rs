@@ -66,7 +66,7 @@ fn a_drop_is_explained_and_written_with_comments() {
 fn a_chain_is_explained_element_by_element() {
     let (found, status) = json(&mut talk(
         &["policer", "firewall"],
-        &["--where", "forward 1 and ip"],
+        &["--where", "forward WAN and ip"],
     ));
     assert_eq!((status, &found["agrees"]), (0, &true.into()), "{found}");
     let elements: Vec<&str> = (found["elements"].as_array().unwrap().iter())

@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn words_are_what_they_say() {
         let frame = millrace_traffic::language::packet(
-            "eth src=02:00:00:00:00:01 dst=02:00:00:00:00:02 / ip src=10.0.0.1 dst=192.0.2.1 / udp sport=5 dport=53",
+            "eth 02:00:00:00:00:01 > 02:00:00:00:00:02 / ip 10.0.0.1 > 192.0.2.1 / udp 5 > 53",
         )
         .unwrap();
         let fits = |text: &str, fate| {

@@ -7,6 +7,7 @@ use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::packet::Fate;
 use millrace_model::Limits;
 use millrace_model::exec::along::Along;
+use millrace_model::model::Outcome;
 use millrace_object::program::ObjectId;
 use millrace_report::along::Words;
 use millrace_topology::Topology;
@@ -22,7 +23,7 @@ use crate::steps::{self, Told};
 use crate::walk::{Gone, Walk};
 
 /// Most time for the model of a drop's nearest path.
-const MODEL: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
+const MODEL: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 5 });
 
 /// Why there is no explanation.
 #[derive(Debug, thiserror::Error)]
@@ -254,7 +255,8 @@ pub fn explain(
         })
         .collect();
     let nearest = hops.last().filter(|at| nearest::is_drop(at.fate));
-    let nearest = nearest.and_then(|at| passing(case.parts.get(at.element)?, at));
+    let mut notes = Vec::new();
+    let nearest = nearest.and_then(|at| passing(case.parts.get(at.element)?, at, &mut notes));
     let mut watched = BTreeSet::new();
     for (at, told) in hops.iter().zip(&told) {
         watched.extend(
@@ -288,7 +290,7 @@ pub fn explain(
         reason,
         nearest,
         agrees: hops.iter().all(|at| at.differs.is_none()),
-        notes: Vec::new(),
+        notes,
     };
     for (at, mut told) in hops.iter().zip(told) {
         for (step, object, key) in &told.keys {
@@ -324,13 +326,19 @@ pub fn explain(
 }
 
 /// The nearest path that passes, by a model that is made for this within a few seconds.
-fn passing(part: &Part<'_>, at: &At<'_>) -> Option<Nearest> {
+fn passing(part: &Part<'_>, at: &At<'_>, notes: &mut Vec<String>) -> Option<Nearest> {
     let limits = Limits {
         time: MODEL,
         ..Limits::default()
     };
     let model = millrace_model::model(part.program, part.checked, &limits);
     let entry = model.entries.get(part.running()?)?;
+    if let Outcome::Bounded { why } = &entry.outcome {
+        notes.push(format!(
+            "{}: a nearer path that passes may be missing: {why}",
+            part.name
+        ));
+    }
     let words = Words::new(part.program, part.types);
     nearest::nearest(part, &words, entry, &at.packet, &at.done)
 }

@@ -360,6 +360,10 @@ impl Teller<'_> {
         let Some(object) = self.part.program.objects.get(touch.object.0) else {
             return;
         };
+        // A setting that is read is told where it decides.
+        if object.kind.is_global() && object.read_only {
+            return;
+        }
         let mut step = self.step(self.at(*at));
         let path = self.along.entry.paths.first();
         let said = self.accesses.get(&i).and_then(|n| path?.accesses.get(*n));
@@ -383,11 +387,12 @@ impl Teller<'_> {
             .as_ref()
             .and_then(|key| log.before.get(&(touch.object, key.clone()))?.clone());
         let calls = !matches!(touch.operation, "load" | "store" | "atomic");
-        let part = said.and_then(|a| self.part_of(touch, a.bytes));
+        let bytes = said.map_or_else(|| self.size_of(*at), |a| a.bytes);
+        let part = self.part_of(touch, bytes);
         let field = |value: &[u8]| match touch.offset {
             Some(from) if !calls => {
                 let from = from as usize;
-                let bytes = said.map_or(touch.value.len(), |a| a.bytes as usize);
+                let bytes = bytes as usize;
                 let typed = (value.len() == object.value_bytes as usize)
                     .then(|| exposed.show_value(touch.object.0, value))
                     .and_then(|whole| member(&whole, part.as_deref()?));
@@ -439,6 +444,18 @@ impl Teller<'_> {
             self.keys.push((self.out.len(), touch.object, key));
         }
         self.out.push(step);
+    }
+
+    /// Bytes that a load or store touches.
+    fn size_of(&self, at: u64) -> u32 {
+        let (function, insn) = self.at(at);
+        let function = self.part.program.functions.get(function);
+        match function.and_then(|f| f.insns.get(insn)) {
+            Some(
+                Insn::Load { size, .. } | Insn::Store { size, .. } | Insn::Atomic { size, .. },
+            ) => size.bytes(),
+            _ => 0,
+        }
     }
 
     /// The name of the member that a load or store is of.
@@ -611,7 +628,16 @@ fn shown(value: &serde_json::Value) -> String {
     match value {
         V::String(text) => text.clone(),
         V::Object(members) => {
-            let all = members.iter().map(|(name, v)| match v {
+            // What fills a structure up says nothing.
+            let filler = |name: &str, v: &V| {
+                let zeros = match v {
+                    V::Array(all) => all.iter().all(|v| v.as_u64() == Some(0)),
+                    v => v.as_u64() == Some(0),
+                };
+                zeros && (name.starts_with("zero") || name.starts_with("pad"))
+            };
+            let members = members.iter().filter(|(name, v)| !filler(name, v));
+            let all = members.map(|(name, v)| match v {
                 V::Object(_) => format!("{name} {{{}}}", shown(v)),
                 v => format!("{name} {}", shown(v)),
             });

@@ -8,13 +8,26 @@ use millrace_dataplane::runner::Timers;
 use millrace_explain::{Element, execute};
 use millrace_object::contract::Holds;
 use millrace_object::program::{Program, Role};
-use millrace_reference::{End, Machine};
+use millrace_reference::{End, Machine, Touch};
 use millrace_topology::Topology;
 use millrace_verify::{Packet, Trace};
 
 use crate::common::{Built, root, traffic};
 
 const STEPS: u64 = 4_000_000;
+
+/// Accesses without the addresses of what was found, which are each machine's own.
+fn alike(touches: &[Touch]) -> Vec<Touch> {
+    let own = |t: &Touch| Touch {
+        result: if t.result >> 40 == 0 || t.result >> 63 == 1 {
+            t.result
+        } else {
+            1
+        },
+        ..t.clone()
+    };
+    touches.iter().map(own).collect()
+}
 
 /// How far the words of the model went.
 #[derive(Default, Debug)]
@@ -128,7 +141,11 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
                         done.trail, trail,
                         "{name}: packet {number} took another path"
                     );
-                    assert_eq!(done.log.touches, log.touches, "{name}: packet {number}");
+                    assert_eq!(
+                        alike(&done.log.touches),
+                        alike(&log.touches),
+                        "{name}: packet {number}"
+                    );
                     assert_eq!(
                         done.log.before, log.before,
                         "{name}: packet {number} found another state"

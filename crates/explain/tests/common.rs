@@ -132,7 +132,7 @@ pub fn traffic(packets: u64) -> Generated {
     Generated(Spec {
         packets,
         flows: 24,
-        churn: 1.0,
+        churn: packets as f64 / 200.0,
         rate: packets as f64 / 150.0,
         mix: Mix {
             tcp: 6.0,

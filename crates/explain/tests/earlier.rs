@@ -19,7 +19,7 @@ const SECOND: u64 = 1_000_000_000;
 
 fn udp(number: u64, port: u32, time: u64, from: (&str, u16), to: (&str, u16)) -> Packet {
     let text = format!(
-        "eth src=02:00:00:00:00:01 dst=02:00:00:00:00:02 / ip src={} dst={} / udp sport={} dport={}",
+        "eth 02:00:00:00:00:01 > 02:00:00:00:00:02 / ip {} > {} / udp {} > {}",
         from.0, to.0, from.1, to.1
     );
     let frame = language::packet(&text).unwrap();

@@ -290,14 +290,20 @@ impl<'a> Engine<'a> {
         target: StepId,
     ) -> Result<Next, Gap> {
         self.bind(&s);
-        let insn = self.place_of(s.at);
+        // What a call was laid out as has branches that are none of the program's: rounds of what it calls back, and which
+        // of several objects it is on.
+        let written = |(function, pc): Place| {
+            let insns = self.program.functions.get(function).map(|f| &f.insns);
+            let insn = insns.and_then(|i| i.get(pc));
+            matches!(insn, Some(Insn::Branch { .. })).then_some((function, pc))
+        };
+        let insn = self.place_of(s.at).and_then(written);
         let Some(guide) = &mut self.guide else {
             return Err(Gap("nothing is followed".to_owned()));
         };
         let value = condition.map(|e| guide.under.value(&self.arena, e) == 1);
         let (branch, taken) = match (insn, guide.branches.pop_front()) {
             (None, back) => {
-                // A round of what a call was laid out as.
                 if let Some(back) = back {
                     guide.branches.push_front(back);
                 }
@@ -320,7 +326,7 @@ impl<'a> Engine<'a> {
                 branch,
                 condition: held,
                 before,
-                agrees: value == Some(taken),
+                agrees: value.or(only) == Some(taken),
             });
         }
         s.at = if taken { target.0 } else { s.at + 1 };
