@@ -130,8 +130,12 @@ pub fn what(step: &Step) -> Vec<String> {
     if let Some(condition) = &step.condition {
         let values = values(condition, &step.values);
         let mut lines = wrapped(condition);
-        if let (Some(last), false) = (lines.last_mut(), values.is_empty()) {
-            *last = format!("{last}   [{values}]");
+        match lines.last_mut() {
+            Some(last) if !values.is_empty() && last.len() + values.len() < 2 * WIDTH => {
+                *last = format!("{last}   [{values}]");
+            }
+            _ if !values.is_empty() => lines.push(format!("[{values}]")),
+            _ => {}
         }
         out.extend(lines);
     }
@@ -159,7 +163,7 @@ pub fn what(step: &Step) -> Vec<String> {
     out.into_iter().map(|t| clean(&t)).collect()
 }
 
-/// The lines, without colours, as comments of a capture: one a line that did something.
+/// The lines, without colours, as comments of a capture.
 #[must_use]
 pub fn comments(e: &Explanation) -> Vec<String> {
     let mut out = vec![format!("{}: {}", e.name, e.verdict)];
@@ -168,9 +172,10 @@ pub fn comments(e: &Explanation) -> Vec<String> {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             _ => "no line".to_owned(),
         };
-        let what: Vec<String> = what(step).iter().map(|w| w.trim().to_owned()).collect();
-        let between = if step.condition.is_some() { " " } else { "; " };
-        out.push(format!("{place}: {}", what.join(between)));
+        // Tools cut long comments short.
+        for what in what(step) {
+            out.push(format!("{place}: {}", what.trim()));
+        }
     }
     for r in &e.rewrites {
         out.push(format!("{}: {} -> {}", r.field, r.from, r.to));
