@@ -200,7 +200,7 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
 fn every_function_on_every_packet() {
     let most = match std::env::var_os("MILLRACE_LONG") {
         Some(_) => 20_000,
-        None => 160,
+        None => 96,
     };
     let mut functions: Vec<String> = std::fs::read_dir(root().join("nfs"))
         .unwrap()
@@ -214,6 +214,11 @@ fn every_function_on_every_packet() {
         let built = Built::named(&name);
         let followed = compare(&built, &mut traffic(most), most);
         assert_eq!(followed.packets, most, "{name}");
+        // Each branch of ours is told in words.
+        assert!(
+            followed.ended.is_empty() && followed.unsaid == 0,
+            "{name}: {followed:?}"
+        );
         println!("{name}: {followed:?}");
     }
 }
