@@ -16,6 +16,7 @@ mod classes;
 mod common;
 mod computed;
 mod control;
+mod explain;
 mod guests;
 mod history;
 mod hostile_clients;

@@ -11,9 +11,9 @@ mod draw;
 mod entries;
 mod events;
 mod frame;
-mod handlers;
-mod lru;
-mod prefix;
+pub(super) mod handlers;
+pub(super) mod lru;
+pub(super) mod prefix;
 mod seed;
 pub(super) mod target;
 
@@ -64,26 +64,35 @@ pub struct Exact {
     tail_calls: u32,
     pub(super) clock: timer::Clock,
     /// what the handlers' kinds keep
-    own: handlers::Own,
+    pub(super) own: handlers::Own,
     /// bytes that records have taken of each ring buffer, before this packet and with it
-    produced: BTreeMap<ObjectId, (u64, u64)>,
+    pub(super) produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is
-    clocks: BTreeMap<ObjectId, lru::Clock>,
+    pub(super) clocks: BTreeMap<ObjectId, lru::Clock>,
     /// entries that take room and have no key
     crowds: BTreeMap<ObjectId, u64>,
+    /// what random draws come from
+    pub(super) seed: u64,
     /// the number of the next packet, that of this one, and its random draws so far
-    next: u64,
+    pub(super) next: u64,
     number: u64,
     draws: u64,
 }
 
+impl Exact {
+    /// Bytes of metadata before the frame.
+    pub(super) fn metadata(&self) -> u64 {
+        self.meta as u64
+    }
+}
+
 /// Whether a map has an element for every index from the start.
-fn is_array(object: &StateObject) -> bool {
+pub(super) fn is_array(object: &StateObject) -> bool {
     object.kind.has_all() || object.kind.holds_programs()
 }
 
 /// An index or a leased number as a key.
-fn index(object: &StateObject, number: u64) -> Vec<u8> {
+pub(super) fn index(object: &StateObject, number: u64) -> Vec<u8> {
     let mut key = number.to_le_bytes().to_vec();
     key.resize(object.key_bytes as usize, 0);
     key
@@ -260,7 +269,11 @@ impl<'a> Machine<'a> {
             ("xdp_store_bytes", _) => {
                 let bytes = self.bytes_at(a[2], a[3] as u32)?;
                 match self.part(a[1], a[3]) {
-                    Ok(from) => self.put(self.frame() + from as u64, &bytes)?,
+                    Ok(from) => {
+                        let at = self.frame() + from as u64;
+                        self.note_store(at, bytes.clone());
+                        self.put(at, &bytes)?;
+                    }
                     Err(error) => return Ok(error),
                 }
                 Ok(0)

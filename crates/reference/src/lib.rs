@@ -7,6 +7,7 @@
 
 mod callback;
 mod claimed;
+mod content;
 mod exact;
 mod helpers;
 mod iterate;
@@ -27,8 +28,9 @@ use millrace_object::helper;
 use millrace_object::insn::{Insn, REGISTERS, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program, Role, TIMER_BYTES};
 
+pub use content::{Entry, Held};
 pub use exact::Target;
-pub use log::{Log, Touch, index_key};
+pub use log::{Branched, Log, Stored, Touch, index_key};
 
 /// A step that an admitted program never takes, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +246,11 @@ impl<'a> Machine<'a> {
         z ^ (z >> 31)
     }
 
+    /// Address of the frame's first byte.
+    fn first_byte(&self) -> u64 {
+        self.packet + self.exact.as_ref().map_or(0, exact::Exact::metadata)
+    }
+
     fn place(&mut self, at: u64, len: usize) -> Result<(&mut Memory, usize), Violation> {
         if self.iterators.iter().any(|i| i.has(at, len)) {
             return violation(format!("{len} bytes at {at:#x} are of an iterator"));
@@ -321,9 +328,7 @@ impl<'a> Machine<'a> {
             let Some(insn) = insn else {
                 return violation("ran off a function");
             };
-            if self.log.is_some() && self.trail.len() < TRAIL {
-                self.trail.push((c.function, c.pc));
-            }
+            self.begins_step((c.function, c.pc));
             c.pc += 1;
             match insn {
                 Insn::Exit => {

@@ -28,6 +28,34 @@ pub struct Touch {
     pub result: u64,
 }
 
+/// A conditional branch, and what it compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Branched {
+    /// how many instructions had begun: one more than its index in the trail
+    pub at: u64,
+    /// function and instruction
+    pub insn: (usize, usize),
+    /// the operand on the left
+    pub left: u64,
+    /// the operand on the right
+    pub right: u64,
+    /// whether its condition held
+    pub taken: bool,
+}
+
+/// A store into the packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// how many instructions had begun: one more than the index in the trail of its own
+    pub at: u64,
+    /// first byte, from the first of the frame as it was then
+    pub offset: i64,
+    /// the bytes before
+    pub before: Vec<u8>,
+    /// the bytes after
+    pub after: Vec<u8>,
+}
+
 /// Accesses to state and results of helpers since [`Machine::record`].
 #[derive(Clone, Default, Debug)]
 pub struct Log {
@@ -39,6 +67,16 @@ pub struct Log {
     pub before: BTreeMap<(ObjectId, Vec<u8>), Option<Vec<u8>>>,
     /// the element of a program array whose program went on with the packet, for each time that one did
     pub went_on: Vec<(ObjectId, u32)>,
+    /// of each of `touches`, how many instructions had begun: one more than the index in the trail of its own
+    pub touched_at: Vec<u64>,
+    /// the same of each of `answers`
+    pub answered_at: Vec<u64>,
+    /// conditional branches in order
+    pub branches: Vec<Branched>,
+    /// stores into the packet in order
+    pub stores: Vec<Stored>,
+    /// instructions that have begun
+    pub steps: u64,
     /// whose value lies in a region
     owners: HashMap<u64, (ObjectId, Vec<u8>)>,
 }
@@ -185,6 +223,7 @@ impl Machine<'_> {
         let Some(mut touch) = touch else {
             if let Some(log) = &mut self.log {
                 log.answers.push((h.name, result));
+                log.answered_at.push(log.steps);
             }
             return;
         };
@@ -210,6 +249,58 @@ impl Machine<'_> {
                 log.owners.insert(region, (touch.object, key));
             }
             log.touches.push(touch);
+            log.touched_at.push(log.steps);
+        }
+    }
+
+    /// Counts an instruction that begins.
+    pub(super) fn begins_step(&mut self, insn: (usize, usize)) {
+        let Some(log) = &mut self.log else { return };
+        log.steps += 1;
+        if self.trail.len() < super::TRAIL {
+            self.trail.push(insn);
+        }
+    }
+
+    /// Notes a branch.
+    pub(super) fn note_branch(
+        &mut self,
+        insn: (usize, usize),
+        (left, right): (u64, u64),
+        taken: bool,
+    ) {
+        let Some(log) = &mut self.log else { return };
+        if log.branches.len() < super::TRAIL {
+            log.branches.push(Branched {
+                at: log.steps,
+                insn,
+                left,
+                right,
+                taken,
+            });
+        }
+    }
+
+    /// Notes a store into the packet, before it happens.
+    pub(super) fn note_store(&mut self, at: u64, after: Vec<u8>) {
+        if self.log.is_none() || at / APART != self.packet / APART {
+            return;
+        }
+        let offset = at.wrapping_sub(self.first_byte()) as i64;
+        let Ok((memory, from)) = self.place(at, after.len()) else {
+            return;
+        };
+        let before = memory.bytes.get(from..from + after.len());
+        let before = before.unwrap_or_default().to_vec();
+        if let Some(log) = &mut self.log
+            && log.stores.len() < super::TRAIL
+        {
+            log.stores.push(Stored {
+                at: log.steps,
+                offset,
+                before,
+                after,
+            });
         }
     }
 
@@ -236,6 +327,7 @@ impl Machine<'_> {
                 there: true,
                 result: 0,
             });
+            log.touched_at.push(log.steps);
         }
     }
 }

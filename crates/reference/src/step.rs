@@ -105,6 +105,7 @@ impl Machine<'_> {
                 let at = get(c, base)?.wrapping_add(offset as u64);
                 let len = size.bytes() as usize;
                 self.note_touch("store", at, log::bytes_of(v, len));
+                self.note_store(at, log::bytes_of(v, len));
                 self.write(at, len, Some(v))?;
             }
             Insn::Atomic {
@@ -142,6 +143,7 @@ impl Machine<'_> {
                     }
                 };
                 self.note_touch("atomic", at, log::bytes_of(new, len));
+                self.note_store(at, log::bytes_of(new, len));
                 self.write(at, len, Some(new))?;
                 if fetch {
                     c.regs[usize::from(to.0)] = Some(old);
@@ -156,7 +158,9 @@ impl Machine<'_> {
                 target,
             } => {
                 let (a, b) = (get(c, left)?, operand(c, right)?);
-                if compare(condition, width, a, b) {
+                let taken = compare(condition, width, a, b);
+                self.note_branch((c.function, c.pc.saturating_sub(1)), (a, b), taken);
+                if taken {
                     c.pc = target;
                 }
             }

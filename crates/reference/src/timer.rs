@@ -35,6 +35,24 @@ pub struct Clock {
     fired: Option<u64>,
 }
 
+impl Clock {
+    /// Time that has come, without anything that was due on the way.
+    pub(super) fn at(&mut self, now: u64, started: u64) {
+        self.now = now;
+        self.started = self.started.max(started);
+    }
+
+    /// The time.
+    pub(super) fn time(&self) -> u64 {
+        self.now
+    }
+
+    /// A timer that is ready: its function and, if it is running, when it fires and which of those started it is.
+    pub(super) fn ready(&mut self, at: u64, callback: Option<usize>, due: Option<(u64, u64)>) {
+        self.timers.insert(at, Timer { callback, due });
+    }
+}
+
 impl Machine<'_> {
     pub(super) fn now(&self) -> u64 {
         self.exact.as_ref().map_or(0, |e| e.clock.now)

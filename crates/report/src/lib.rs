@@ -3,6 +3,7 @@
 //! Everything here is wording: paths, guards and uses of objects are the model's, and nothing else is decided by a text.
 
 mod access;
+pub mod along;
 mod at_most;
 mod document;
 pub mod dot;

@@ -14,6 +14,19 @@ struct Update {
     bytes: Vec<Written>,
 }
 
+/// The updates, each with the bytes that it is of.
+pub(super) fn with_bytes(
+    printer: &Printer<'_>,
+    written: &[Written],
+) -> Vec<(Rewrite, Vec<Written>)> {
+    let bytes = updates(printer, written).into_iter().map(|u| u.bytes);
+    rewrites(printer, written)
+        .0
+        .into_iter()
+        .zip(bytes)
+        .collect()
+}
+
 /// The updates, and for each a number that tells elided values apart.
 pub(super) fn rewrites(printer: &Printer<'_>, written: &[Written]) -> (Vec<Rewrite>, u64) {
     let updates = updates(printer, written);

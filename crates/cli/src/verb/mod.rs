@@ -7,6 +7,7 @@ mod conform;
 mod ctl;
 mod doctor;
 mod emit;
+mod explain;
 mod manual;
 mod map;
 mod model;
@@ -61,6 +62,7 @@ verbs! {
     Model(model::Model),
     Plan(plan::Plan),
     Verify(verify::Verify),
+    Explain(explain::Explain),
     Sequence(sequence::Sequence),
     Trace(trace::Trace),
     Map(map::Map),

@@ -128,7 +128,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 15] = [
+const COMMANDS: [(&str, &[&str]); 16] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -154,6 +154,14 @@ const COMMANDS: [(&str, &[&str]); 15] = [
             "verify policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24",
             "verify policer --cores 4 --in captures/talk.pcap --split lan=10.0.0.0/24 \
              --steer LAN:nic=software --steer 'WAN:nic=software&fields=source-address'",
+        ],
+    ),
+    (
+        "explain",
+        &[
+            "explain firewall --in captures/talk.pcap --split lan=10.0.0.0/24 --where 'drop no_flow'",
+            "explain nat --in captures/talk.pcap --split lan=10.0.0.0/24 --where 'forward WAN and udp'",
+            "explain policer --in captures/talk.pcap --split lan=10.0.0.0/24 --packet 40",
         ],
     ),
     (

@@ -5,6 +5,7 @@
 //! which its guard holds: at a branch it says for nothing which way is possible, and only the other way
 //! is asked for.
 
+pub mod along;
 mod answer;
 mod below;
 mod call;
@@ -109,6 +110,10 @@ pub struct Engine<'a> {
     refines: bool,
     /// over what is left of the object's budget
     watch: Watch,
+    /// the execution that is followed, if one is
+    guide: Option<Box<along::Guide<'a>>>,
+    /// what makes the entry run
+    role: Role,
 }
 
 /// Result of an execution.
@@ -182,6 +187,8 @@ impl<'a> Engine<'a> {
             exact: BTreeSet::new(),
             refines: false,
             watch: Watch::new(limits.budget.unwrap_or_default()),
+            guide: None,
+            role,
         }
     }
 
@@ -291,6 +298,9 @@ impl<'a> Engine<'a> {
 
     /// Whether a condition can hold on a path; nobody is asked when the time is over.
     pub(crate) fn asked(&mut self, s: &State, condition: ExprId) -> Answer {
+        if self.guide.is_some() {
+            return self.was(s, condition);
+        }
         if self.late() {
             return Answer::Unknown("the time is over".to_owned());
         }
@@ -323,6 +333,9 @@ impl<'a> Engine<'a> {
 
     /// The two ways of a condition; none for one that is impossible.
     pub(crate) fn split(&mut self, s: State, condition: ExprId) -> (Option<State>, Option<State>) {
+        if self.guide.is_some() {
+            return self.decided(s, condition);
+        }
         let negated = self.arena.not(condition);
         match self.arena.constant(condition) {
             Some(1) => return (Some(s), None),

@@ -101,6 +101,13 @@ impl Engine<'_> {
             .map(|s| s.outcomes)
             .unwrap_or_default();
         let (a, b) = (s.reg(usize::from(left.0)), self.operand(&s, right));
+        if self.guide.is_some() {
+            // Where only one way was ever possible nothing decided.
+            let decides = facts.holds && facts.fails;
+            let condition = decides.then(|| self.condition(condition, width, a, b).ok());
+            let only = (!decides).then_some(facts.holds);
+            return self.branch_along(s, condition.flatten(), only, target);
+        }
         let (yes, no) = if facts.holds && facts.fails {
             let condition = self.condition(condition, width, a, b)?;
             if let Some(s) = self.picked(&s, condition, target.0) {

@@ -228,6 +228,12 @@ impl Arena {
         self.entry(e).bits
     }
 
+    /// How many symbols there are: they are numbered from 0.
+    #[must_use]
+    pub fn symbol_count(&self) -> usize {
+        self.symbols.len()
+    }
+
     /// Whether there are symbols of this origin.
     #[must_use]
     pub fn has_symbols_of(&self, origin: Origin) -> bool {

@@ -11,12 +11,26 @@ pub(super) fn of(seed: u64, n: u64) -> u64 {
 }
 
 impl Machine<'_> {
-    /// A draw of the seed 0 (fastpath/helpers/get_prandom_u32.h).
+    /// What random draws come from; 0 until then.
+    pub fn seed(&mut self, seed: u64) {
+        if let Some(exact) = &mut self.exact {
+            exact.seed = seed;
+        }
+    }
+
+    /// The number of the next packet; from 0 until then.
+    pub fn numbered(&mut self, number: u64) {
+        if let Some(exact) = &mut self.exact {
+            exact.next = number;
+        }
+    }
+
+    /// A draw of the seed (fastpath/helpers/get_prandom_u32.h).
     pub(super) fn random(&mut self) -> u64 {
         let Some(exact) = &mut self.exact else {
             return 0;
         };
-        let of_packet = of(0, exact.number);
+        let of_packet = of(exact.seed, exact.number);
         exact.draws += 1;
         of(of_packet, exact.draws - 1) >> 32
     }

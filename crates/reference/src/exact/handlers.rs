@@ -14,23 +14,23 @@ const NONE: u64 = u64::MAX;
 
 /// Data of these kinds beside their values.
 #[derive(Default)]
-pub(super) struct Own {
+pub(in super::super) struct Own {
     /// when an entry of a map was last refreshed
-    pub(super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
-    pub(super) leases: BTreeMap<ObjectId, Leases>,
+    pub(in super::super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(in super::super) leases: BTreeMap<ObjectId, Leases>,
     /// by key: the window, and the sum in it
-    pub(super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
+    pub(in super::super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
 }
 
 /// The numbers of an allocator, from 0.
 #[derive(Default)]
-pub(super) struct Leases {
+pub(in super::super) struct Leases {
     /// those that were ever leased: where the value is
-    pub(super) values: Vec<u64>,
+    pub(in super::super) values: Vec<u64>,
     /// those that are leased, perhaps expired: the stamp
-    pub(super) leased: BTreeMap<usize, u64>,
+    pub(in super::super) leased: BTreeMap<usize, u64>,
     /// those that were given back, and when, in that order
-    pub(super) freed: Vec<(u64, usize)>,
+    pub(in super::super) freed: Vec<(u64, usize)>,
 }
 
 /// Whether what was stamped then is over now.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The places of one map's entries, and the hand.
 #[derive(Default)]
-pub(super) struct Clock {
+pub(in super::super) struct Clock {
     places: Vec<Place>,
     /// where each key is
     at: BTreeMap<Vec<u8>, usize>,
@@ -22,6 +22,29 @@ struct Place {
 }
 
 impl Clock {
+    /// As it was: the keys at their places and whether the hand has passed since they were used, the free places with
+    /// the next to be taken first, the hand.
+    pub(in super::super) fn of(
+        capacity: usize,
+        entries: impl Iterator<Item = (usize, Vec<u8>, bool)>,
+        free: &[usize],
+        hand: usize,
+    ) -> Self {
+        let mut clock = Self {
+            places: (0..capacity).map(|_| Place::default()).collect(),
+            at: BTreeMap::new(),
+            free: free.iter().rev().copied().collect(),
+            hand,
+        };
+        for (at, key, used) in entries {
+            clock.at.insert(key.clone(), at);
+            if let Some(place) = clock.places.get_mut(at) {
+                *place = Place { key, used };
+            }
+        }
+        clock
+    }
+
     /// An entry is looked up or updated.
     pub(super) fn used(&mut self, key: &[u8]) {
         let place = self.at.get(key).and_then(|at| self.places.get_mut(*at));

@@ -13,7 +13,7 @@ fn bits(key: &[u8]) -> usize {
 }
 
 /// The key with the bits beyond its length zero: such keys are equal.
-pub(super) fn masked(key: &[u8]) -> Vec<u8> {
+pub(in super::super) fn masked(key: &[u8]) -> Vec<u8> {
     let bits = bits(key);
     let keep = |(i, byte): (usize, &u8)| match i.checked_sub(4) {
         None => *byte,
@@ -26,7 +26,7 @@ pub(super) fn masked(key: &[u8]) -> Vec<u8> {
 }
 
 /// An address and how many of its bits count, as prefixes are stored.
-pub(super) fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
+pub(in super::super) fn prefixed(bits: u64, address: &[u8]) -> Vec<u8> {
     masked(&[&(bits as u32).to_le_bytes(), address].concat())
 }
 

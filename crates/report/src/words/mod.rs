@@ -49,15 +49,27 @@ pub type Keys = BTreeMap<(usize, u32), Vec<ExprId>>;
 
 /// Letters for long keys, by object; the same key has the same letter throughout a report.
 #[derive(Default, Debug)]
-pub struct Letters(RefCell<BTreeMap<usize, Vec<String>>>);
+pub struct Letters {
+    known: RefCell<BTreeMap<usize, Vec<String>>>,
+    /// keys are spelled out, however long
+    spelled: bool,
+}
 
 impl Letters {
+    /// None: keys are spelled out, however long.
+    pub(crate) fn none() -> Self {
+        Self {
+            spelled: true,
+            ..Self::default()
+        }
+    }
+
     /// The key itself, or its letter.
     fn short(&self, object: usize, key: &str) -> String {
-        if key.chars().count() <= SHORT {
+        if self.spelled || key.chars().count() <= SHORT {
             return key.to_owned();
         }
-        let mut all = self.0.borrow_mut();
+        let mut all = self.known.borrow_mut();
         let of = all.entry(object).or_default();
         let at = of.iter().position(|k| k == key).unwrap_or_else(|| {
             of.push(key.to_owned());
@@ -69,7 +81,7 @@ impl Letters {
     /// The letters of an object's keys.
     #[must_use]
     pub fn of(&self, object: usize) -> Vec<(String, String)> {
-        let all = self.0.borrow();
+        let all = self.known.borrow();
         let keys = all.get(&object).into_iter().flatten().enumerate();
         keys.map(|(i, k)| (letter(i), k.clone())).collect()
     }
