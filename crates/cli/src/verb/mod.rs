@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod chain;
 mod check;
 mod conform;
 mod ctl;
@@ -61,6 +62,7 @@ verbs! {
     Model(model::Model),
     Plan(plan::Plan),
     Verify(verify::Verify),
+    Chain(chain::Chain),
     Sequence(sequence::Sequence),
     Trace(trace::Trace),
     Map(map::Map),
