@@ -167,7 +167,10 @@ impl<'a> Backward<'a> {
             }
             kids.push((port + 1, nowhere));
         }
-        Ok(self.store.select(Var::Port, kids)?)
+        let root = self.store.select(Var::Port, kids)?;
+        // There are no more ports than devices.
+        let last = self.ports.len() as u64 - 1;
+        Ok(self.store.known(root, Var::Port, 0, last)?)
     }
 
     /// A diagram for packets as they are received: the kind by the Ethernet destination, annotations zero.
@@ -469,8 +472,8 @@ impl<'a> Backward<'a> {
             false => yes,
         };
         let node = self.store.within(var, &[(bytes, 65_535)], yes, no)?;
-        // The header's length has to be there, or is 20.
-        self.present(id, shape, i32::from(at) + 20, node, no)
+        // Without a byte there is no header behind it, either.
+        self.present(id, shape, i32::from(at) + 1, node, no)
     }
 
     fn check(

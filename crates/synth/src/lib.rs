@@ -12,8 +12,10 @@ pub mod classes;
 pub mod diagram;
 pub mod emit;
 pub mod field;
+pub mod packet;
 mod refusal;
 mod sets;
+pub mod witness;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -88,9 +90,17 @@ pub fn graph(path: &Path) -> Result<Graph, Vec<Error>> {
 /// # Errors
 /// Its elements are wrong, or what they do cannot be synthesised: element, place, reason.
 pub fn synthesise(name: &str, graph: Graph, folder: &Path) -> Result<Synthesis, Vec<Error>> {
-    let host: Shared = Rc::new(RefCell::new(Folder {
+    let host = Rc::new(RefCell::new(Folder {
         folder: folder.to_owned(),
     }));
+    synthesise_on(name, graph, host)
+}
+
+/// The same, with files from a host.
+///
+/// # Errors
+/// As [`synthesise`].
+pub fn synthesise_on(name: &str, graph: Graph, host: Shared) -> Result<Synthesis, Vec<Error>> {
     let router = Router::new(graph, Bounds::default(), host)?;
     let ports = ports(&router)?;
     let mut work = Backward::new(&router, ports);

@@ -45,7 +45,6 @@ impl Known {
 struct Needs {
     adjust: bool,
     loose: bool,
-    room: bool,
     cut_room: bool,
 }
 
@@ -133,7 +132,9 @@ impl Emitter<'_> {
             }
             Var::Room(at, _) => {
                 known.upper = known.upper.max(first as u32);
-                known.ip = Some(at);
+                if known.frame >= u32::from(at) + 20 {
+                    known.ip = Some(at);
+                }
             }
             Var::Bits(Base::Frame, bit, _) if bit >= 112 => {
                 known.ip = Self::header(known, bit).or(known.ip);
@@ -345,18 +346,27 @@ impl Emitter<'_> {
     fn rooms(&mut self, (at, cut): (u16, bool), kids: &[(u64, Id)], known: Known, depth: usize) {
         self.locals.insert("*upper".into(), "__u8");
         self.locals.insert("*more".into(), "__u8");
-        self.lead_to_header(at, known, depth);
-        let function = match cut {
-            true => "transport_within",
-            false => "transport",
+        let whole = known.ip == Some(at) || known.frame >= u32::from(at) + 20;
+        if whole {
+            self.lead_to_header(at, known, depth);
+        }
+        let header = match whole {
+            true => "ipv4_header_bytes(ip)".to_owned(),
+            // The frame ends within the header; its length is that of a shorter one, or nothing follows.
+            false => format!("(frame[{at}] & 15) * 4u"),
         };
-        self.needs.room |= !cut;
         self.needs.cut_room |= cut;
         for pair in kids.windows(2) {
             let [(_, fewer), (bytes, _)] = pair else {
                 continue;
             };
-            self.say(depth, &format!("more = {function}(p, ip, {at}, {bytes});"));
+            self.say(
+                depth,
+                &match cut {
+                    true => format!("more = transport_within(p, ip, {at}, {bytes});"),
+                    false => format!("more = packet_bytes(p, {at} + {header}, {bytes});"),
+                },
+            );
             self.say(depth, "if (!more) {");
             self.block(*fewer, depth + 1, false);
             self.say(depth, "}");
@@ -412,7 +422,6 @@ impl Emitter<'_> {
         let _ = writeln!(text, "\nPORTS({});", names.join(", "));
         for (needed, helper) in [
             (self.needs.loose, LOOSE),
-            (self.needs.room, ROOM),
             (self.needs.cut_room, CUT_ROOM),
         ] {
             if needed {
@@ -456,14 +465,6 @@ MILLRACE_INLINE struct ipv4 *ipv4_without_sum(const struct packet *p, __u32 at)
 	if (header < sizeof(struct ipv4) || length < header || at + length > packet_length(p))
 		return NULL;
 	return ip;
-}
-";
-
-const ROOM: &str = "/* The transport header, if the frame has so many bytes of it. */
-MILLRACE_INLINE void *transport(const struct packet *p, const struct ipv4 *ip, __u32 at,
-				__u32 bytes)
-{
-	return packet_bytes(p, at + ipv4_header_bytes(ip), bytes);
 }
 ";
 
