@@ -46,8 +46,10 @@ pub enum Verdict {
         /// the port's number
         port: u8,
     },
-    /// it is dropped by an element
+    /// it is dropped by an element, or by whichever (`usize::MAX`)
     Drop(usize),
+    /// it comes to an element again; in no diagram that is complete
+    Again(usize),
     /// what the element does makes, copies or holds packets: it is handed to the host as it came
     Hand(usize),
     /// a rewriter's table is asked ([`Stateful`])
@@ -120,6 +122,16 @@ impl Actions {
         self.all.get(number as usize)
     }
 
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Action> {
+        self.all.iter()
+    }
+
+    /// All askings.
+    pub fn all_asked(&self) -> impl Iterator<Item = &Stateful> {
+        self.states.iter()
+    }
+
     /// The number of an asking.
     pub fn state(&mut self, state: Stateful) -> u32 {
         let found = self.states.iter().position(|s| *s == state);
@@ -158,7 +170,7 @@ impl Action {
     #[must_use]
     pub fn before(&self, var: Var, write: Write) -> Self {
         let mut action = self.clone();
-        if matches!(self.verdict, Verdict::Drop(_) | Verdict::Hand(_)) {
+        if matches!(self.verdict, Verdict::Drop(_) | Verdict::Hand(_) | Verdict::Again(_)) {
             return action;
         }
         for later in action.writes.values_mut() {

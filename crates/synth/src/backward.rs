@@ -104,12 +104,14 @@ pub struct Backward<'a> {
     errors: Vec<Error>,
     refused: HashSet<usize>,
     depth: usize,
+    /// whether drops by different elements are different actions
+    reasons: bool,
 }
 
 impl<'a> Backward<'a> {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(router: &'a Router, ports: Vec<String>) -> Self {
+    pub fn new(router: &'a Router, ports: Vec<String>, reasons: bool) -> Self {
         Self {
             router,
             store: Store::default(),
@@ -122,6 +124,7 @@ impl<'a> Backward<'a> {
             errors: Vec::new(),
             refused: HashSet::new(),
             depth: 0,
+            reasons,
         }
     }
 
@@ -131,6 +134,11 @@ impl<'a> Backward<'a> {
     /// Elements that cannot be synthesised, or the budget is spent.
     pub fn all(&mut self) -> Result<Id, Vec<Error>> {
         let root = self.entries();
+        if let Ok(root) = &root {
+            for id in self.loops(*root) {
+                self.refuse(id, "packets may come to it for ever, in a loop");
+            }
+        }
         if !self.errors.is_empty() {
             return Err(std::mem::take(&mut self.errors));
         }
@@ -221,8 +229,37 @@ impl<'a> Backward<'a> {
     }
 
     fn dropped(&mut self, id: usize) -> Id {
-        let action = self.actions.plain(Verdict::Drop(id));
+        let by = if self.reasons { id } else { usize::MAX };
+        let action = self.actions.plain(Verdict::Drop(by));
         self.store.leaf(action)
+    }
+
+    /// A packet that comes to an element again, which is on its way already. Where conditions exclude that, nothing is left of
+    /// it in the whole diagram.
+    fn again(&mut self, id: usize) -> Id {
+        let action = self.actions.plain(Verdict::Again(id));
+        self.store.leaf(action)
+    }
+
+    /// Elements that packets come to again by a diagram.
+    fn loops(&self, id: Id) -> Vec<usize> {
+        let leaves = self.store.reachable(id).into_iter();
+        let action = |id: Id| match self.store.node(id) {
+            Node::Leaf(number) => self.actions.get(*number),
+            Node::Branch { .. } => None,
+        };
+        let mut found = Vec::new();
+        for action in leaves.filter_map(action) {
+            match action.verdict {
+                Verdict::Again(id) => found.push(id),
+                Verdict::State(asked) => {
+                    let then = self.actions.asked(asked).map_or(&[][..], |s| &s.then);
+                    then.iter().for_each(|t| found.extend(self.loops(t.1)));
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     fn hand(&mut self, id: usize) -> Id {
@@ -239,7 +276,7 @@ impl<'a> Backward<'a> {
             return Ok(*done);
         }
         if !self.open.insert((to, shape)) {
-            return Ok(self.without(to.element, "packets may come to it for ever, in a loop"));
+            return Ok(self.again(to.element));
         }
         self.depth += 1;
         let made = match self.depth > MOST_DEPTH {
@@ -249,7 +286,10 @@ impl<'a> Backward<'a> {
         self.depth -= 1;
         self.open.remove(&(to, shape));
         let made = made?;
-        self.vertices.insert((to, shape), made);
+        // What depends on the way here holds for this way alone.
+        if self.open.is_empty() || self.loops(made).is_empty() {
+            self.vertices.insert((to, shape), made);
+        }
         Ok(made)
     }
 

@@ -101,7 +101,7 @@ pub fn classes(of: &Synthesis) -> Vec<Class> {
 fn class(of: &Synthesis, number: u32, action: &Action) -> Class {
     let (verdict, element, device) = match action.verdict {
         Verdict::Leave { element, port } => ("forward", element, Some(port)),
-        Verdict::Drop(element) => ("drop", element, None),
+        Verdict::Drop(element) | Verdict::Again(element) => ("drop", element, None),
         Verdict::Hand(element) => ("hand-over", element, None),
         Verdict::State(asked) => {
             let element = of.actions.asked(asked).map_or(usize::MAX, |s| s.at.element);
@@ -113,7 +113,7 @@ fn class(of: &Synthesis, number: u32, action: &Action) -> Class {
     Class {
         verdict,
         device: device.and_then(|p| of.ports.get(usize::from(p)).cloned()),
-        element: flat.map_or_else(|| "no input".into(), |e| e.title()),
+        element: flat.map_or_else(String::new, |e| e.title()),
         file: flat.map_or_else(String::new, |e| e.place.file.to_string()),
         line: flat.map_or(0, |e| e.place.line),
         writes: writes(action),

@@ -13,6 +13,7 @@ pub mod diagram;
 pub mod emit;
 pub mod field;
 pub mod packet;
+pub mod reference;
 mod refusal;
 mod sets;
 pub mod witness;
@@ -30,8 +31,18 @@ use crate::action::Actions;
 use crate::backward::Backward;
 use crate::diagram::{Id, Store};
 
+/// How a configuration is synthesised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// drops by different elements are different classes, and have the element's name as their reason; else a packet that some
+    /// element will drop is dropped at the first test that says so
+    pub reasons: bool,
+}
+
 /// A configuration, synthesised.
 pub struct Synthesis {
+    /// how it was made
+    pub options: Options,
     /// its name
     pub name: String,
     /// elements of the reference interpreter, made from the same text
@@ -89,21 +100,31 @@ pub fn graph(path: &Path) -> Result<Graph, Vec<Error>> {
 ///
 /// # Errors
 /// Its elements are wrong, or what they do cannot be synthesised: element, place, reason.
-pub fn synthesise(name: &str, graph: Graph, folder: &Path) -> Result<Synthesis, Vec<Error>> {
+pub fn synthesise(
+    name: &str,
+    graph: Graph,
+    folder: &Path,
+    options: Options,
+) -> Result<Synthesis, Vec<Error>> {
     let host = Rc::new(RefCell::new(Folder {
         folder: folder.to_owned(),
     }));
-    synthesise_on(name, graph, host)
+    synthesise_on(name, graph, host, options)
 }
 
 /// The same, with files from a host.
 ///
 /// # Errors
 /// As [`synthesise`].
-pub fn synthesise_on(name: &str, graph: Graph, host: Shared) -> Result<Synthesis, Vec<Error>> {
+pub fn synthesise_on(
+    name: &str,
+    graph: Graph,
+    host: Shared,
+    options: Options,
+) -> Result<Synthesis, Vec<Error>> {
     let router = Router::new(graph, Bounds::default(), host)?;
     let ports = ports(&router)?;
-    let mut work = Backward::new(&router, ports);
+    let mut work = Backward::new(&router, ports, options.reasons);
     let root = work.all()?;
     let Backward {
         store,
@@ -114,6 +135,7 @@ pub fn synthesise_on(name: &str, graph: Graph, host: Shared) -> Result<Synthesis
         ..
     } = work;
     Ok(Synthesis {
+        options,
         name: name.to_owned(),
         store,
         actions,

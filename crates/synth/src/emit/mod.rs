@@ -84,6 +84,7 @@ pub fn c(of: &Synthesis) -> String {
         let label = emitter.labels.get(&id).copied().unwrap_or(0);
         let _ = writeln!(emitter.out, "\nstep_{label}:");
         emitter.line = None;
+        emitter.again(id);
         emitter.block(id, 1, true);
     }
     emitter.frame()
@@ -155,6 +156,24 @@ impl Emitter<'_> {
                 .into_iter()
                 .find(|at| inside(*at) && known.frame >= u32::from(*at) + 20)
         })
+    }
+
+    /// Several paths meet here. Each proved that the transport header is there, at a place of its own: what follows needs one
+    /// proof.
+    fn again(&mut self, id: Id) {
+        let known = self.known.get(&id).copied().unwrap_or_default();
+        let (Some(at), bytes) = (known.ip, known.upper) else {
+            return;
+        };
+        if bytes > 0 {
+            self.say(1, &format!("ip = packet_at(p, {at}, struct ipv4);"));
+            self.say(1, "if (!ip)\n\t\treturn DROP;");
+            self.say(
+                1,
+                &format!("upper = packet_bytes(p, {at} + ipv4_header_bytes(ip), {bytes});"),
+            );
+            self.say(1, "if (!upper)\n\t\treturn DROP;");
+        }
     }
 
     fn indent(&mut self, depth: usize) {
@@ -387,7 +406,7 @@ impl Emitter<'_> {
 
     fn finish(&mut self, action: &Action, known: Known, depth: usize) {
         match action.verdict {
-            Verdict::Drop(element) => {
+            Verdict::Drop(element) | Verdict::Again(element) => {
                 self.at(element);
                 let reason = reason(self.of, element);
                 self.say(depth, &format!("return DROP_BECAUSE({reason});"));
@@ -449,7 +468,7 @@ impl Emitter<'_> {
 pub fn reason(of: &Synthesis, element: usize) -> String {
     let graph = of.router.graph();
     let name = graph.elements.get(element).map(|e| e.name.as_str());
-    name.map_or_else(|| "no_input".into(), condition::word)
+    name.map_or_else(|| "discarded".into(), condition::word)
 }
 
 const LOOSE: &str = "/* The IP header at an offset, whatever its sum, or NULL. */

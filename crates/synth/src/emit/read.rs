@@ -14,9 +14,15 @@ impl Emitter<'_> {
                     self.lead_to_header(at, known, depth);
                     return header(bit - u32::from(at) * 8);
                 }
-                frame(bit, width)
+                match known.frame < var.end() {
+                    true => some("frame", bit, width, known.frame),
+                    false => frame(bit, width),
+                }
             }
-            Var::Bits(Base::Upper(_), bit, width) => upper(bit, width),
+            Var::Bits(Base::Upper(_), bit, width) => match known.upper < var.end() {
+                true => some("upper", bit, width, known.upper),
+                false => upper(bit, width),
+            },
             _ => "p->port".into(),
         }
     }
@@ -42,6 +48,21 @@ fn header(bit: u32) -> String {
         _ => "ntohl(ip->dst)",
     }
     .into()
+}
+
+/// A field of which the packet has only the first bytes: what is tested of it lies in these.
+fn some(base: &str, bit: u32, width: u8, bytes: u32) -> String {
+    let (first, end) = (bit / 8, (bit + u32::from(width)).div_ceil(8));
+    let parts: Vec<String> = (first..end.min(bytes))
+        .map(|at| match 8 * (end - 1 - at) {
+            0 => format!("{base}[{at}]"),
+            shift => format!("(__u32){base}[{at}] << {shift}"),
+        })
+        .collect();
+    match parts.is_empty() {
+        true => "0".into(),
+        false => parts.join(" | "),
+    }
 }
 
 fn frame(bit: u32, width: u8) -> String {
