@@ -67,6 +67,8 @@ pub struct Action {
     pub head: i32,
     /// the byte of the IP header whose length the frame is cut to
     pub cut: Option<u16>,
+    /// rewriters that the packet has passed, of those of its flow ([`crate::flows`])
+    pub hops: u8,
 }
 
 /// A rewriter that is asked, and what follows.
@@ -113,6 +115,7 @@ impl Actions {
             writes: BTreeMap::new(),
             head: 0,
             cut: None,
+            hops: 0,
         })
     }
 

@@ -465,6 +465,7 @@ impl<'a> Backward<'a> {
             writes: BTreeMap::new(),
             head: shape.head,
             cut: shape.cut,
+            hops: 0,
         });
         Ok(self.store.leaf(action))
     }
@@ -989,6 +990,10 @@ impl<'a> Backward<'a> {
             return Ok(self.without(id, "there are more than 255 rewriters"));
         };
         let asked = self.by_transport(id, shape, at, &mut |work, upper| {
+            if upper == 0 {
+                // A TCP header that ends before its sum: the sum could not follow.
+                return Ok(work.hand(id));
+            }
             let then = work.behind(id, shape, at, hop, upper, rewriting)?;
             let key = WORDS.map(|word| Value::Field(word_of(at, word), 0));
             let state = work.actions.state(Stateful {

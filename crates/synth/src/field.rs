@@ -200,6 +200,12 @@ impl Var {
         self.rank().0 < 14
     }
 
+    /// Whether it is known before a flow's words are: what headers there are.
+    #[must_use]
+    pub fn of_shape(self) -> bool {
+        self.rank().0 < 9
+    }
+
     /// Whether it is a word of a flow: an address or a port.
     #[must_use]
     pub fn names_flow(self) -> bool {

@@ -12,6 +12,7 @@ pub mod classes;
 pub mod diagram;
 pub mod emit;
 pub mod field;
+pub mod flows;
 pub mod packet;
 pub mod reference;
 mod refusal;
@@ -37,6 +38,8 @@ pub struct Options {
     /// drops by different elements are different classes, and have the element's name as their reason; else a packet that some
     /// element will drop is dropped at the first test that says so
     pub reasons: bool,
+    /// a packet that is dropped behind a rewriter opens no flow there, and refreshes none
+    pub early_discard: bool,
 }
 
 /// A configuration, synthesised.
@@ -55,6 +58,8 @@ pub struct Synthesis {
     pub root: Id,
     /// names of devices, by port
     pub ports: Vec<String>,
+    /// what is known of flows
+    pub flows: flows::Flows,
     /// rewriters, by the number that names words of their entries
     pub rewriters: Vec<usize>,
     /// elements by which values of fields became of interest
@@ -127,15 +132,24 @@ pub fn synthesise_on(
     let mut work = Backward::new(&router, ports, options.reasons);
     let root = work.all()?;
     let Backward {
-        store,
-        actions,
+        mut store,
+        mut actions,
         ports,
         rewriters,
         origins,
         ..
     } = work;
+    let flows = flows::Work {
+        router: &router,
+        store: &mut store,
+        actions: &mut actions,
+        rewriters: &rewriters,
+        early: options.early_discard,
+    }
+    .all(root)?;
     Ok(Synthesis {
         options,
+        flows,
         name: name.to_owned(),
         store,
         actions,

@@ -26,6 +26,10 @@ pub struct Chain {
     #[arg(long, conflicts_with_all = ["json", "compare"])]
     emit_c: bool,
 
+    /// Drop a packet that will be dropped behind a rewriter before it opens a flow there, or keeps one alive
+    #[arg(long)]
+    early_discard: bool,
+
     /// Tell drops by different elements apart, each with the element's name as its reason; otherwise a packet is dropped at
     /// the first test that says that some element will drop it
     #[arg(long, conflicts_with = "compare")]
@@ -90,6 +94,7 @@ impl Chain {
     fn options(&self) -> Options {
         Options {
             reasons: self.reasons,
+            early_discard: self.early_discard,
         }
     }
 

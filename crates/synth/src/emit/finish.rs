@@ -227,7 +227,7 @@ fn in_order(var: Var, value: Value) -> String {
             format!("htonl(IPV4({a}, {b}, {c}, {d}))")
         }
         Value::Constant(number) => format!("htons({number})"),
-        Value::Field(Var::Entry(hop, word), _) => format!("entry_{hop}_{word:?}").to_lowercase(),
+        Value::Field(Var::Entry(_, word), _) => format!("to.{word:?}").to_lowercase(),
         Value::Field(from, _) => old(from),
     }
 }

@@ -14,6 +14,7 @@ use crate::field::{Base, Var};
 
 mod condition;
 mod finish;
+mod flow;
 mod read;
 
 /// Comparisons of one branch above which it is searched by halves.
@@ -61,6 +62,14 @@ pub(crate) struct Emitter<'a> {
     locals: BTreeMap<String, &'static str>,
     needs: Needs,
     line: Option<(String, u32)>,
+    /// where the code of a branch ends in other code than its own: by its number
+    stops: HashMap<Id, flow::End>,
+    /// labels that were given
+    named: usize,
+    /// actions of flows that are done behind the entry's update
+    leaves: Vec<(u32, Known)>,
+    /// rewriters on the way of the program that is written
+    way: usize,
 }
 
 /// The function's C.
@@ -76,24 +85,50 @@ pub fn c(of: &Synthesis) -> String {
         locals: BTreeMap::new(),
         needs: Needs::default(),
         line: None,
+        stops: HashMap::new(),
+        named: 0,
+        leaves: Vec::new(),
+        way: 0,
     };
-    emitter.count();
-    emitter.prove();
-    emitter.block(of.root, 1, true);
-    while let Some(id) = emitter.waiting.pop() {
-        let label = emitter.labels.get(&id).copied().unwrap_or(0);
-        let _ = writeln!(emitter.out, "\nstep_{label}:");
-        emitter.line = None;
-        emitter.again(id);
-        emitter.block(id, 1, true);
-    }
+    emitter.region(of.root, Known::default());
+    emitter.programs();
     emitter.frame()
 }
 
 impl Emitter<'_> {
+    /// The code of a diagram, with that of branches that several paths share behind it.
+    fn region(&mut self, root: Id, known: Known) {
+        let outer = (
+            std::mem::take(&mut self.labels),
+            std::mem::take(&mut self.waiting),
+            std::mem::take(&mut self.edges),
+            std::mem::take(&mut self.known),
+        );
+        self.count(root);
+        self.prove(root, known);
+        self.line = None;
+        self.block(root, 1, true);
+        while let Some(id) = self.waiting.pop() {
+            let label = self.labels.get(&id).copied().unwrap_or(0);
+            let _ = writeln!(self.out, "\nstep_{label}:");
+            self.line = None;
+            let known = self.known.get(&id).copied().unwrap_or_default();
+            self.again(known);
+            self.block(id, 1, true);
+        }
+        (self.labels, self.waiting, self.edges, self.known) = outer;
+    }
+
+    /// Whether a branch's code is written elsewhere.
+    fn ends(&self, id: Id) -> bool {
+        self.stops.contains_key(&id)
+            || self.of.flows.openings.contains_key(&id)
+            || self.of.flows.answers.contains_key(&id)
+    }
+
     /// Counts the edges that lead to each node, those of one branch once unless it is searched.
-    fn count(&mut self) {
-        for id in self.of.store.reachable(self.of.root) {
+    fn count(&mut self, root: Id) {
+        for id in self.of.store.reachable(root) {
             if let Node::Branch { kids, .. } = self.of.store.node(id) {
                 let mut to: Vec<Id> = kids.iter().map(|k| k.1).collect();
                 if kids.len() <= MOST_COMPARED {
@@ -108,9 +143,9 @@ impl Emitter<'_> {
     }
 
     /// What is known at each node, whichever path leads there.
-    fn prove(&mut self) {
-        self.known.insert(self.of.root, Known::default());
-        for id in self.of.store.reachable(self.of.root) {
+    fn prove(&mut self, root: Id, known: Known) {
+        self.known.insert(root, known);
+        for id in self.of.store.reachable(root) {
             let known = self.known.get(&id).copied().unwrap_or_default();
             if let Node::Branch { var, kids } = self.of.store.node(id) {
                 for (first, kid) in kids {
@@ -160,8 +195,7 @@ impl Emitter<'_> {
 
     /// Several paths meet here. Each proved that the transport header is there, at a place of its own: what follows needs one
     /// proof.
-    fn again(&mut self, id: Id) {
-        let known = self.known.get(&id).copied().unwrap_or_default();
+    fn again(&mut self, known: Known) {
         let (Some(at), bytes) = (known.ip, known.upper) else {
             return;
         };
@@ -211,7 +245,8 @@ impl Emitter<'_> {
             Node::Branch { .. } => false,
         };
         if !here && !simple && self.edges.get(&id).copied().unwrap_or(0) > 1 {
-            let next = self.labels.len() + 1;
+            self.named += 1;
+            let next = self.named;
             let waiting = &mut self.waiting;
             let label = *self.labels.entry(id).or_insert_with(|| {
                 waiting.push(id);
@@ -220,10 +255,16 @@ impl Emitter<'_> {
             return self.say(depth, &format!("goto step_{label};"));
         }
         let known = self.known.get(&id).copied().unwrap_or_default();
+        if self.ends(id) {
+            return self.end(id, known, depth);
+        }
         match self.of.store.node(id) {
             Node::Leaf(number) => {
                 if let Some(action) = self.of.actions.get(*number) {
-                    self.finish(action, known, depth);
+                    match usize::from(action.hops) == self.way && self.way > 0 {
+                        true => self.keep(*number, known, depth),
+                        false => self.finish(action, known, depth),
+                    }
                 }
             }
             Node::Branch { var, kids } => self.branch(*var, kids, known, depth),
@@ -437,6 +478,9 @@ impl Emitter<'_> {
         if self.needs.adjust {
             text.push_str("#include <millrace/adjust.h>\n");
         }
+        if !self.of.flows.openings.is_empty() {
+            text.push_str("#include <millrace/ipv4.h>\n");
+        }
         let names: Vec<String> = self.of.ports.iter().map(|p| condition::word(p)).collect();
         let _ = writeln!(text, "\nPORTS({});", names.join(", "));
         for (needed, helper) in [
@@ -448,6 +492,7 @@ impl Emitter<'_> {
                 text.push_str(helper);
             }
         }
+        text.push_str(&self.state());
         text.push_str("\nON_PACKET(p)\n{\n");
         let mut by_type: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, kind) in &self.locals {

@@ -23,7 +23,7 @@ pub fn graph(text: &str) -> Graph {
 /// Synthesises a text, or says why not.
 pub fn synthesis(text: &str, reasons: bool) -> Result<Synthesis, String> {
     let host = Rc::new(RefCell::new(Memory::default()));
-    let done = synthesise_on("test", graph(text), host, Options { reasons });
+    let done = synthesise_on("test", graph(text), host, Options { reasons, early_discard: false });
     done.map_err(|errors| {
         let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
         all.join("\n")
