@@ -994,7 +994,7 @@ impl<'a> Backward<'a> {
                 // A TCP header that ends before its sum: the sum could not follow.
                 return Ok(work.hand(id));
             }
-            let then = work.behind(id, shape, at, hop, upper, rewriting)?;
+            let then = work.behind(to, shape, at, hop, upper, rewriting)?;
             let key = WORDS.map(|word| Value::Field(word_of(at, word), 0));
             let state = work.actions.state(Stateful {
                 at: to,
@@ -1026,15 +1026,16 @@ impl<'a> Backward<'a> {
     /// What follows by a rewriter's outputs for packets with a mapping: words of the flow are those of the entry.
     fn behind(
         &mut self,
-        id: usize,
+        to: Port,
         shape: Shape,
         at: u16,
         hop: u8,
         upper: u8,
         rewriting: &Rewriting,
     ) -> Result<Vec<(usize, Id)>, Stop> {
+        let id = to.element;
         let mut then = Vec::new();
-        for output in outputs(self.router, rewriting) {
+        for output in outputs(self.router, rewriting, to.port) {
             let mut node = self.next(id, output, shape)?;
             if rewriting.destination {
                 let address = Value::Field(ip(at, bit::DESTINATION), 0);
@@ -1215,24 +1216,29 @@ fn shifted(kids: &[(u64, Id)], more: i64, max: u64) -> Vec<(u64, Id)> {
     moved
 }
 
-/// Outputs of a rewriter that packets with a mapping may leave by.
-fn outputs(router: &Router, rewriting: &Rewriting) -> Vec<usize> {
-    fn of(one: &Specification, found: &mut Vec<usize>) {
-        if let Specification::Keep(a, b) | Specification::Pattern(_, a, b) = one {
-            found.extend([*a, *b]);
-        }
-    }
-    let mut found = Vec::new();
-    for input in &rewriting.inputs {
-        match input {
-            Specification::Mapper(id) => {
-                if let Some(Meaning::Mapper(patterns)) = router.meaning(*id) {
-                    patterns.iter().for_each(|p| of(p, &mut found));
-                }
+/// Outputs of a rewriter that packets of flows may leave by: those of the pattern of an input that opens flows, or those for
+/// answers, by an input that does not.
+fn outputs(router: &Router, rewriting: &Rewriting, input: usize) -> Vec<usize> {
+    let mut pairs = Vec::new();
+    for (number, one) in rewriting.inputs.iter().enumerate() {
+        let patterns = match one {
+            Specification::Mapper(id) => match router.meaning(*id) {
+                Some(Meaning::Mapper(patterns)) => patterns,
+                _ => Vec::new(),
+            },
+            one => vec![one.clone()],
+        };
+        for pattern in patterns {
+            if let Specification::Keep(a, b) | Specification::Pattern(_, a, b) = pattern {
+                pairs.push((number, a, b));
             }
-            input => of(input, &mut found),
         }
     }
+    let opens = pairs.iter().any(|p| p.0 == input);
+    let mut found: Vec<usize> = match opens {
+        true => pairs.iter().filter(|p| p.0 == input).map(|p| p.1).collect(),
+        false => pairs.iter().map(|p| p.2).collect(),
+    };
     found.sort_unstable();
     found.dedup();
     found

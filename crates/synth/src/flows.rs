@@ -101,8 +101,8 @@ pub struct Flows {
     pub openings: HashMap<Id, Opening>,
     /// branches that take answers
     pub answers: HashMap<Id, Answers>,
-    /// programs: what packets of a flow do, by the number that its entry holds
-    pub programs: Vec<Id>,
+    /// programs: what packets of a flow do, by the number that its entry holds; with the rewriters on their way
+    pub programs: Vec<(Id, usize)>,
     /// the most rewriters on a way
     pub most_hops: usize,
     /// ages of mappings
@@ -111,8 +111,6 @@ pub struct Flows {
     pub capacity: usize,
     /// whether all flows age as those of UDP
     pub udp: bool,
-    /// the rewriters on the way of packets of a program
-    pub lengths: HashMap<Id, usize>,
 }
 
 /// The number of the words of a flow's entry, in the place of a rewriter's.
@@ -187,6 +185,20 @@ fn asked(store: &Store, actions: &Actions, id: Id) -> Vec<u32> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+impl Flows {
+    /// Whether patterns of flows are drawn at random.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.openings.values().any(|o| o.variants.len() > 1)
+    }
+
+    /// Whether there are any.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        !self.openings.is_empty()
+    }
 }
 
 impl Work<'_> {
@@ -291,13 +303,11 @@ impl Work<'_> {
         for opening in flows.openings.values() {
             for variant in &opening.variants {
                 for (program, way) in &variant.ways {
-                    programs.push(*program);
-                    flows.lengths.insert(*program, way.hops.len());
+                    programs.push((*program, way.hops.len()));
                     flows.most_hops = flows.most_hops.max(way.hops.len());
                     if let Some(back) = way.back {
                         for program in self.programs(back) {
-                            programs.push(program);
-                            flows.lengths.insert(program, way.hops.len());
+                            programs.push((program, way.hops.len()));
                         }
                     }
                 }
@@ -726,7 +736,10 @@ impl Work<'_> {
                     other => self.resolve(inner, var, other, header)?,
                 };
             }
-            let inner = self.passed(inner)?;
+            // The rewriters behind this one were passed before.
+            for _ in n..hops.len() {
+                inner = self.passed(inner)?;
+            }
             replaced.insert(number, inner);
         }
         Ok(self.replace(node, &replaced)?)

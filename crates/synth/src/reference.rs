@@ -176,3 +176,150 @@ pub fn random(of: &Synthesis, seed: u64) -> impl Iterator<Item = (u8, Vec<u8>)> 
         (port, frame)
     })
 }
+
+/// Packets of flows and answers to what was sent: sessions of a few hosts, whose ports are all different, so that a rewriter that
+/// prefers a packet's own port gives each its own.
+pub struct Sessions {
+    rng: rand_chacha::ChaCha8Rng,
+    ports: u8,
+    destinations: Vec<u32>,
+    services: Vec<u16>,
+    sent: Vec<(u8, Vec<u8>)>,
+    time: u64,
+}
+
+/// Sessions of which packets are drawn.
+const SESSIONS: u16 = 300;
+/// Frames that may be answered.
+const MOST_SENT: usize = 256;
+
+impl Sessions {
+    /// Sessions for a configuration.
+    #[must_use]
+    pub fn new(of: &Synthesis, seed: u64) -> Self {
+        use rand::SeedableRng;
+        let (mut destinations, mut services) = (vec![0x0808_0808], vec![80]);
+        for (var, values) in interesting(of) {
+            if var.is_address() {
+                destinations.extend(values.iter().map(|v| *v as u32));
+            }
+            if matches!(var, crate::field::Var::Bits(crate::field::Base::Upper(_), 16, 16)) {
+                services.extend(values.iter().map(|v| *v as u16));
+            }
+        }
+        Self {
+            rng: rand_chacha::ChaCha8Rng::seed_from_u64(seed),
+            ports: of.ports.len() as u8,
+            destinations,
+            services,
+            sent: Vec::new(),
+            time: 0,
+        }
+    }
+
+    /// Notes a frame that left by a port: it may be answered there.
+    pub fn sent(&mut self, port: u8, frame: &[u8]) {
+        use rand::RngExt;
+        if self.sent.len() < MOST_SENT {
+            self.sent.push((port, frame.to_vec()));
+        } else {
+            let at = self.rng.random_range(0..MOST_SENT);
+            if let Some(slot) = self.sent.get_mut(at) {
+                *slot = (port, frame.to_vec());
+            }
+        }
+    }
+
+    /// The next packet: its time in ns, port, bytes.
+    pub fn draw(&mut self) -> (u64, u8, Vec<u8>) {
+        use rand::RngExt;
+        let rng = &mut self.rng;
+        self.time += match rng.random_range(0..2000) {
+            0 => 310_000_000_000,
+            1 => 241_000_000_000,
+            _ => 1_000_000,
+        };
+        let ttl = match rng.random_range(0..10) {
+            0 => rng.random_range(1..=12_u8),
+            _ => 64,
+        };
+        let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];
+        let flags = flags.get(rng.random_range(0..6_usize)).copied().unwrap_or(0);
+        let payload = rng.random_range(0..20_usize);
+        let answer = !self.sent.is_empty() && rng.random_range(0..2) == 0;
+        let (port, words) = if answer {
+            let at = rng.random_range(0..self.sent.len());
+            let (port, frame) = self.sent.get(at).cloned().unwrap_or_default();
+            let quad = |at: usize| -> [u8; 4] {
+                let bytes = frame.get(at..at + 4);
+                bytes.and_then(|b| b.try_into().ok()).unwrap_or_default()
+            };
+            let protocol = frame.get(23).copied().unwrap_or(17);
+            let ports = quad(34);
+            let mut destination = quad(26);
+            // Some answers are to nobody.
+            if rng.random_range(0..20) == 0 {
+                destination[3] ^= 1;
+            }
+            let back = [ports[2], ports[3], ports[0], ports[1]];
+            (port, (quad(30), destination, back, protocol))
+        } else {
+            let port = rng.random_range(0..self.ports);
+            let session = rng.random_range(0..SESSIONS);
+            let index = usize::from(session);
+            let of = |list: &[u32]| list.get(index % list.len().max(1)).copied().unwrap_or(0);
+            // What two ports send at the same time goes to different hosts.
+            let destination = of(&self.destinations) ^ u32::from(port) << 4;
+            let service = self.services.get(index % self.services.len().max(1));
+            let [a, b] = (1024 + session).to_be_bytes();
+            let [c, d] = service.copied().unwrap_or(80).to_be_bytes();
+            let protocol = if session % 2 == 0 { 6 } else { 17 };
+            let source = [10, 0, 0, 1 + (session % 40) as u8];
+            (port, (source, destination.to_be_bytes(), [a, b, c, d], protocol))
+        };
+        let (source, destination, ports, protocol) = words;
+        (self.time, port, frame(source, destination, ports, protocol, ttl, flags, payload))
+    }
+}
+
+fn frame(
+    source: [u8; 4],
+    destination: [u8; 4],
+    ports: [u8; 4],
+    protocol: u8,
+    ttl: u8,
+    flags: u8,
+    payload: usize,
+) -> Vec<u8> {
+    let upper = if protocol == 6 { 20 } else { 8 };
+    let total = 20 + upper + payload;
+    let mut frame = vec![0; 14 + total];
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(to) = frame.get_mut(at..at + bytes.len()) {
+            to.copy_from_slice(bytes);
+        }
+    };
+    put(0, &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45]);
+    put(16, &(total as u16).to_be_bytes());
+    put(22, &[ttl, protocol]);
+    put(26, &source);
+    put(30, &destination);
+    put(34, &ports);
+    match protocol {
+        6 => {
+            put(46, &[0x50, flags]);
+            put(50, &[0x12, 0x34]);
+        }
+        _ => {
+            put(38, &((8 + payload) as u16).to_be_bytes());
+            // Without a sum, or with one.
+            put(40, &if payload % 3 == 0 { [0, 0] } else { [0x43, 0x21] });
+        }
+    }
+    if let Some(ip) = frame.get_mut(14..)
+        && let Ok(mut header) = millrace_wire::ipv4::Header::new_checked(ip)
+    {
+        header.fill_checksum();
+    }
+    frame
+}

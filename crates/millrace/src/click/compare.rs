@@ -3,7 +3,7 @@
 use millrace_dataplane::packet::{Arrival, Burst, Fate};
 use millrace_dataplane::{Config, Instance};
 use millrace_synth::Synthesis;
-use millrace_synth::reference::{Became, Reference};
+use millrace_synth::reference::{Became, Reference, Sessions};
 
 use crate::{Error, Function};
 
@@ -32,34 +32,74 @@ pub struct Compared {
     pub difference: Option<String>,
 }
 
-/// Gives packets to both, one after the other, until one of them is treated differently. `same` says whether two frames that
-/// leave are to count as equal though they differ.
-///
-/// # Errors
-/// The function cannot be made.
-pub fn compare(
-    function: &Function,
-    of: &Synthesis,
-    packets: impl Iterator<Item = Given>,
-) -> Result<Compared, Error> {
-    let reference = Reference::new(of);
-    let config = Config {
-        hash_seed: 1,
-        time: BEGIN,
-        ..function.state(1, Vec::new())
-    };
-    let mut instance =
-        Instance::create(function.module.clone(), &config).map_err(Error::wrong)?;
-    instance.start(BEGIN);
-    let mut burst = Burst::new(1, of.ports.len() as u32, function.layout);
-    let mut found = Compared::default();
-    for (number, given) in packets.enumerate() {
-        let now = BEGIN + given.time;
-        let Some((theirs, outside)) = reference.pass(given.port, now, &given.bytes) else {
-            continue;
+/// The two, side by side.
+pub struct Both<'a> {
+    function: &'a Function,
+    of: &'a Synthesis,
+    reference: Reference<'a>,
+    instance: Instance,
+    burst: Burst,
+    number: u64,
+    /// what was found so far
+    pub found: Compared,
+}
+
+impl<'a> Both<'a> {
+    /// A fresh copy of the function beside the configuration, which has seen no packet yet.
+    ///
+    /// # Errors
+    /// The function cannot be made.
+    pub fn new(function: &'a Function, of: &'a Synthesis) -> Result<Self, Error> {
+        let config = Config {
+            hash_seed: 1,
+            time: BEGIN,
+            ..function.state(1, Vec::new())
         };
+        let mut instance =
+            Instance::create(function.module.clone(), &config).map_err(Error::wrong)?;
+        instance.start(BEGIN);
+        Ok(Self {
+            function,
+            of,
+            reference: Reference::new(of),
+            instance,
+            burst: Burst::new(1, of.ports.len() as u32, function.layout),
+            number: 0,
+            found: Compared::default(),
+        })
+    }
+
+    /// Gives packets to both, one after the other, until one of them is treated differently.
+    pub fn all(&mut self, packets: impl Iterator<Item = Given>) {
+        for given in packets {
+            self.one(&given);
+            if self.found.difference.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Sessions of flows, with answers to what was sent.
+    pub fn sessions(&mut self, seed: u64, packets: usize) {
+        let mut sessions = Sessions::new(self.of, seed);
+        for _ in 0..packets {
+            let (time, port, bytes) = sessions.draw();
+            let left = self.one(&Given { port, time, bytes });
+            if self.found.difference.is_some() {
+                return;
+            }
+            if let Some((port, bytes)) = left {
+                sessions.sent(port, &bytes);
+            }
+        }
+    }
+
+    /// One packet; where it left, if both let it.
+    fn one(&mut self, given: &Given) -> Option<(u8, Vec<u8>)> {
+        let now = BEGIN + given.time;
+        let (theirs, outside) = self.reference.pass(given.port, now, &given.bytes)?;
         let arrival = Arrival {
-            number: number as u64,
+            number: self.number,
             port: u32::from(given.port),
             time: now,
             stamp: now,
@@ -67,51 +107,76 @@ pub fn compare(
             home: 0,
             place: 0,
         };
-        if !burst.push(&given.bytes, arrival) {
-            continue;
+        if !self.burst.push(&given.bytes, arrival) {
+            return None;
         }
-        instance.burst(function.entry, true, &mut burst);
-        let Some(outcome) = burst.outcome(0) else {
-            continue;
+        self.instance
+            .burst(self.function.entry, true, &mut self.burst);
+        let (fate, bytes) = match self.burst.outcome(0) {
+            Some(outcome) => (outcome.fate, outcome.bytes.to_vec()),
+            None => return None,
         };
-        found.packets += 1;
-        let reason = |n: u32| function.reasons.get(n as usize).cloned();
-        let (ours, slot) = match outcome.fate {
-            Fate::Forwarded(port) => {
-                let left = Became::Left(port as u8, outcome.bytes.to_vec());
-                (reference.words(&left), 0)
-            }
+        self.burst.clear();
+        self.number += 1;
+        self.found.packets += 1;
+        let words = |became: &Became| self.reference.words(became);
+        let (ours, slot) = match fate {
+            Fate::Forwarded(port) => (words(&Became::Left(port as u8, bytes.clone())), 0),
             // For which reason a rewriter drops, nobody else says.
-            Fate::Dropped(_) if !of.options.reasons => {
-                (reference.words(&Became::Dropped(usize::MAX)), 1)
+            Fate::Dropped(_) if !self.of.options.reasons => {
+                (words(&Became::Dropped(usize::MAX)), 1)
             }
-            Fate::Dropped(why) => (
-                format!("dropped: {}", reason(why).unwrap_or_default()),
-                1,
-            ),
-            Fate::Passed => (reference.words(&Became::Outside), 2),
+            Fate::Dropped(why) => {
+                let reason = self.function.reasons.get(why as usize).cloned();
+                (format!("dropped: {}", reason.unwrap_or_default()), 1)
+            }
+            Fate::Passed => (words(&Became::Outside), 2),
             other => (format!("{other:?}"), 1),
         };
-        let theirs = match slot == 2 && outside {
-            true => ours.clone(),
-            false => reference.words(&theirs),
+        let drawn = match (&theirs, fate) {
+            (Became::Left(to, wanted), Fate::Forwarded(port)) if self.of.flows.draws() => {
+                u32::from(*to) == port && but_for_destination(wanted) == but_for_destination(&bytes)
+            }
+            _ => false,
         };
-        burst.clear();
-        if ours != theirs {
-            let bytes: Vec<String> = given.bytes.iter().map(|b| format!("{b:02x}")).collect();
-            found.difference = Some(format!(
-                "packet {number} at {} ns by {}: {}\n  interpreter  {theirs}\n  function     {ours}",
+        let same = ours == words(&theirs) || drawn || slot == 2 && outside;
+        if !same {
+            let hex: Vec<String> = given.bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let name = self.of.ports.get(usize::from(given.port));
+            self.found.difference = Some(format!(
+                "packet {} at {} ns by {}: {}\n  interpreter  {}\n  function     {ours}",
+                self.number - 1,
                 given.time,
-                of.ports
-                    .get(usize::from(given.port))
-                    .map_or("?", String::as_str),
-                bytes.join(" "),
+                name.map_or("?", String::as_str),
+                hex.join(" "),
+                words(&theirs)
             ));
-            break;
+            return None;
         }
-        if let Some(count) = found.fates.get_mut(slot) {
+        if let Some(count) = self.found.fates.get_mut(slot) {
             *count += 1;
         }
+        match fate {
+            Fate::Forwarded(port) => Some((port as u8, bytes)),
+            _ => None,
+        }
     }
-    Ok(found)
+}
+
+/// A frame without its destination address and the sums that cover it: a mapper's pattern is drawn, so that the two may send a
+/// flow to different servers. The header's sum is held against the header instead.
+fn but_for_destination(frame: &[u8]) -> (bool, Vec<u8>) {
+    let ip = frame.get(14..).unwrap_or(&[]);
+    let header = millrace_wire::ipv4::Header::new_checked(ip);
+    let holds = header.is_ok_and(|h| h.sum().holds());
+    let upper = match frame.get(23) {
+        Some(6) => 50..52,
+        _ => 40..42,
+    };
+    let hidden = [24..26, 30..34, upper];
+    let rest = frame
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !hidden.iter().any(|h| h.contains(at)));
+    (holds, rest.map(|b| *b.1).collect())
 }

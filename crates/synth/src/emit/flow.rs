@@ -20,8 +20,9 @@ pub(super) enum End {
 }
 
 impl Emitter<'_> {
-    fn number(&self, program: Id) -> usize {
-        let found = self.of.flows.programs.iter().position(|p| *p == program);
+    fn number(&self, program: Id, way: usize) -> usize {
+        let all = &self.of.flows.programs;
+        let found = all.iter().position(|p| *p == (program, way));
         found.unwrap_or(0)
     }
 
@@ -111,7 +112,7 @@ impl Emitter<'_> {
             for program in crate::flows::programs(&self.of.store, variant.root) {
                 let end = match variant.ways.get(&program) {
                     Some(Way { hops, back }) => {
-                        End::Opened(self.number(program), *back, hops.clone())
+                        End::Opened(self.number(program, hops.len()), *back, hops.clone())
                     }
                     None => End::Plain,
                 };
@@ -211,7 +212,7 @@ impl Emitter<'_> {
                 let programs = crate::flows::programs(&self.of.store, back);
                 let stops = programs
                     .into_iter()
-                    .map(|id| (id, End::Back(self.number(id))))
+                    .map(|id| (id, End::Back(self.number(id, hops.len()))))
                     .collect();
                 let outer = std::mem::replace(&mut self.stops, stops);
                 self.inner(back, known, depth);
@@ -288,9 +289,10 @@ impl Emitter<'_> {
             self.say(1, &format!("if (program == {n})"));
             self.say(2, &format!("goto program_{n};"));
         }
-        for (n, program) in flows.programs.iter().enumerate() {
-            let _ = writeln!(self.out, "\nprogram_{n}:");
-            self.way = flows.lengths.get(program).copied().unwrap_or(0);
+        for (n, (program, way)) in flows.programs.iter().enumerate() {
+            let name = label("program", n);
+            let _ = writeln!(self.out, "\n{name}");
+            self.way = *way;
             let plain = Known { upper: 0, ..known };
             self.say(1, &format!("frame = packet_bytes(p, 0, {});", known.frame));
             self.say(1, "if (!frame)");
@@ -310,7 +312,8 @@ impl Emitter<'_> {
             self.say(2, &format!("goto leave_{n};"));
         }
         for (n, (number, _)) in leaves.iter().enumerate() {
-            let _ = writeln!(self.out, "\nleave_{n}:");
+            let name = label("leave", n);
+            let _ = writeln!(self.out, "\n{name}");
             self.line = None;
             if let Some(action) = self.of.actions.get(*number) {
                 if matches!(action.verdict, Verdict::Leave { .. }) {
@@ -354,6 +357,14 @@ impl Emitter<'_> {
             .replace("AGE_DONE", &age(t.tcp_done).to_string())
             .replace("AGE_NODATA", &age(t.tcp_nodata).to_string())
             .replace("AGE_OTHER", &age(t.other).to_string())
+    }
+}
+
+/// A label; the first is jumped to by nobody.
+fn label(name: &str, n: usize) -> String {
+    match n {
+        0 => format!("\t/* {name} 0 */"),
+        n => format!("{name}_{n}:"),
     }
 }
 
