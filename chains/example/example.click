@@ -1,6 +1,6 @@
 // The paper's example (its figure 5): a NAPT, a firewall for UDP behind it, and a load balancer behind that. TCP leaves behind the NAPT.
 FromDevice(inside)
-  -> Strip(14) -> CheckIPHeader
+  -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader
   -> route :: StaticIPLookup(192.168.0.0/24 0, 10.1.0.0/16 1, 0.0.0.0/0 2);
 route[0] -> Discard;
 route[1] -> kind :: IPClassifier(udp, tcp);

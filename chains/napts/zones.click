@@ -6,9 +6,9 @@ n1 :: Napt(192.0.2.1, MAC 02:00:00:00:01:01);
 n2 :: Napt(192.0.2.2, MAC 02:00:00:00:02:01);
 last :: IPRewriter(pattern 198.51.100.1 1024-65535 - - 0 1, pattern 198.51.100.1 1024-65535 - - 0 2, drop);
 
-FromDevice(zone1) -> [0] n1 [1] -> Strip(14) -> CheckIPHeader -> [0] last;
-FromDevice(zone2) -> [0] n2 [1] -> Strip(14) -> CheckIPHeader -> [1] last;
-FromDevice(internet) -> Strip(14) -> CheckIPHeader -> [2] last;
+FromDevice(zone1) -> [0] n1 [1] -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> [0] last;
+FromDevice(zone2) -> [0] n2 [1] -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> [1] last;
+FromDevice(internet) -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> [2] last;
 
 last [0] -> DecIPTTL -> EtherEncap(0x0800, 02:00:00:00:03:01, 02:00:00:00:01:02) -> Queue -> ToDevice(internet);
 last [1] -> DecIPTTL -> EtherEncap(0x0800, 02:00:00:00:03:01, 02:00:00:00:01:01) -> [1] n1 [0] -> Queue -> ToDevice(zone1);

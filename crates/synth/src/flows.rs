@@ -13,7 +13,8 @@
 //! different rewriters, and several ports by which answers come: refused, with the rewriter's place.
 //!
 //! # What differs from the rewriters one by one
-//! Which port of a range a flow gets is any free one (`lease`); ranges of hidden rewriters never run out (`capacity`); a mapper's next
+//! Which port of a range a flow gets is any free one (`lease`), and the words of a flow that has ended are free when its entry
+//! goes, the longest age after its last packet; ranges of hidden rewriters never run out (`capacity`); a mapper's next
 //! pattern is drawn at random rather than in turn (`lease`). A packet that comes by an input of flows is looked for among flows
 //! alone, one by an input of answers among answers alone.
 

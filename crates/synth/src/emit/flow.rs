@@ -409,27 +409,19 @@ MILLRACE_INLINE struct words reversed(const struct new_words *to, const struct w
 	return (struct words){ to->destination, to->source, to->dport, to->sport, key->protocol, (__u8)last, 0 };
 }
 
-/* Whether no flow that is alive has these answers. */
-MILLRACE_INLINE _Bool is_free(const struct words *behind, __u64 now)
+/* Whether two are the same words. */
+MILLRACE_INLINE _Bool same(const struct words *a, const struct words *b)
 {
-	struct words *taken = map_get(&answers, behind);
-	struct entry *other;
-	struct words key;
-
-	if (!taken)
-		return 1;
-	key = *taken;
-	other = map_get(&flows, &key);
-	return !other || now >= other->until;
+	return a->source == b->source && a->destination == b->destination && a->sport == b->sport &&
+	       a->dport == b->dport && a->rewriter == b->rewriter;
 }
 
 /* Finds words of the range whose answers are nobody's: the packet's own port, then some at random. */
-MILLRACE_INLINE _Bool choose(struct new_words *to, const struct words *key, const struct entry *fresh,
-			     __u64 now)
+MILLRACE_INLINE _Bool choose(struct new_words *to, const struct words *key, const struct entry *fresh)
 {
 	struct range range = fresh->range;
 	__u32 own = ntohs(to->sport) - range.port;
-	struct words behind;
+	struct words behind, *taken;
 
 	MILLRACE_ROLLED
 	for (__u32 probe = 0; probe < 64; probe++) {
@@ -440,7 +432,8 @@ MILLRACE_INLINE _Bool choose(struct new_words *to, const struct words *key, cons
 			to->sport = htons(range.port +
 					  (__u32)((__u64)random32() * range.ports >> 32));
 		behind = reversed(to, key, fresh->last);
-		if (is_free(&behind, now))
+		taken = map_get(&answers, &behind);
+		if (!taken || same(taken, key))
 			return 1;
 	}
 	return 0;
@@ -485,19 +478,20 @@ keep:
 		data = ntohs(ip->length) > ipv4_header_bytes(ip) + (upper[12] >> 4) * 4;
 	}
 	if (!entry) {
-		if (fresh.range.addresses + fresh.range.ports > 0 &&
-		    !choose(&to, &key, &fresh, p->time))
-			return DROP_BECAUSE(no_words);
-		fresh.to = to;
-		behind = reversed(&to, &key, fresh.last);
-		flow = map_get(&answers, &behind);
-		if (flow && (flow->source != key.source || flow->destination != key.destination ||
-			     flow->sport != key.sport || flow->dport != key.dport ||
-			     flow->rewriter != key.rewriter)) {
-			/* Without a range an older flow gives way. */
-			older = *flow;
-			map_delete(&flows, &older);
+		if (fresh.range.addresses + fresh.range.ports > 0) {
+			if (!choose(&to, &key, &fresh))
+				return DROP_BECAUSE(no_words);
+			behind = reversed(&to, &key, fresh.last);
+		} else {
+			behind = reversed(&to, &key, fresh.last);
+			flow = map_get(&answers, &behind);
+			if (flow && !same(flow, &key)) {
+				/* Without a range an older flow gives way. */
+				older = *flow;
+				map_delete(&flows, &older);
+			}
 		}
+		fresh.to = to;
 		touch(&fresh, 0, tcp, flags, data, p->time);
 		if (!map_put(&flows, &key, &fresh))
 			return DROP_BECAUSE(table_full);
