@@ -8,6 +8,8 @@
 //!
 //! Answers are found by the last words reversed. What their way decides by words is resolved at the opening, too.
 //!
+//! Where no answers enter the configuration, ports of a range are leased by their numbers alone.
+//!
 //! # Not merged
 //! An input of answers that opens flows or passes them, tests of a port that is chosen from a range, flows whose packets take
 //! different rewriters, and several ports by which answers come: refused, with the rewriter's place.
@@ -83,6 +85,26 @@ pub struct Way {
     pub hops: Vec<Hop>,
     /// by words: the program of answers; none if answers come by no port
     pub back: Option<Id>,
+}
+
+impl Way {
+    /// The range of ports of which one is leased.
+    #[must_use]
+    pub fn lease(&self) -> Option<(u64, u64)> {
+        let last = self.hops.last().filter(|_| self.back.is_none())?;
+        match last.words {
+            [Becomes::Range(..), ..] => None,
+            [_, _, Becomes::Range(low, count), _] => Some((low, count)),
+            _ => None,
+        }
+    }
+
+    /// Whether words have to be kept apart from those of all other flows by what answers would have.
+    #[must_use]
+    pub fn probes(&self) -> bool {
+        let addresses = self.hops.last().is_some_and(|h| matches!(h.words, [Becomes::Range(..), ..]));
+        self.back.is_some() || addresses
+    }
 }
 
 /// Answers that one branch takes.
@@ -193,6 +215,52 @@ impl Flows {
     #[must_use]
     pub fn draws(&self) -> bool {
         self.openings.values().any(|o| o.variants.len() > 1)
+    }
+
+    /// Ranges of ports that are leased: those of flows whose answers do not enter, so that nothing but the range has to keep
+    /// them apart.
+    #[must_use]
+    pub fn leases(&self) -> Vec<(u64, u64)> {
+        let variants = self.openings.values().flat_map(|o| &o.variants);
+        let mut found: Vec<_> = variants
+            .flat_map(|v| v.ways.values())
+            .filter_map(Way::lease)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Whether any answers enter.
+    #[must_use]
+    pub fn answered(&self) -> bool {
+        let variants = self.openings.values().flat_map(|o| &o.variants);
+        variants.flat_map(|v| v.ways.values()).any(Way::probes)
+    }
+
+    /// What may differ from the rewriters one by one: which, and when.
+    #[must_use]
+    pub fn relaxations(&self) -> Vec<(&'static str, &'static str)> {
+        let ways = || {
+            let variants = self.openings.values().flat_map(|o| &o.variants);
+            variants.flat_map(|v| v.ways.values())
+        };
+        let ranged = |hop: &Hop| hop.words.iter().any(|w| matches!(w, Becomes::Range(..)));
+        let mut found = Vec::new();
+        if ways().any(|w| w.hops.last().is_some_and(ranged)) {
+            found.push(("lease", "a flow gets any free port of its range; those of a flow that has ended are free when its entry goes"));
+        }
+        if self.draws() {
+            found.push(("lease", "a mapper's pattern is drawn, not taken in turn"));
+        }
+        if ways().any(|w| w.hops.len() > 1) {
+            found.push(("capacity", "ranges of rewriters whose words another one replaces never run out"));
+            found.push(("early-discard", "a packet that ends between two rewriters of its flow keeps neither alive"));
+        }
+        if self.any() {
+            found.push(("capacity", "a full table refuses new flows; Click's evicts old ones"));
+        }
+        found
     }
 
     /// Whether there are any.

@@ -186,6 +186,8 @@ pub struct Sessions {
     services: Vec<u16>,
     sent: Vec<(u8, Vec<u8>)>,
     time: u64,
+    /// every packet goes all its way: where rewriters are merged, one that does not may be told apart
+    whole: bool,
 }
 
 /// Sessions of which packets are drawn.
@@ -214,6 +216,7 @@ impl Sessions {
             services,
             sent: Vec::new(),
             time: 0,
+            whole: of.flows.most_hops > 1,
         }
     }
 
@@ -240,7 +243,7 @@ impl Sessions {
             _ => 1_000_000,
         };
         let ttl = match rng.random_range(0..10) {
-            0 => rng.random_range(1..=12_u8),
+            0 if !self.whole => rng.random_range(1..=12_u8),
             _ => 64,
         };
         let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];

@@ -84,6 +84,9 @@ impl Chain {
                 "nodes": nodes,
                 "paths": paths,
                 "classes": classes,
+                "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
+                    json!({ "kind": what, "reason": when })
+                }).collect::<Vec<_>>(),
             }));
             return Ok(DONE);
         }
@@ -227,6 +230,13 @@ fn text(of: &Synthesis, classes: &[classes::Class], nodes: usize, paths: u64) ->
         if class.more > 0 {
             text.push_str(&format!("    … and {} more\n", class.more));
         }
+    }
+    let relaxations = of.flows.relaxations();
+    if !relaxations.is_empty() {
+        text.push_str("\nmay differ from the elements one by one\n");
+    }
+    for (what, when) in relaxations {
+        text.push_str(&format!("    {what}: {when}\n"));
     }
     text
 }

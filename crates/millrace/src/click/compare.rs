@@ -134,8 +134,8 @@ impl<'a> Both<'a> {
             other => (format!("{other:?}"), 1),
         };
         let drawn = match (&theirs, fate) {
-            (Became::Left(to, wanted), Fate::Forwarded(port)) if self.of.flows.draws() => {
-                u32::from(*to) == port && but_for_destination(wanted) == but_for_destination(&bytes)
+            (Became::Left(to, wanted), Fate::Forwarded(port)) if self.of.flows.draws() || !self.of.flows.leases().is_empty() => {
+                u32::from(*to) == port && but_for_drawn(wanted) == but_for_drawn(&bytes)
             }
             _ => false,
         };
@@ -163,9 +163,10 @@ impl<'a> Both<'a> {
     }
 }
 
-/// A frame without its destination address and the sums that cover it: a mapper's pattern is drawn, so that the two may send a
-/// flow to different servers. The header's sum is held against the header instead.
-fn but_for_destination(frame: &[u8]) -> (bool, Vec<u8>) {
+/// A frame without its destination address, its source port, and the sums that cover them: a mapper's pattern is drawn and a port
+/// leased, so that the two may send a flow to different servers, from different ports. The header's sum is held against the header
+/// instead.
+fn but_for_drawn(frame: &[u8]) -> (bool, Vec<u8>) {
     let ip = frame.get(14..).unwrap_or(&[]);
     let header = millrace_wire::ipv4::Header::new_checked(ip);
     let holds = header.is_ok_and(|h| h.sum().holds());
@@ -173,7 +174,7 @@ fn but_for_destination(frame: &[u8]) -> (bool, Vec<u8>) {
         Some(6) => 50..52,
         _ => 40..42,
     };
-    let hidden = [24..26, 30..34, upper];
+    let hidden = [24..26, 30..36, upper];
     let rest = frame
         .iter()
         .enumerate()

@@ -11,8 +11,9 @@ use crate::flows::{Becomes, Hop, Opening, Way};
 /// How the code of a branch ends.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// a new flow's program is known: its number, what answers do, and the words that it gets
-    Opened(usize, Option<Id>, Vec<Hop>),
+    /// a new flow's program is known: its number, what answers do, the words that it gets, the allocator that leases its
+    /// port, and whether answers are noted
+    Opened(usize, Option<Id>, Vec<Hop>, Option<usize>, bool),
     /// a program of answers is known
     Back(usize),
     /// the packet is of no flow: what becomes of it, by what differs between packets
@@ -29,8 +30,14 @@ impl Emitter<'_> {
     /// What a branch becomes whose code is not its own.
     pub(super) fn end(&mut self, id: Id, known: Known, depth: usize) {
         match self.stops.get(&id).cloned() {
-            Some(End::Opened(program, back, hops)) => {
-                self.opened(program, back, &hops, known, depth);
+            Some(End::Opened(program, back, hops, lease, probes)) => {
+                if let Some(lease) = lease {
+                    self.say(depth, &format!("fresh.lease = {};", lease + 1));
+                }
+                if probes {
+                    self.say(depth, "fresh.answered = 1;");
+                }
+                self.opened((program, lease.is_some()), back, &hops, known, depth);
             }
             Some(End::Back(program)) => {
                 self.say(depth, &format!("fresh.back = {program};"));
@@ -96,6 +103,7 @@ impl Emitter<'_> {
             self.say(depth, &line);
         }
         let count = opening.variants.len();
+        let leases = self.of.flows.leases();
         if count > 1 {
             self.locals.insert("draw".into(), "__u32");
             self.say(
@@ -111,8 +119,12 @@ impl Emitter<'_> {
             let mut stops = std::collections::HashMap::new();
             for program in crate::flows::programs(&self.of.store, variant.root) {
                 let end = match variant.ways.get(&program) {
-                    Some(Way { hops, back }) => {
-                        End::Opened(self.number(program, hops.len()), *back, hops.clone())
+                    Some(way) => {
+                        let Way { hops, back } = way;
+                        let lease = way.lease();
+                        let lease = lease.and_then(|l| leases.iter().position(|o| *o == l));
+                        let number = self.number(program, hops.len());
+                        End::Opened(number, *back, hops.clone(), lease, way.probes())
                     }
                     None => End::Plain,
                 };
@@ -152,7 +164,7 @@ impl Emitter<'_> {
     /// A new flow's program and words are known.
     fn opened(
         &mut self,
-        program: usize,
+        (program, leased): (usize, bool),
         back: Option<Id>,
         hops: &[Hop],
         known: Known,
@@ -189,7 +201,7 @@ impl Emitter<'_> {
             let address = ranges.iter().find(|r| !r.0).map_or((0, 1), |r| (r.1, r.2));
             let port = ranges.iter().find(|r| r.0).map_or((0, 1), |r| (r.1, r.2));
             let preferred = hop.own && address.1 == 1;
-            if !ranges.is_empty() {
+            if !ranges.is_empty() && !leased {
                 self.say(
                     depth,
                     &format!(
@@ -304,8 +316,31 @@ impl Emitter<'_> {
         }
         let udp = if flows.udp { "1" } else { "0" };
         let keep = KEEP.replace("UDP", udp).replace("AT,", &format!("{header},"));
-        self.out
-            .push_str(&keep.replace("AT +", &format!("{header} +")));
+        let mut keep = keep.replace("AT +", &format!("{header} +"));
+        if !flows.answered() {
+            // Nobody is told from another by answers.
+            let from = keep.find("		if (fresh.range").unwrap_or(0);
+            let to = keep.find("		fresh.to = to;").unwrap_or(from);
+            keep.replace_range(from..to, "");
+            let from = keep.find("		if (fresh.answered").unwrap_or(0);
+            let to = keep.find("	} else {\n		touch").unwrap_or(from);
+            keep.replace_range(from..to, "");
+        }
+        let (mut lease, mut refresh) = (String::new(), String::new());
+        for (n, _) in flows.leases().iter().enumerate() {
+            let (one, name) = (n + 1, format!("leases_{n}"));
+            self.locals.insert("number".into(), "__s64");
+            let _ = write!(
+                lease,
+                "\t\tif (fresh.lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t}}\n"
+            );
+            let _ = write!(
+                refresh,
+                "\t\tif (entry->lease == {one})\n\t\t\tallocator_refresh(&{name}, ntohs(to.sport));\n"
+            );
+        }
+        let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
+        self.out.push_str(&keep);
         let leaves = std::mem::take(&mut self.leaves);
         for n in 1..leaves.len() {
             self.say(1, &format!("if (leaf == {n})"));
@@ -350,7 +385,26 @@ impl Emitter<'_> {
             .max()
             .unwrap_or(0);
         let longest = if flows.udp { age(t.other) } else { longest };
-        STATE
+        let mut objects = String::new();
+        if flows.answered() {
+            objects.push_str(
+                "MAP(answers, struct words, struct words, .capacity = CAPACITY, .expire_after = LONGEST);",
+            );
+        }
+        for (n, (low, count)) in flows.leases().iter().enumerate() {
+            let _ = write!(
+                objects,
+                "ALLOCATOR(leases_{n}, struct words, .capacity = {count}, .first = {low}, .expire_after = LONGEST);"
+            );
+        }
+        let mut state = STATE.to_owned();
+        if !flows.answered() {
+            let from = state.find("/* The answer's words").unwrap_or(0);
+            let to = state.find("/* A packet keeps a flow").unwrap_or(from);
+            state.replace_range(from..to, "");
+        }
+        state
+            .replace("ANSWERS", &objects)
             .replace("CAPACITY", &flows.capacity.min(1 << 20).to_string())
             .replace("LONGEST", &longest.to_string())
             .replace("AGE_TCP", &age(t.tcp).to_string())
@@ -397,11 +451,13 @@ struct entry {
 	__u64 until; /* absent from then on, ns */
 	__u16 last; /* the last rewriter, which answers come to */
 	__u8 spoke, ended; /* a bit a side: it sent data, it ended */
+	__u8 lease, answered; /* which allocator its port is from; whether its answers are noted */
+	__u16 zero;
 	struct range range;
 };
 
 MAP(flows, struct words, struct entry, .capacity = CAPACITY, .expire_after = LONGEST);
-MAP(answers, struct words, struct words, .capacity = CAPACITY, .expire_after = LONGEST);
+ANSWERS
 
 /* The answer's words to a flow's new ones. */
 MILLRACE_INLINE struct words reversed(const struct new_words *to, const struct words *key, __u16 last)
@@ -478,11 +534,12 @@ keep:
 		data = ntohs(ip->length) > ipv4_header_bytes(ip) + (upper[12] >> 4) * 4;
 	}
 	if (!entry) {
+LEASE
 		if (fresh.range.addresses + fresh.range.ports > 0) {
 			if (!choose(&to, &key, &fresh))
 				return DROP_BECAUSE(no_words);
 			behind = reversed(&to, &key, fresh.last);
-		} else {
+		} else if (fresh.answered) {
 			behind = reversed(&to, &key, fresh.last);
 			flow = map_get(&answers, &behind);
 			if (flow && !same(flow, &key)) {
@@ -495,11 +552,11 @@ keep:
 		touch(&fresh, 0, tcp, flags, data, p->time);
 		if (!map_put(&flows, &key, &fresh))
 			return DROP_BECAUSE(table_full);
-		if (!map_put(&answers, &behind, &key)) {
+		if (fresh.answered && !map_put(&answers, &behind, &key)) {
 			map_delete(&flows, &key);
 			return DROP_BECAUSE(table_full);
 		}
 	} else {
 		touch(entry, answer, tcp, flags, data, p->time);
-	}
+REFRESH	}
 ";
