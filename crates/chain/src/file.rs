@@ -26,7 +26,7 @@ pub const OF_CHAIN: [&str; 4] = ["name", "element", "connect", "entry"];
 const OF_ALL: [&str; 3] = ["name", "nf", "guest"];
 /// The option of a guest that begins with a snapshot, and not with a program.
 const RESTORE: &str = "restore";
-const OF_FUNCTION: &str = "name, nf, program, set, capacity and map";
+const OF_FUNCTION: &str = "name, nf or click, program, set, capacity and map";
 
 /// Whether a word of a command line names such a file.
 #[must_use]
@@ -190,7 +190,13 @@ fn element(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Element,
         help: help.to_owned(),
     };
     let has = |name: &str| table.iter().any(|(key, _)| key.get_ref() == name);
-    let what = match (has("nf"), has("guest") || has(RESTORE)) {
+    if has("nf") && has("click") {
+        return Err(wrong(
+            "both `nf` and `click`".into(),
+            "an element is one of them",
+        ));
+    }
+    let what = match (has("nf") || has("click"), has("guest") || has(RESTORE)) {
         (true, false) => What::Function(function(source, table)?),
         (false, true) => What::Guest(guest(source, table)?),
         (true, true) => {
@@ -201,7 +207,7 @@ fn element(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Element,
         }
         (false, false) => {
             return Err(wrong(
-                "neither `nf` nor `guest` nor `restore`".into(),
+                "neither `nf` nor `click` nor `guest` nor `restore`".into(),
                 "say what the element is",
             ));
         }
@@ -276,6 +282,16 @@ fn function(source: &Source<'_>, table: &DeTable<'_>) -> Result<Function, Wrong>
         match name {
             "name" => {}
             "nf" => function.word = source.text(name, value)?,
+            "click" => {
+                function.word = source.text(name, value)?;
+                if !function.word.ends_with(".click") {
+                    return Err(source.wrong(
+                        value,
+                        format!("`{}` is no Click configuration", function.word),
+                        "name a file that ends in .click",
+                    ));
+                }
+            }
             "program" => function.program = Some(source.text(name, value)?),
             "set" => function.set = joined(name, value)?,
             "capacity" => function.capacity = joined(name, value)?,

@@ -132,7 +132,7 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_do() {
         (
             "[[element]]\nname='q'",
             2,
-            "neither `nf` nor `guest` nor `restore`",
+            "neither `nf` nor `click` nor `guest` nor `restore`",
             "what",
         ),
         (

@@ -361,7 +361,7 @@ const ELEMENTS: &[(&str, usize, &str, &str)] = &[
     (
         "[[element]]\nname = \"a\"",
         3,
-        "neither `nf` nor `guest`",
+        "neither `nf` nor `click` nor `guest`",
         "say what",
     ),
     (

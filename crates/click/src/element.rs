@@ -94,6 +94,11 @@ pub trait Element {
         None
     }
 
+    /// What it does to packets, for synthesis; none if that cannot be said.
+    fn meaning(&self) -> Option<crate::meaning::Meaning> {
+        None
+    }
+
     /// For a rewriter, which another one's arguments may name.
     fn rewriter(&mut self) -> Option<&mut crate::rewriter::Rewriter> {
         None

@@ -11,6 +11,7 @@ pub mod filter;
 pub mod headers;
 pub mod interpreter;
 pub mod language;
+pub mod meaning;
 pub mod names;
 pub mod packet;
 mod recorded;

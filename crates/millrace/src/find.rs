@@ -37,7 +37,7 @@ pub struct Found {
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Finds a function: a file (`x.c`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
+/// Finds a function: a file (`x.c`, `x.click`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
 /// folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
@@ -64,6 +64,10 @@ fn look(word: &str) -> Result<Found, Error> {
     match path.extension().and_then(|e| e.to_str()) {
         _ if !path.exists() => by_name(word),
         Some("c") => Ok(found(Source::C(path.to_owned()), None)),
+        Some("click") => Ok(Found {
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            ..found(Source::C(crate::click::source(path)?), None)
+        }),
         Some("so") => Ok(found(Source::Module(path.to_owned()), None)),
         // Objects carry many endings (.o, .bpf, .elf, none); the loader says what is not one.
         _ => Ok(found(Source::Object(path.to_owned()), None)),

@@ -34,6 +34,7 @@
 //! cache of compiled modules in the user's folder. Compiling a source needs clang.
 
 mod begun;
+pub mod click;
 mod budget;
 pub mod bundle;
 pub mod cost;

@@ -11,6 +11,7 @@ mod plan;
 #[path = "../examples/run.rs"]
 mod run;
 
+mod click;
 mod egress;
 mod errors;
 mod hybrid;

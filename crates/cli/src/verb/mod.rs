@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod chain;
 mod check;
 mod conform;
 mod ctl;
@@ -63,6 +64,7 @@ verbs! {
     Plan(plan::Plan),
     Verify(verify::Verify),
     Explain(explain::Explain),
+    Chain(chain::Chain),
     Sequence(sequence::Sequence),
     Trace(trace::Trace),
     Map(map::Map),

@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::{Address, Meaning};
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -89,6 +90,14 @@ fn place(text: &str) -> Result<Place, String> {
 struct Get(Place);
 
 impl Element for Get {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::GetDestination(match self.0 {
+            Place::Offset(at) => Address::Front(at),
+            Place::Source => Address::Network(12),
+            Place::Destination => Address::Network(16),
+        }))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let bytes = match self.0 {
             Place::Offset(at) => packet.data().get(at..at + 4),
@@ -105,6 +114,10 @@ impl Element for Get {
 struct Set([u8; 4]);
 
 impl Element for Set {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::SetDestination(self.0))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         packet.set_destination(self.0);
         Some(packet)
@@ -117,6 +130,14 @@ struct Store {
 }
 
 impl Element for Store {
+    fn meaning(&self) -> Option<Meaning> {
+        match self.at {
+            Place::Offset(_) => None,
+            Place::Source => Some(Meaning::StoreAddress(12, self.address)),
+            Place::Destination => Some(Meaning::StoreAddress(16, self.address)),
+        }
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let address = self.address.unwrap_or_else(|| packet.destination());
         let at = match self.at {

@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
@@ -111,6 +112,10 @@ impl Querier {
 }
 
 impl Element for Querier {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it holds packets until ARP answers"))
+    }
+
     fn push(&mut self, port: usize, packet: Packet, cx: &Context<'_>) {
         if port == 1 {
             let data = packet.data();

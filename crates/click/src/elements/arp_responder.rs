@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -43,6 +44,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Responder(Vec<([u8; 4], [u8; 4], [u8; 6])>);
 
 impl Element for Responder {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it makes ARP answers"))
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let data = packet.data();
         let request = data.get(12..22) == Some(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);

@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use millrace_wire::ipv4;
@@ -130,6 +131,14 @@ impl Check {
 }
 
 impl Element for Check {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Check {
+            offset: self.offset,
+            bad: self.bad.clone(),
+            checksum: self.checksum,
+        })
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         match self.lengths(&packet) {
             Ok((header, total, destination)) => {

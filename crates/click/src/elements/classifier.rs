@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::{Clause, Meaning};
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -29,14 +30,6 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
         .map(|p| pattern(p))
         .collect::<Result<_, _>>()?;
     Ok(Box::new(Classifier(patterns)))
-}
-
-/// A clause: place, masks and values of its bytes, whether it is negated.
-struct Clause {
-    offset: usize,
-    mask: Vec<u8>,
-    value: Vec<u8>,
-    negated: bool,
 }
 
 fn pattern(text: &str) -> Result<Vec<Clause>, String> {
@@ -94,6 +87,10 @@ fn nibbles(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 struct Classifier(Vec<Vec<Clause>>);
 
 impl Element for Classifier {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Bytes(self.0.clone()))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         let fits = |clause: &Clause| {
             let bytes = packet

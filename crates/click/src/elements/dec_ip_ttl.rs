@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use millrace_wire::checksum::replace;
@@ -36,6 +37,15 @@ struct Ttl {
 }
 
 impl Element for Ttl {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(match self.active {
+            true => Meaning::Ttl {
+                multicast: self.multicast,
+            },
+            false => Meaning::Pass,
+        })
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let group = packet.destination()[0] >> 4 == 14;
         if !self.active || group && !self.multicast {

@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Kind;
 use crate::packet::Packet;
@@ -74,20 +75,31 @@ pub const TO_NETMAP: Class = Class {
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     let _ = setup;
-    args.all();
-    Ok(Box::new(From))
+    Ok(Box::new(From(name(args))))
 }
 
 fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.all();
     Ok(Box::new(To {
+        name: name(args),
         pulls: setup.pulls(),
     }))
 }
 
-struct From;
+/// The device's name, by keyword or as the first argument; the others are the driver's.
+fn name(args: &mut Args<'_>) -> String {
+    args.keywords(&["DEVNAME"]);
+    let name = args.take("DEVNAME").unwrap_or_default();
+    args.all();
+    crate::language::args::text(&name)
+}
+
+struct From(String);
 
 impl Element for From {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Enter(self.0.clone()))
+    }
+
     fn push(&mut self, _: usize, mut packet: Packet, cx: &Context<'_>) {
         packet.kind = match packet.data().get(..6) {
             Some([255, 255, 255, 255, 255, 255]) => Kind::Broadcast,
@@ -100,10 +112,15 @@ impl Element for From {
 }
 
 struct To {
+    name: String,
     pulls: bool,
 }
 
 impl Element for To {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Leave(self.name.clone()))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         cx.leave(packet);
     }

@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -52,6 +53,10 @@ struct Discard {
 }
 
 impl Element for Discard {
+    fn meaning(&self) -> Option<Meaning> {
+        self.active.then_some(Meaning::Drop)
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         self.count += 1;
         cx.drop(packet);

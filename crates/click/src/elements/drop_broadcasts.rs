@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Kind;
 use crate::packet::Packet;
@@ -23,6 +24,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Drop(u64);
 
 impl Element for Drop {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Broadcasts)
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         if matches!(packet.kind, Kind::Broadcast | Kind::Multicast) {
             self.0 += 1;

@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -62,6 +63,10 @@ fn rewrite(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Encap([u8; 14]);
 
 impl Element for Encap {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Prepend(self.0.to_vec()))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         packet.prepend(&self.0);
         packet.mark_mac(0);
@@ -72,6 +77,10 @@ impl Element for Encap {
 struct Rewrite([u8; 12]);
 
 impl Element for Rewrite {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Overwrite(0, self.0.to_vec()))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(header) = packet.data_mut().get_mut(..12) {
             header.copy_from_slice(&self.0);

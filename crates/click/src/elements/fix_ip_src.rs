@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::FIX_SOURCE;
 use crate::packet::Packet;
@@ -27,6 +28,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Fix([u8; 4]);
 
 impl Element for Fix {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::FixSource)
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if packet.anno[FIX_SOURCE] == 0 {
             return Some(packet);

@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use crate::packet::{FIX_SOURCE, Kind, PARAMETER_PROBLEM};
@@ -116,6 +117,10 @@ impl IcmpError {
 }
 
 impl Element for IcmpError {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it makes ICMP errors"))
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         if !self.may(&packet) {
             cx.drop(packet);

@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -23,6 +24,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Idle;
 
 impl Element for Idle {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Drop)
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         cx.drop(packet);
     }

@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::Setup;
 
 /// AddressInfo
@@ -77,4 +78,8 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 
 struct Information;
 
-impl Element for Information {}
+impl Element for Information {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Silent)
+    }
+}

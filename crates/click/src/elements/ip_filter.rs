@@ -6,6 +6,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::filter::{Condition, parse};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::language::args::first_word;
 use crate::packet::Packet;
@@ -89,6 +90,10 @@ fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
 struct Filter(Vec<(Option<usize>, Condition)>);
 
 impl Element for Filter {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Filter(self.0.clone()))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         match self.0.iter().find(|(_, c)| c.holds(&packet)) {
             Some((Some(port), _)) => cx.push(*port, packet),

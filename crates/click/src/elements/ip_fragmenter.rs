@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use millrace_wire::{ipv4, put};
@@ -71,6 +72,13 @@ fn copied(options: &[u8]) -> Vec<u8> {
 }
 
 impl Element for Fragmenter {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Fragment {
+            mtu: self.mtu,
+            honor: self.honor,
+        })
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         let Some(ip) = packet.ip().filter(|ip| ip.len() > self.mtu) else {
             return cx.push(0, packet);

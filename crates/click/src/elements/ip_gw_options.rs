@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use millrace_wire::ipv4;
@@ -112,6 +113,10 @@ impl Options {
 }
 
 impl Element for Options {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Options)
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let now = (cx.now() / 1_000_000 % 86_400_000) as u32;
         let Some(ip) = packet.ip_mut() else {

@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::names::Names;
 use crate::packet::Packet;
@@ -182,6 +183,17 @@ impl Lookup {
 }
 
 impl Element for Lookup {
+    fn meaning(&self) -> Option<Meaning> {
+        let number = u32::from_be_bytes;
+        let routes = self.routes.iter().map(|r| crate::meaning::Route {
+            address: number(r.address),
+            mask: number(r.mask),
+            gateway: r.gateway,
+            output: r.output,
+        });
+        Some(Meaning::Lookup(routes.collect()))
+    }
+
     fn push(&mut self, _: usize, mut packet: Packet, cx: &Context<'_>) {
         match self.find(packet.destination()).copied() {
             Some(route) => {

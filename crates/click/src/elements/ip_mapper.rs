@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::Setup;
 use crate::rewriter::{Mapper, Pattern, Specification};
 
@@ -49,6 +50,10 @@ fn patterns(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct RoundRobin(Mapper);
 
 impl Element for RoundRobin {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Mapper(self.0.patterns.clone()))
+    }
+
     fn mapper(&mut self) -> Option<&mut Mapper> {
         Some(&mut self.0)
     }
@@ -56,4 +61,8 @@ impl Element for RoundRobin {
 
 struct Patterns;
 
-impl Element for Patterns {}
+impl Element for Patterns {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Silent)
+    }
+}

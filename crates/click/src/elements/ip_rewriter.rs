@@ -13,6 +13,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
 use crate::headers;
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::AGGREGATE;
 use crate::packet::Packet;
@@ -376,6 +377,29 @@ impl Rewriting {
 }
 
 impl Element for Rewriting {
+    fn meaning(&self) -> Option<Meaning> {
+        let mapper = |input: &Specification| match input {
+            Specification::Mapper(id) => Some(*id),
+            _ => None,
+        };
+        let unusual = match () {
+            () if self.what != What::Flows => Some("it does not rewrite by ports"),
+            () if self.shared.is_some() => Some("its capacity is another rewriter's"),
+            () if self.annotation.is_some() => Some("REPLY_ANNO is given"),
+            () if self.aggregate => Some("SET_AGGREGATE is given"),
+            () => None,
+        };
+        Some(Meaning::Rewrite(Box::new(crate::meaning::Rewriting {
+            inputs: self.table.inputs.clone(),
+            mappers: self.table.inputs.iter().map(mapper).collect(),
+            timeouts: self.table.timeouts,
+            capacity: self.table.capacity,
+            udp: self.udp,
+            destination: self.destination,
+            unusual,
+        })))
+    }
+
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
         if let Some(owner) = self.shared {
             let own = cx.find(cx.name());

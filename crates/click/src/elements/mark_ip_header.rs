@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -49,6 +50,10 @@ fn mac(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Mark(usize);
 
 impl Element for Mark {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Mark(self.0))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let first = packet.data().get(self.0).copied().unwrap_or(0x45);
         packet.mark(self.0, millrace_wire::ipv4::header_bytes(first));
@@ -59,6 +64,10 @@ impl Element for Mark {
 struct Mac(usize);
 
 impl Element for Mac {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::MarkLink(self.0))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         packet.mark_mac(self.0);
         Some(packet)

@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::Setup;
 
 /// Null
@@ -76,4 +77,8 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 
 struct Null;
 
-impl Element for Null {}
+impl Element for Null {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Pass)
+    }
+}

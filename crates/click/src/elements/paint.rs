@@ -5,6 +5,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::PAINT;
 use crate::packet::Packet;
@@ -82,6 +83,14 @@ struct Paint {
 }
 
 impl Element for Paint {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(match self.what {
+            What::Set => Meaning::Paint(self.at, self.colour),
+            What::Check => Meaning::CheckPaint(self.at, self.colour),
+            What::Tee => Meaning::PaintTee(self.at, self.colour),
+        })
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let same = packet.anno[self.at] == self.colour;
         match self.what {
@@ -114,6 +123,10 @@ impl Element for Paint {
 struct Switch(usize);
 
 impl Element for Switch {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::PaintSwitch(self.0))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         cx.push(usize::from(packet.anno[self.0]), packet);
     }

@@ -8,6 +8,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use std::collections::VecDeque;
@@ -114,6 +115,10 @@ struct Queue {
 }
 
 impl Element for Queue {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Pass)
+    }
+
     fn push(&mut self, port: usize, packet: Packet, cx: &Context<'_>) {
         if self.packets.len() >= self.capacity {
             self.drops += 1;

@@ -6,6 +6,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 use millrace_wire::{ipv4, put, word};
@@ -89,6 +90,13 @@ fn upper(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Dscp(u8);
 
 impl Element for Dscp {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Service {
+            mask: 0xfc,
+            value: self.0 << 2,
+        })
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(from) = packet.ip().and_then(|ip| word(ip, 0)) {
             crate::headers::write_word(&mut packet, 0, from & 0xff03 | u16::from(self.0) << 2);

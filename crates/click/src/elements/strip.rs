@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -72,6 +73,10 @@ fn ip_header(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Strip(Option<usize>);
 
 impl Element for Strip {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(self.0.map_or(Meaning::StripToNetwork, Meaning::Strip))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         match (self.0, packet.network()) {
             (Some(bytes), _) => packet.strip(bytes),
@@ -86,6 +91,10 @@ impl Element for Strip {
 struct Unstrip(usize);
 
 impl Element for Unstrip {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Unstrip(self.0))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         packet.push(self.0);
         Some(packet)

@@ -5,6 +5,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -62,6 +63,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Switch(Option<usize>);
 
 impl Element for Switch {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Switch(self.0))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         match self.0 {
             Some(port) => cx.push(port, packet),

@@ -3,6 +3,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::packet::Packet;
 
@@ -40,6 +41,13 @@ struct Tee {
 }
 
 impl Element for Tee {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(match self.outputs {
+            0 | 1 => Meaning::Pass,
+            _ => Meaning::Outside("it copies packets"),
+        })
+    }
+
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
         self.outputs = cx.outputs();
         Ok(())

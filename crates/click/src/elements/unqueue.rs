@@ -4,6 +4,7 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
+use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 
 /// Unqueue
@@ -35,6 +36,10 @@ struct Unqueue {
 }
 
 impl Element for Unqueue {
+    fn meaning(&self) -> Option<Meaning> {
+        (self.active && self.limit < 0).then_some(Meaning::Pass)
+    }
+
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
         if !self.active || self.limit >= 0 && self.count >= self.limit {
             return Some(false);

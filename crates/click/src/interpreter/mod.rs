@@ -182,6 +182,31 @@ impl Router {
         self.world.counts.borrow().clone()
     }
 
+    /// What an element does, for synthesis; none if that cannot be said.
+    #[must_use]
+    pub fn meaning(&self, element: usize) -> Option<crate::meaning::Meaning> {
+        let element = self.world.elements.get(element)?;
+        element.borrow().meaning()
+    }
+
+    /// The input that an output leads to, pushed or pulled.
+    #[must_use]
+    pub fn target(&self, from: Port) -> Option<Port> {
+        self.world.target(from)
+    }
+
+    /// Bytes and names of the configuration.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.world.names
+    }
+
+    /// Lets time pass, up to then; timers whose time comes run.
+    pub fn advance(&self, to: i64) {
+        self.world.now.set(self.world.now.get().max(to));
+        self.due();
+    }
+
     /// The time, nanoseconds.
     #[must_use]
     pub fn now(&self) -> i64 {

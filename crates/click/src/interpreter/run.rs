@@ -104,7 +104,7 @@ impl Router {
     }
 
     /// Runs the timers whose time has come.
-    fn due(&self) -> bool {
+    pub(super) fn due(&self) -> bool {
         let mut worked = false;
         let now = self.world.now.get();
         loop {
@@ -151,6 +151,40 @@ impl Router {
         self.context(element).push(port, packet);
         self.world.drain();
         self.world.outcomes.borrow_mut().take().unwrap_or_default()
+    }
+
+    /// A packet leaves an element's output; what became of it once nothing is left to do at this time: packets in queues
+    /// have been pulled. Time stands still.
+    pub fn pass(&self, element: usize, port: usize, packet: Packet) -> Vec<Outcome> {
+        *self.world.outcomes.borrow_mut() = Some(Vec::new());
+        self.context(element).push(port, packet);
+        self.world.drain();
+        self.settle();
+        self.world.outcomes.borrow_mut().take().unwrap_or_default()
+    }
+
+    /// A packet comes to an element's input; as [`Router::pass`].
+    pub fn enter(&self, element: usize, port: usize, packet: Packet) -> Vec<Outcome> {
+        *self.world.outcomes.borrow_mut() = Some(Vec::new());
+        self.world.deliver(Port { element, port }, packet);
+        self.world.drain();
+        self.settle();
+        self.world.outcomes.borrow_mut().take().unwrap_or_default()
+    }
+
+    fn settle(&self) {
+        let mut worked = true;
+        while worked && self.world.step() {
+            worked = false;
+            for id in &self.tasks {
+                let done = self
+                    .context(*id)
+                    .with(*id, |element, cx| element.task(cx))
+                    .flatten();
+                worked |= done == Some(true);
+                self.world.drain();
+            }
+        }
     }
 }
 

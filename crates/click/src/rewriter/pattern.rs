@@ -154,6 +154,36 @@ impl Pattern {
         })
     }
 
+    /// The source address and how many there are; none stays.
+    #[must_use]
+    pub fn source(&self) -> Option<(u32, u64)> {
+        self.source.map(|(a, n)| (u32::from_be_bytes(a), n))
+    }
+
+    /// The source port and how many there are; none stays.
+    #[must_use]
+    pub fn sport(&self) -> Option<(u16, u64)> {
+        self.sport
+    }
+
+    /// The destination address; none stays.
+    #[must_use]
+    pub fn destination(&self) -> Option<u32> {
+        self.destination.map(u32::from_be_bytes)
+    }
+
+    /// The destination port; none stays.
+    #[must_use]
+    pub fn dport(&self) -> Option<u16> {
+        self.dport
+    }
+
+    /// Whether the packet's own port is preferred.
+    #[must_use]
+    pub fn own(&self) -> bool {
+        self.order == Order::Own
+    }
+
     /// As text, without the outputs.
     #[must_use]
     pub fn show(&self) -> String {

@@ -1,0 +1,17 @@
+// 5 NAPTs, one behind the other: the nested NAT of carriers (RFC 6888).
+require(library napt.clickinc)
+
+n1 :: Napt(192.0.2.1, MAC 02:00:00:00:01:01);
+n2 :: Napt(192.0.2.2, MAC 02:00:00:00:02:01);
+n3 :: Napt(192.0.2.3, MAC 02:00:00:00:03:01);
+n4 :: Napt(192.0.2.4, MAC 02:00:00:00:04:01);
+n5 :: Napt(192.0.2.5, MAC 02:00:00:00:05:01);
+
+FromDevice(inside) -> [0] n1;
+FromDevice(outside) -> [1] n5;
+n1 [1] -> [0] n2; n2 [0] -> [1] n1;
+n2 [1] -> [0] n3; n3 [0] -> [1] n2;
+n3 [1] -> [0] n4; n4 [0] -> [1] n3;
+n4 [1] -> [0] n5; n5 [0] -> [1] n4;
+n1 [0] -> Queue -> ToDevice(inside);
+n5 [1] -> Queue -> ToDevice(outside);

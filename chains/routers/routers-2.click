@@ -1,0 +1,11 @@
+// 2 routers between two networks, in a row.
+require(library router.clickinc)
+
+r1 :: Router(MAC 02:00:00:00:01:01);
+r2 :: Router(MAC 02:00:00:00:02:01);
+
+FromDevice(inside) -> [0] r1;
+FromDevice(outside) -> [1] r2;
+r1 [1] -> [0] r2; r2 [0] -> [1] r1;
+r1 [0] -> Queue -> ToDevice(inside);
+r2 [1] -> Queue -> ToDevice(outside);

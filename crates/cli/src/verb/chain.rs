@@ -1,0 +1,242 @@
+//! `millrace chain`: traffic classes of a Click configuration, and the function that it becomes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use millrace::Make;
+use millrace::click::compare::{Both, Given};
+use millrace_synth::{Options, Synthesis, classes, emit, reference};
+use millrace_traffic::capture::Reader;
+use millrace_traffic::split::{Side, Split};
+use serde_json::json;
+
+use crate::failure::{DONE, Failure, NO};
+use crate::{function, screen};
+
+/// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
+/// `check`, `model`, `plan`, `run` and `verify` take the file as a function.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
+pub struct Chain {
+    /// The configuration (.click)
+    file: PathBuf,
+
+    /// Print the function's C instead
+    #[arg(long, conflicts_with_all = ["json", "compare"])]
+    emit_c: bool,
+
+    /// Drop a packet that will be dropped behind a rewriter before it opens a flow there, or keeps one alive
+    #[arg(long)]
+    early_discard: bool,
+
+    /// Tell drops by different elements apart, each with the element's name as its reason; otherwise a packet is dropped at
+    /// the first test that says that some element will drop it
+    #[arg(long, conflicts_with = "compare")]
+    reasons: bool,
+
+    /// Compare the function with the reference interpreter of the configuration, packet by packet: packets of every class,
+    /// random ones, and those of --in
+    #[arg(long)]
+    compare: bool,
+
+    /// Random packets that are compared
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "compare")]
+    random: usize,
+
+    /// Compare on the packets of this capture, too; several: one for each port
+    #[arg(long = "in", value_name = "FILE", requires = "compare")]
+    input: Vec<PathBuf>,
+
+    /// Let packets of the only capture enter at two ports: PORT=ADDRESSES, as for `run`
+    #[arg(long, value_name = "PORT=CIDR", requires = "input")]
+    split: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Chain {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Does it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        let synthesis = millrace::click::read(&self.file, false, self.options())?;
+        if self.emit_c {
+            screen::out(emit::c(&synthesis).trim_end());
+            return Ok(DONE);
+        }
+        if self.compare {
+            return self.compare(&synthesis);
+        }
+        let classes = classes::classes(&synthesis);
+        let (_, paths) = classes::paths(&synthesis, synthesis.root, 0);
+        let nodes = synthesis.store.reachable(synthesis.root).len();
+        if self.json {
+            screen::document(&json!({
+                "name": synthesis.name,
+                "elements": synthesis.router.graph().elements.len(),
+                "ports": synthesis.ports,
+                "nodes": nodes,
+                "paths": paths,
+                "classes": classes,
+                "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
+                    json!({ "kind": what, "reason": when })
+                }).collect::<Vec<_>>(),
+            }));
+            return Ok(DONE);
+        }
+        screen::out(text(&synthesis, &classes, nodes, paths).trim_end());
+        Ok(DONE)
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            reasons: self.reasons,
+            early_discard: self.early_discard,
+        }
+    }
+
+    fn compare(&self, of: &Synthesis) -> Result<u8, Failure> {
+        let function = function::load(&self.file.to_string_lossy(), &Make::default())?;
+        let spread = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
+            port,
+            time: number as u64 * 1_000_000,
+            bytes,
+        };
+        let mut both = Both::new(&function, of)?;
+        let mut all = Vec::new();
+        if of.flows.any() {
+            // Packets of all kinds would get ports that are drawn, so that all that comes later differs: sessions do not.
+            both.sessions(1, self.random);
+            all.push(("sessions and answers".to_owned(), both.found));
+        } else {
+            let made = reference::witnesses(of, MOST_PATHS).into_iter();
+            let random = reference::random(of, 1).take(self.random);
+            both.all(made.chain(random).enumerate().map(spread));
+            all.push(("classes and random packets".to_owned(), both.found));
+        }
+        if !self.input.is_empty() {
+            // A configuration of its own: that of the first packets has seen them.
+            let again = millrace::click::read(&self.file, false, self.options())?;
+            let mut both = Both::new(&function, &again)?;
+            both.all(self.given(&again)?.into_iter());
+            all.push(("captures".to_owned(), both.found));
+        }
+        let equal = all.iter().all(|a| a.1.difference.is_none());
+        if self.json {
+            let list: Vec<_> = all
+                .iter()
+                .map(|(what, found)| {
+                    let [forwarded, dropped, handed] = found.fates;
+                    json!({
+                        "on": what,
+                        "packets": found.packets,
+                        "forwarded": forwarded,
+                        "dropped": dropped,
+                        "handed_over": handed,
+                        "difference": found.difference,
+                    })
+                })
+                .collect();
+            screen::document(&json!({ "name": of.name, "equal": equal, "compared": list }));
+        } else {
+            for (what, found) in &all {
+                let [forwarded, dropped, handed] = found.fates;
+                match &found.difference {
+                    Some(difference) => screen::out(&format!(
+                        "{}: not equal on {what}:\n{difference}",
+                        of.name
+                    )),
+                    None => screen::out(&format!(
+                        "{}: equal on {what}: {} packets ({forwarded} forwarded, {dropped} dropped, {handed} handed over)",
+                        of.name, found.packets
+                    )),
+                }
+            }
+        }
+        Ok(if equal { DONE } else { NO })
+    }
+
+    /// Packets of the captures, by the ports of the configuration.
+    fn given(&self, of: &Synthesis) -> Result<Vec<Given>, Failure> {
+        let split: Option<Split> = match &self.split {
+            Some(text) => Some(text.parse().map_err(Failure::wrong)?),
+            None => None,
+        };
+        let mut all = Vec::new();
+        for (number, path) in self.input.iter().enumerate() {
+            let mut reader = Reader::open(path).map_err(Failure::wrong)?;
+            while let Some(record) = reader.next().map_err(Failure::wrong)? {
+                let port = match &split {
+                    None => number,
+                    Some(split) => {
+                        let named = of.ports.iter().position(|p| p.eq_ignore_ascii_case(split.port()));
+                        let named = named.unwrap_or(0);
+                        match split.side(record.data) {
+                            Side::Named => named,
+                            Side::Other => 1 - named.min(1),
+                        }
+                    }
+                };
+                all.push((record.time_ns, port as u8, record.data.to_vec()));
+            }
+        }
+        all.sort_by_key(|a| a.0);
+        let first = all.first().map_or(0, |a| a.0);
+        Ok(all
+            .into_iter()
+            .map(|(time, port, bytes)| Given {
+                port,
+                time: time - first,
+                bytes,
+            })
+            .collect())
+    }
+}
+
+/// Paths of a diagram of which packets are made.
+const MOST_PATHS: usize = 20_000;
+
+fn text(of: &Synthesis, classes: &[classes::Class], nodes: usize, paths: u64) -> String {
+    let mut text = format!(
+        "{}: {} elements become {} traffic classes ({nodes} nodes, {paths} paths)\nports: {}\n",
+        of.name,
+        of.router.graph().elements.len(),
+        classes.len(),
+        of.ports.join(", ")
+    );
+    for class in classes {
+        let what = match &class.device {
+            Some(device) => format!("{} to {device}", class.verdict),
+            None if class.element.is_empty() => class.verdict.to_owned(),
+            None => format!("{} by {}", class.verdict, class.element),
+        };
+        let place = match class.line {
+            0 => String::new(),
+            line => format!("  ({}:{line})", class.file),
+        };
+        text.push_str(&format!("\n{what}{place}\n"));
+        for write in &class.writes {
+            text.push_str(&format!("    write {write}\n"));
+        }
+        for packets in &class.packets {
+            text.push_str(&format!("    {packets}\n"));
+        }
+        if class.more > 0 {
+            text.push_str(&format!("    … and {} more\n", class.more));
+        }
+    }
+    let relaxations = of.flows.relaxations();
+    if !relaxations.is_empty() {
+        text.push_str("\nmay differ from the elements one by one\n");
+    }
+    for (what, when) in relaxations {
+        text.push_str(&format!("    {what}: {when}\n"));
+    }
+    text
+}

@@ -1,0 +1,183 @@
+//! A synthesised function against the reference interpreter, packet by packet.
+
+use millrace_dataplane::packet::{Arrival, Burst, Fate};
+use millrace_dataplane::{Config, Instance};
+use millrace_synth::Synthesis;
+use millrace_synth::reference::{Became, Reference, Sessions};
+
+use crate::{Error, Function};
+
+/// When time begins, ns since the epoch: as the interpreter's does.
+pub const BEGIN: u64 = 1_000_000_000_000_000_000;
+
+/// A packet for both.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// the port by which it enters
+    pub port: u8,
+    /// when, ns after [`BEGIN`]
+    pub time: u64,
+    /// its bytes
+    pub bytes: Vec<u8>,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// packets that both were given
+    pub packets: u64,
+    /// of these, those that were forwarded, dropped, handed over
+    pub fates: [u64; 3],
+    /// the first difference
+    pub difference: Option<String>,
+}
+
+/// The two, side by side.
+pub struct Both<'a> {
+    function: &'a Function,
+    of: &'a Synthesis,
+    reference: Reference<'a>,
+    instance: Instance,
+    burst: Burst,
+    number: u64,
+    /// what was found so far
+    pub found: Compared,
+}
+
+impl<'a> Both<'a> {
+    /// A fresh copy of the function beside the configuration, which has seen no packet yet.
+    ///
+    /// # Errors
+    /// The function cannot be made.
+    pub fn new(function: &'a Function, of: &'a Synthesis) -> Result<Self, Error> {
+        let config = Config {
+            hash_seed: 1,
+            time: BEGIN,
+            ..function.state(1, Vec::new())
+        };
+        let mut instance =
+            Instance::create(function.module.clone(), &config).map_err(Error::wrong)?;
+        instance.start(BEGIN);
+        Ok(Self {
+            function,
+            of,
+            reference: Reference::new(of),
+            instance,
+            burst: Burst::new(1, of.ports.len() as u32, function.layout),
+            number: 0,
+            found: Compared::default(),
+        })
+    }
+
+    /// Gives packets to both, one after the other, until one of them is treated differently.
+    pub fn all(&mut self, packets: impl Iterator<Item = Given>) {
+        for given in packets {
+            self.one(&given);
+            if self.found.difference.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Sessions of flows, with answers to what was sent.
+    pub fn sessions(&mut self, seed: u64, packets: usize) {
+        let mut sessions = Sessions::new(self.of, seed);
+        for _ in 0..packets {
+            let (time, port, bytes) = sessions.draw();
+            let left = self.one(&Given { port, time, bytes });
+            if self.found.difference.is_some() {
+                return;
+            }
+            if let Some((port, bytes)) = left {
+                sessions.sent(port, &bytes);
+            }
+        }
+    }
+
+    /// One packet; where it left, if both let it.
+    fn one(&mut self, given: &Given) -> Option<(u8, Vec<u8>)> {
+        let now = BEGIN + given.time;
+        let (theirs, outside) = self.reference.pass(given.port, now, &given.bytes)?;
+        let arrival = Arrival {
+            number: self.number,
+            port: u32::from(given.port),
+            time: now,
+            stamp: now,
+            wire: given.bytes.len() as u32,
+            home: 0,
+            place: 0,
+        };
+        if !self.burst.push(&given.bytes, arrival) {
+            return None;
+        }
+        self.instance
+            .burst(self.function.entry, true, &mut self.burst);
+        let (fate, bytes) = match self.burst.outcome(0) {
+            Some(outcome) => (outcome.fate, outcome.bytes.to_vec()),
+            None => return None,
+        };
+        self.burst.clear();
+        self.number += 1;
+        self.found.packets += 1;
+        let words = |became: &Became| self.reference.words(became);
+        let (ours, slot) = match fate {
+            Fate::Forwarded(port) => (words(&Became::Left(port as u8, bytes.clone())), 0),
+            // For which reason a rewriter drops, nobody else says.
+            Fate::Dropped(_) if !self.of.options.reasons => {
+                (words(&Became::Dropped(usize::MAX)), 1)
+            }
+            Fate::Dropped(why) => {
+                let reason = self.function.reasons.get(why as usize).cloned();
+                (format!("dropped: {}", reason.unwrap_or_default()), 1)
+            }
+            Fate::Passed => (words(&Became::Outside), 2),
+            other => (format!("{other:?}"), 1),
+        };
+        let drawn = match (&theirs, fate) {
+            (Became::Left(to, wanted), Fate::Forwarded(port)) if self.of.flows.draws() || !self.of.flows.leases().is_empty() => {
+                u32::from(*to) == port && but_for_drawn(wanted) == but_for_drawn(&bytes)
+            }
+            _ => false,
+        };
+        let same = ours == words(&theirs) || drawn || slot == 2 && outside;
+        if !same {
+            let hex: Vec<String> = given.bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let name = self.of.ports.get(usize::from(given.port));
+            self.found.difference = Some(format!(
+                "packet {} at {} ns by {}: {}\n  interpreter  {}\n  function     {ours}",
+                self.number - 1,
+                given.time,
+                name.map_or("?", String::as_str),
+                hex.join(" "),
+                words(&theirs)
+            ));
+            return None;
+        }
+        if let Some(count) = self.found.fates.get_mut(slot) {
+            *count += 1;
+        }
+        match fate {
+            Fate::Forwarded(port) => Some((port as u8, bytes)),
+            _ => None,
+        }
+    }
+}
+
+/// A frame without its destination address, its source port, and the sums that cover them: a mapper's pattern is drawn and a port
+/// leased, so that the two may send a flow to different servers, from different ports. The header's sum is held against the header
+/// instead.
+fn but_for_drawn(frame: &[u8]) -> (bool, Vec<u8>) {
+    let ip = frame.get(14..).unwrap_or(&[]);
+    let header = millrace_wire::ipv4::Header::new_checked(ip);
+    let holds = header.is_ok_and(|h| h.sum().holds());
+    let upper = match frame.get(23) {
+        Some(6) => 50..52,
+        _ => 40..42,
+    };
+    let hidden = [24..26, 30..36, upper];
+    let rest = frame
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !hidden.iter().any(|h| h.contains(at)));
+    (holds, rest.map(|b| *b.1).collect())
+}

@@ -1,0 +1,47 @@
+//! Click configurations as functions: synthesised to C, which goes the way of every source.
+
+pub mod compare;
+
+use std::path::{Path, PathBuf};
+
+use millrace_emit::cache::{self, Cache};
+use millrace_synth::{Options, Synthesis, emit, graph, synthesise};
+
+use crate::Error;
+
+/// Reads and synthesises a configuration. Lines are named by its whole path, or as it was given.
+///
+/// # Errors
+/// It cannot be read, is wrong, or cannot be synthesised: each with its place.
+pub fn read(path: &Path, whole: bool, options: Options) -> Result<Synthesis, Error> {
+    let named = match whole {
+        true => std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        false => path.to_owned(),
+    };
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let done = graph(&named).and_then(|graph| synthesise(&name, graph, folder, options));
+    done.map_err(|errors| {
+        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Error {
+            detail: Some(all.join("\n\n")),
+            ..Error::wrong(format!("{}: no function can be made of it", path.display()))
+        }
+    })
+}
+
+/// The C that a configuration becomes, in the user's cache.
+///
+/// # Errors
+/// Those of [`read`], and of the cache.
+pub(crate) fn source(path: &Path) -> Result<PathBuf, Error> {
+    let synthesis = read(path, true, Options::default())?;
+    let text = emit::c(&synthesis);
+    let cache = Cache::of_user()?;
+    let key = cache::key(&[text.as_bytes()]);
+    let entry = cache.entry("click", &format!("{key}/{}", synthesis.name), "c");
+    if !cache.has(&entry) {
+        cache.write(&entry, text.as_bytes())?;
+    }
+    Ok(entry)
+}

@@ -1,0 +1,81 @@
+//! Chains of the repository: the function that each becomes does what the reference interpreter does.
+
+use std::path::Path;
+
+use millrace::click::compare::{Both, Given};
+use millrace::{Asked, Make};
+use millrace_synth::{Options, reference};
+
+use super::of_repository;
+
+/// Packets of the comparison of a chain.
+const PACKETS: usize = 4000;
+
+fn compared(chain: &str) -> [u64; 3] {
+    let path = of_repository(&format!("chains/{chain}.click"));
+    let of = millrace::click::read(Path::new(&path), false, Options::default()).unwrap();
+    let function = millrace::find(&path).unwrap();
+    let function = function.load(&Make::default(), &mut |_| {}).unwrap();
+    let mut both = Both::new(&function, &of).unwrap();
+    if of.flows.any() {
+        both.sessions(7, PACKETS);
+    } else {
+        let made = reference::witnesses(&of, 500).into_iter();
+        let all = made.chain(reference::random(&of, 7).take(PACKETS));
+        both.all(all.enumerate().map(|(number, (port, bytes))| Given {
+            port,
+            time: number as u64,
+            bytes,
+        }));
+    }
+    assert_eq!(both.found.difference, None, "{chain}");
+    both.found.fates
+}
+
+#[test]
+fn chains_do_what_the_interpreter_does() {
+    for chain in [
+        "routers/routers-1",
+        "routers/routers-10",
+        "firewall-router/firewall-router",
+        "napts/napts-1",
+        "napts/napts-10",
+        "napts/zones",
+        "example/example",
+    ] {
+        let [forwarded, dropped, _] = compared(chain);
+        assert!(forwarded > 50 && dropped > 50, "{chain}: {forwarded} forwarded, {dropped} dropped");
+    }
+}
+
+#[test]
+fn nested_napts_shard_in_the_lines_of_their_configuration() {
+    let path = of_repository("chains/napts/napts-10.click");
+    let found = millrace::find(&path).unwrap();
+    let make = Make::default();
+    let written = found.read(&make).unwrap();
+    let proved = written.check(make.begin()).unwrap();
+    let asked = Asked {
+        cores: 16,
+        ..Asked::default()
+    };
+    let within = (millrace::model::SECONDS, make.begin());
+    let mut model = proved.model_for(asked.purpose(), within, &mut || {});
+    let plan = proved.arrange(&mut model, &asked).unwrap().several(16).unwrap();
+    let plan = plan.plan.as_ref().unwrap();
+    for object in &plan.objects {
+        assert_eq!(object.treatment, millrace::Treatment::Shard, "{}", object.name);
+    }
+}
+
+#[test]
+fn what_cannot_be_synthesised_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.click");
+    let text = "FromDevice(a) -> c :: Counter(COUNT_CALL 3 stop) -> ToDevice(a);\n\
+                InfiniteSource -> Discard;\n";
+    std::fs::write(&path, text).unwrap();
+    let error = millrace::find(path.to_str().unwrap()).unwrap_err();
+    let detail = error.detail.unwrap();
+    assert!(detail.contains("made.click:1:18: c :: Counter cannot be synthesised"), "{detail}");
+}

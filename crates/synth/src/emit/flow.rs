@@ -1,0 +1,562 @@
+//! Flows as C: two maps, what a new flow gets, and its programs.
+
+use std::fmt::Write as _;
+
+use super::{Emitter, Known};
+use crate::action::Verdict;
+use crate::backward::WORDS;
+use crate::diagram::Id;
+use crate::flows::{Becomes, Hop, Opening, Way};
+
+/// How the code of a branch ends.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// a new flow's program is known: its number, what answers do, the words that it gets, the allocator that leases its
+    /// port, and whether answers are noted
+    Opened(usize, Option<Id>, Vec<Hop>, Option<usize>, bool),
+    /// a program of answers is known
+    Back(usize),
+    /// the packet is of no flow: what becomes of it, by what differs between packets
+    Plain,
+}
+
+impl Emitter<'_> {
+    fn number(&self, program: Id, way: usize) -> usize {
+        let all = &self.of.flows.programs;
+        let found = all.iter().position(|p| *p == (program, way));
+        found.unwrap_or(0)
+    }
+
+    /// What a branch becomes whose code is not its own.
+    pub(super) fn end(&mut self, id: Id, known: Known, depth: usize) {
+        match self.stops.get(&id).cloned() {
+            Some(End::Opened(program, back, hops, lease, probes)) => {
+                if let Some(lease) = lease {
+                    self.say(depth, &format!("fresh.lease = {};", lease + 1));
+                }
+                if probes {
+                    self.say(depth, "fresh.answered = 1;");
+                }
+                self.opened((program, lease.is_some()), back, &hops, known, depth);
+            }
+            Some(End::Back(program)) => {
+                self.say(depth, &format!("fresh.back = {program};"));
+                self.say(depth, "goto run;");
+            }
+            Some(End::Plain) => {
+                self.stops.remove(&id);
+                self.block(id, depth, true);
+                self.stops.insert(id, End::Plain);
+            }
+            None => {
+                if let Some(opening) = self.of.flows.openings.get(&id) {
+                    self.opening(opening, known, depth);
+                } else {
+                    self.answers(id, known, depth);
+                }
+            }
+        }
+    }
+
+    fn locals_of_flows(&mut self) {
+        for (name, kind) in [
+            ("key", "struct words"),
+            ("behind", "struct words"),
+            ("to", "struct new_words"),
+            ("*entry", "struct entry"),
+            ("fresh", "struct entry"),
+            ("*flow", "struct words"),
+            ("program", "__u32"),
+            ("leaf", "__u32"),
+            ("answer", "__u32"),
+            ("flags", "__u8"),
+            ("tcp", "_Bool"),
+            ("data", "_Bool"),
+            ("older", "struct words"),
+            ("*upper", "__u8"),
+            ("*ip", "struct ipv4"),
+        ] {
+            self.locals.insert(name.into(), kind);
+        }
+    }
+
+    /// A packet that may open a flow.
+    fn opening(&mut self, opening: &Opening, known: Known, depth: usize) {
+        self.locals_of_flows();
+        self.lead_to_header(opening.header, known, depth);
+        let protocol = opening.protocol;
+        for line in [
+            format!(
+                "key = (struct words){{ ip->src, ip->dst, load16(upper), load16(upper + 2), {protocol}, {}, 0 }};",
+                opening.origin
+            ),
+            "entry = map_refresh(&flows, &key);".into(),
+            "answer = 0;".into(),
+            "if (entry && p->time < entry->until) {".into(),
+            "\tprogram = entry->program;".into(),
+            "\tto = entry->to;".into(),
+            "\tgoto run;".into(),
+            "}".into(),
+            "entry = NULL;".into(),
+            "fresh = (struct entry){ 0 };".into(),
+        ] {
+            self.say(depth, &line);
+        }
+        let count = opening.variants.len();
+        let leases = self.of.flows.leases();
+        if count > 1 {
+            self.locals.insert("draw".into(), "__u32");
+            self.say(
+                depth,
+                &format!("draw = (__u64)random32() * {count} >> 32; /* which pattern */"),
+            );
+        }
+        for (n, variant) in opening.variants.iter().enumerate() {
+            let last = n + 1 == count;
+            if !last {
+                self.say(depth, &format!("if (draw == {n}) {{"));
+            }
+            let mut stops = std::collections::HashMap::new();
+            for program in crate::flows::programs(&self.of.store, variant.root) {
+                let end = match variant.ways.get(&program) {
+                    Some(way) => {
+                        let Way { hops, back } = way;
+                        let lease = way.lease();
+                        let lease = lease.and_then(|l| leases.iter().position(|o| *o == l));
+                        let number = self.number(program, hops.len());
+                        End::Opened(number, *back, hops.clone(), lease, way.probes())
+                    }
+                    None => End::Plain,
+                };
+                stops.insert(program, end);
+            }
+            let outer = std::mem::replace(&mut self.stops, stops);
+            self.inner(variant.root, known, depth + usize::from(!last));
+            self.stops = outer;
+            if !last {
+                self.say(depth, "}");
+            }
+        }
+    }
+
+    /// The code of a diagram within that of another one.
+    fn inner(&mut self, root: Id, known: Known, depth: usize) {
+        let outer = (
+            std::mem::take(&mut self.labels),
+            std::mem::take(&mut self.waiting),
+            std::mem::take(&mut self.edges),
+            std::mem::take(&mut self.known),
+        );
+        self.count(root);
+        self.prove(root, known);
+        self.block(root, depth, true);
+        while let Some(id) = self.waiting.pop() {
+            let label = self.labels.get(&id).copied().unwrap_or(0);
+            let _ = writeln!(self.out, "step_{label}:");
+            self.line = None;
+            let known = self.known.get(&id).copied().unwrap_or_default();
+            self.again(known);
+            self.block(id, depth, true);
+        }
+        (self.labels, self.waiting, self.edges, self.known) = outer;
+    }
+
+    /// A new flow's program and words are known.
+    fn opened(
+        &mut self,
+        (program, leased): (usize, bool),
+        back: Option<Id>,
+        hops: &[Hop],
+        known: Known,
+        depth: usize,
+    ) {
+        if let Some(hop) = hops.last() {
+            self.at(hop.rewriter);
+            let own = ["key.source", "key.destination", "key.sport", "key.dport"];
+            let mut ranges = Vec::new();
+            for ((word, becomes), own) in WORDS.into_iter().zip(hop.words).zip(own) {
+                let name = format!("{word:?}").to_lowercase();
+                let port = name.ends_with("port");
+                let value = match becomes {
+                    Becomes::Constant(number) if port => format!("htons({number})"),
+                    Becomes::Constant(number) => {
+                        let [a, b, c, d] = (number as u32).to_be_bytes();
+                        format!("htonl(IPV4({a}, {b}, {c}, {d}))")
+                    }
+                    Becomes::Word(word) => {
+                        let place = WORDS.iter().position(|w| *w == word).unwrap_or(0);
+                        ["key.source", "key.destination", "key.sport", "key.dport"]
+                            .get(place)
+                            .copied()
+                            .unwrap_or(own)
+                            .to_owned()
+                    }
+                    Becomes::Range(low, count) => {
+                        ranges.push((port, low, count));
+                        own.to_owned()
+                    }
+                };
+                self.say(depth, &format!("to.{name} = {value};"));
+            }
+            let address = ranges.iter().find(|r| !r.0).map_or((0, 1), |r| (r.1, r.2));
+            let port = ranges.iter().find(|r| r.0).map_or((0, 1), |r| (r.1, r.2));
+            let preferred = hop.own && address.1 == 1;
+            if !ranges.is_empty() && !leased {
+                self.say(
+                    depth,
+                    &format!(
+                        "fresh.range = (struct range){{ {}, {}, {}, {}, {} }};",
+                        address.0,
+                        address.1,
+                        port.0,
+                        port.1,
+                        u8::from(preferred)
+                    ),
+                );
+            }
+            self.say(depth, &format!("fresh.last = {};", hop.number));
+        }
+        self.say(depth, &format!("fresh.program = {program};"));
+        self.say(depth, &format!("program = {program};"));
+        match back {
+            None => self.say(depth, "goto run;"),
+            Some(back) => {
+                let programs = crate::flows::programs(&self.of.store, back);
+                let stops = programs
+                    .into_iter()
+                    .map(|id| (id, End::Back(self.number(id, hops.len()))))
+                    .collect();
+                let outer = std::mem::replace(&mut self.stops, stops);
+                self.inner(back, known, depth);
+                self.stops = outer;
+            }
+        }
+    }
+
+    /// A packet that may answer.
+    fn answers(&mut self, id: Id, known: Known, depth: usize) {
+        let Some(answers) = self.of.flows.answers.get(&id) else {
+            return;
+        };
+        self.locals_of_flows();
+        self.at(answers.rewriter);
+        self.lead_to_header(answers.header, known, depth);
+        let number = self
+            .of
+            .rewriters
+            .iter()
+            .position(|r| *r == answers.rewriter)
+            .unwrap_or(0);
+        for line in [
+            format!(
+                "behind = (struct words){{ ip->src, ip->dst, load16(upper), load16(upper + 2), {}, {number}, 0 }};",
+                answers.protocol
+            ),
+            "flow = map_refresh(&answers, &behind);".into(),
+            "if (!flow)".into(),
+            "\treturn DROP_BECAUSE(no_flow);".into(),
+            "key = *flow;".into(),
+            "entry = map_refresh(&flows, &key);".into(),
+            "if (!entry || p->time >= entry->until)".into(),
+            "\treturn DROP_BECAUSE(no_flow);".into(),
+            "answer = 1;".into(),
+            "program = entry->back;".into(),
+            "to = (struct new_words){ key.destination, key.source, key.dport, key.sport };".into(),
+            "goto run;".into(),
+        ] {
+            self.say(depth, &line);
+        }
+    }
+
+    /// A packet of a flow that goes all its way: the entry is updated, and then it leaves.
+    pub(super) fn keep(&mut self, number: u32, known: Known, depth: usize) {
+        let found = self.leaves.iter().position(|l| l.0 == number);
+        let leaf = match found {
+            Some(leaf) => leaf,
+            None => {
+                self.leaves.push((number, known));
+                self.leaves.len() - 1
+            }
+        };
+        self.say(depth, &format!("leaf = {leaf};"));
+        self.say(depth, "goto keep;");
+    }
+
+    /// The programs of flows, the update of an entry, and what follows.
+    pub(super) fn programs(&mut self) {
+        let flows = &self.of.flows;
+        if flows.openings.is_empty() {
+            return;
+        }
+        let header = flows.openings.values().next().map_or(14, |o| o.header);
+        let known = Known {
+            frame: u32::from(header) + 20,
+            ip: Some(header),
+            upper: 8,
+        };
+        let _ = writeln!(self.out, "\nrun:");
+        self.line = None;
+        let count = flows.programs.len();
+        for n in 1..count {
+            self.say(1, &format!("if (program == {n})"));
+            self.say(2, &format!("goto program_{n};"));
+        }
+        for (n, (program, way)) in flows.programs.iter().enumerate() {
+            let name = label("program", n);
+            let _ = writeln!(self.out, "\n{name}");
+            self.way = *way;
+            let plain = Known { upper: 0, ..known };
+            self.say(1, &format!("frame = packet_bytes(p, 0, {});", known.frame));
+            self.say(1, "if (!frame)");
+            self.say(2, "return DROP;");
+            self.say(1, &format!("ip = (struct ipv4 *)(frame + {header});"));
+            self.locals.insert("*frame".into(), "__u8");
+            self.region(*program, plain);
+            self.way = 0;
+        }
+        let udp = if flows.udp { "1" } else { "0" };
+        let keep = KEEP.replace("UDP", udp).replace("AT,", &format!("{header},"));
+        let mut keep = keep.replace("AT +", &format!("{header} +"));
+        if !flows.answered() {
+            // Nobody is told from another by answers.
+            let from = keep.find("		if (fresh.range").unwrap_or(0);
+            let to = keep.find("		fresh.to = to;").unwrap_or(from);
+            keep.replace_range(from..to, "");
+            let from = keep.find("		if (fresh.answered").unwrap_or(0);
+            let to = keep.find("	} else {\n		touch").unwrap_or(from);
+            keep.replace_range(from..to, "");
+        }
+        let (mut lease, mut refresh) = (String::new(), String::new());
+        for (n, _) in flows.leases().iter().enumerate() {
+            let (one, name) = (n + 1, format!("leases_{n}"));
+            self.locals.insert("number".into(), "__s64");
+            let _ = write!(
+                lease,
+                "\t\tif (fresh.lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t}}\n"
+            );
+            let _ = write!(
+                refresh,
+                "\t\tif (entry->lease == {one})\n\t\t\tallocator_refresh(&{name}, ntohs(to.sport));\n"
+            );
+        }
+        let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
+        self.out.push_str(&keep);
+        let leaves = std::mem::take(&mut self.leaves);
+        for n in 1..leaves.len() {
+            self.say(1, &format!("if (leaf == {n})"));
+            self.say(2, &format!("goto leave_{n};"));
+        }
+        for (n, (number, _)) in leaves.iter().enumerate() {
+            let name = label("leave", n);
+            let _ = writeln!(self.out, "\n{name}");
+            self.line = None;
+            if let Some(action) = self.of.actions.get(*number) {
+                if matches!(action.verdict, Verdict::Leave { .. }) {
+                    let protocol = action.writes.values().map(|w| w.sums.upper).max();
+                    let bytes = if protocol == Some(6) { 18 } else { 8 };
+                    let known = Known {
+                        upper: bytes,
+                        ..known
+                    };
+                    self.again(known);
+                    self.say(1, &format!("frame = packet_bytes(p, 0, {});", known.frame));
+                    self.say(1, "if (!frame)");
+                    self.say(2, "return DROP;");
+                    self.finish(action, known, 1);
+                } else {
+                    self.finish(action, known, 1);
+                }
+            }
+        }
+        self.locals.insert("sum".into(), "__u64");
+    }
+
+    /// Declarations of the maps.
+    pub(super) fn state(&self) -> String {
+        let flows = &self.of.flows;
+        if flows.openings.is_empty() {
+            return String::new();
+        }
+        let t = &flows.timeouts;
+        let age = |ns: i64| ns.max(t.guarantee);
+        let longest = [t.tcp, t.tcp_done, t.tcp_nodata, t.other]
+            .into_iter()
+            .map(age)
+            .max()
+            .unwrap_or(0);
+        let longest = if flows.udp { age(t.other) } else { longest };
+        let mut objects = String::new();
+        if flows.answered() {
+            objects.push_str(
+                "MAP(answers, struct words, struct words, .capacity = CAPACITY, .expire_after = LONGEST);",
+            );
+        }
+        for (n, (low, count)) in flows.leases().iter().enumerate() {
+            let _ = write!(
+                objects,
+                "ALLOCATOR(leases_{n}, struct words, .capacity = {count}, .first = {low}, .expire_after = LONGEST);"
+            );
+        }
+        let mut state = STATE.to_owned();
+        if !flows.answered() {
+            let from = state.find("/* The answer's words").unwrap_or(0);
+            let to = state.find("/* A packet keeps a flow").unwrap_or(from);
+            state.replace_range(from..to, "");
+        }
+        state
+            .replace("ANSWERS", &objects)
+            .replace("CAPACITY", &flows.capacity.min(1 << 20).to_string())
+            .replace("LONGEST", &longest.to_string())
+            .replace("AGE_TCP", &age(t.tcp).to_string())
+            .replace("AGE_DONE", &age(t.tcp_done).to_string())
+            .replace("AGE_NODATA", &age(t.tcp_nodata).to_string())
+            .replace("AGE_OTHER", &age(t.other).to_string())
+    }
+}
+
+/// A label; the first is jumped to by nobody.
+fn label(name: &str, n: usize) -> String {
+    match n {
+        0 => format!("\t/* {name} 0 */"),
+        n => format!("{name}_{n}:"),
+    }
+}
+
+const STATE: &str = "
+/* Words of a flow, and the rewriter that they are seen by first. */
+struct words {
+	__be32 source, destination;
+	__be16 sport, dport;
+	__u8 protocol, rewriter;
+	__u16 zero;
+};
+
+/* What they become. */
+struct new_words {
+	__be32 source, destination;
+	__be16 sport, dport;
+};
+
+/* Addresses and ports that a new flow may have, host order. */
+struct range {
+	__u32 address, addresses;
+	__u32 port, ports;
+	__u32 own; /* the packet's own port comes first */
+};
+
+/* A flow: what its packets and its answers become was decided when it was opened. */
+struct entry {
+	struct new_words to;
+	__u16 program, back;
+	__u64 until; /* absent from then on, ns */
+	__u16 last; /* the last rewriter, which answers come to */
+	__u8 spoke, ended; /* a bit a side: it sent data, it ended */
+	__u8 lease, answered; /* which allocator its port is from; whether its answers are noted */
+	__u16 zero;
+	struct range range;
+};
+
+MAP(flows, struct words, struct entry, .capacity = CAPACITY, .expire_after = LONGEST);
+ANSWERS
+
+/* The answer's words to a flow's new ones. */
+MILLRACE_INLINE struct words reversed(const struct new_words *to, const struct words *key, __u16 last)
+{
+	return (struct words){ to->destination, to->source, to->dport, to->sport, key->protocol, (__u8)last, 0 };
+}
+
+/* Whether two are the same words. */
+MILLRACE_INLINE _Bool same(const struct words *a, const struct words *b)
+{
+	return a->source == b->source && a->destination == b->destination && a->sport == b->sport &&
+	       a->dport == b->dport && a->rewriter == b->rewriter;
+}
+
+/* Finds words of the range whose answers are nobody's: the packet's own port, then some at random. */
+MILLRACE_INLINE _Bool choose(struct new_words *to, const struct words *key, const struct entry *fresh)
+{
+	struct range range = fresh->range;
+	__u32 own = ntohs(to->sport) - range.port;
+	struct words behind, *taken;
+
+	MILLRACE_ROLLED
+	for (__u32 probe = 0; probe < 64; probe++) {
+		if (range.addresses > 1)
+			to->source = htonl(range.address +
+					   (__u32)((__u64)random32() * range.addresses >> 32));
+		if (range.ports > 1 && (probe || !range.own || own >= range.ports))
+			to->sport = htons(range.port +
+					  (__u32)((__u64)random32() * range.ports >> 32));
+		behind = reversed(to, key, fresh->last);
+		taken = map_get(&answers, &behind);
+		if (!taken || same(taken, key))
+			return 1;
+	}
+	return 0;
+}
+
+/* A packet keeps a flow alive (RFC 9293, 3.1: which flags). */
+MILLRACE_INLINE void touch(struct entry *entry, __u32 side, _Bool tcp, __u8 flags, _Bool data, __u64 now)
+{
+	__u8 own = 1 << side, ended = entry->ended, spoke = entry->spoke;
+	__u64 age = AGE_OTHER;
+
+	if (tcp) {
+		if (flags & 4)
+			ended = 3;
+		else if (flags & 1)
+			ended |= own;
+		else if (flags & 2)
+			ended &= ~own;
+		if (data)
+			spoke |= own;
+		age = ended == 3 ? AGE_DONE : spoke == 3 ? AGE_TCP : AGE_NODATA;
+		entry->ended = ended;
+		entry->spoke = spoke;
+	}
+	entry->until = now + age;
+}
+";
+
+const KEEP: &str = "
+keep:
+	ip = packet_at(p, AT, struct ipv4);
+	if (!ip)
+		return DROP;
+	flags = 0;
+	data = 0;
+	tcp = key.protocol == PROTOCOL_TCP && !UDP;
+	if (tcp) {
+		upper = packet_bytes(p, AT + ipv4_header_bytes(ip), 18);
+		if (!upper)
+			return DROP;
+		flags = upper[13];
+		data = ntohs(ip->length) > ipv4_header_bytes(ip) + (upper[12] >> 4) * 4;
+	}
+	if (!entry) {
+LEASE
+		if (fresh.range.addresses + fresh.range.ports > 0) {
+			if (!choose(&to, &key, &fresh))
+				return DROP_BECAUSE(no_words);
+			behind = reversed(&to, &key, fresh.last);
+		} else if (fresh.answered) {
+			behind = reversed(&to, &key, fresh.last);
+			flow = map_get(&answers, &behind);
+			if (flow && !same(flow, &key)) {
+				/* Without a range an older flow gives way. */
+				older = *flow;
+				map_delete(&flows, &older);
+			}
+		}
+		fresh.to = to;
+		touch(&fresh, 0, tcp, flags, data, p->time);
+		if (!map_put(&flows, &key, &fresh))
+			return DROP_BECAUSE(table_full);
+		if (fresh.answered && !map_put(&answers, &behind, &key)) {
+			map_delete(&flows, &key);
+			return DROP_BECAUSE(table_full);
+		}
+	} else {
+		touch(entry, answer, tcp, flags, data, p->time);
+REFRESH	}
+";

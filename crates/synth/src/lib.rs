@@ -1,0 +1,208 @@
+//! Synthesis: a Click configuration as one function.
+//!
+//! [`synthesise`] goes backwards over the flat graph and gives every packet its class ([`backward`]): a path through a diagram
+//! of header fields, and at its end what becomes of the packet and which fields are written. [`emit`] writes the diagram as C in
+//! the handler dialect, whose lines are those of the configuration, so that all that Millrace does with a function it does with a
+//! chain. The meaning of a configuration is the reference interpreter's (`millrace_click::interpreter`); packets of every class
+//! ([`witness`]) compare the two.
+
+pub mod action;
+pub mod backward;
+pub mod classes;
+pub mod diagram;
+pub mod emit;
+pub mod field;
+pub mod flows;
+pub mod packet;
+pub mod reference;
+mod refusal;
+mod sets;
+pub mod witness;
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use millrace_click::error::Error;
+use millrace_click::interpreter::{Bounds, Folder, Router, Shared};
+use millrace_click::language::{Graph, Limits, flatten, parse};
+use millrace_click::meaning::Meaning;
+
+use crate::action::Actions;
+use crate::backward::Backward;
+use crate::diagram::{Id, Store};
+
+/// How a configuration is synthesised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// drops by different elements are different classes, and have the element's name as their reason; else a packet that some
+    /// element will drop is dropped at the first test that says so
+    pub reasons: bool,
+    /// a packet that is dropped behind a rewriter opens no flow there, and refreshes none
+    pub early_discard: bool,
+}
+
+/// A configuration, synthesised.
+pub struct Synthesis {
+    /// how it was made
+    pub options: Options,
+    /// its name
+    pub name: String,
+    /// elements of the reference interpreter, made from the same text
+    pub router: Router,
+    /// all diagrams
+    pub store: Store,
+    /// all actions
+    pub actions: Actions,
+    /// the diagram of all packets
+    pub root: Id,
+    /// names of devices, by port
+    pub ports: Vec<String>,
+    /// what is known of flows
+    pub flows: flows::Flows,
+    /// rewriters, by the number that names words of their entries
+    pub rewriters: Vec<usize>,
+    /// elements by which values of fields became of interest
+    pub origins: std::collections::HashMap<(field::Var, u64), usize>,
+}
+
+/// Ports that a function may have.
+const MOST_PORTS: usize = 8;
+
+/// Elements that may be there without a meaning for packets: they end a run of Click.
+const WITHOUT: [&str; 1] = ["DriverManager"];
+
+/// Reads a configuration from a file.
+///
+/// # Errors
+/// It cannot be read, or is no configuration.
+pub fn graph(path: &Path) -> Result<Graph, Vec<Error>> {
+    let failed = |what: String, help: &str| {
+        vec![Error {
+            place: None,
+            what,
+            help: help.into(),
+        }]
+    };
+    let text = std::fs::read(path).map_err(|e| {
+        failed(
+            format!("{}: {e}", path.display()),
+            "give the file of a Click configuration",
+        )
+    })?;
+    let text = String::from_utf8_lossy(&text);
+    let mut library = |from: &str, name: &str| {
+        let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        Ok((path.display().to_string(), text))
+    };
+    let limits = Limits::default();
+    let file = parse(&text, &path.display().to_string(), &limits, &mut library)?;
+    flatten(&file, &limits)
+}
+
+/// Synthesises a configuration; files that it names are looked for in a folder.
+///
+/// # Errors
+/// Its elements are wrong, or what they do cannot be synthesised: element, place, reason.
+pub fn synthesise(
+    name: &str,
+    graph: Graph,
+    folder: &Path,
+    options: Options,
+) -> Result<Synthesis, Vec<Error>> {
+    let host = Rc::new(RefCell::new(Folder {
+        folder: folder.to_owned(),
+    }));
+    synthesise_on(name, graph, host, options)
+}
+
+/// The same, with files from a host.
+///
+/// # Errors
+/// As [`synthesise`].
+pub fn synthesise_on(
+    name: &str,
+    graph: Graph,
+    host: Shared,
+    options: Options,
+) -> Result<Synthesis, Vec<Error>> {
+    let router = Router::new(graph, Bounds::default(), host)?;
+    let ports = ports(&router)?;
+    let mut work = Backward::new(&router, ports, options.reasons);
+    let root = work.all()?;
+    let Backward {
+        mut store,
+        mut actions,
+        ports,
+        rewriters,
+        origins,
+        ..
+    } = work;
+    let flows = flows::Work {
+        router: &router,
+        store: &mut store,
+        actions: &mut actions,
+        rewriters: &rewriters,
+        early: options.early_discard,
+    }
+    .all(root)?;
+    Ok(Synthesis {
+        options,
+        flows,
+        name: name.to_owned(),
+        store,
+        actions,
+        root,
+        ports,
+        rewriters,
+        origins,
+        router,
+    })
+}
+
+/// Names of devices, in the order of the text, and what no packet passes but that does something all the same.
+fn ports(router: &Router) -> Result<Vec<String>, Vec<Error>> {
+    let graph = router.graph();
+    let connected = graph.ports();
+    let (mut ports, mut errors) = (Vec::new(), Vec::new());
+    let mut enters = false;
+    for (id, element) in graph.elements.iter().enumerate() {
+        let (inputs, outputs) = connected.get(id).copied().unwrap_or_default();
+        match router.meaning(id) {
+            Some(Meaning::Enter(name) | Meaning::Leave(name)) => {
+                enters |= inputs == 0;
+                if name.is_empty() {
+                    errors.push(refusal::at(element, "it names no device"));
+                } else if !ports.contains(&name) {
+                    ports.push(name);
+                }
+            }
+            None if inputs == 0 && outputs > 0 => {
+                errors.push(refusal::at(element, "it makes packets of its own"));
+            }
+            None if inputs + outputs == 0 && !WITHOUT.contains(&element.class.as_str()) => {
+                errors.push(refusal::at(element, "it may change others while they run"));
+            }
+            _ => {}
+        }
+    }
+    if !enters && errors.is_empty() {
+        errors.push(Error {
+            place: None,
+            what: "no packet enters the configuration".into(),
+            help: "give it a FromDevice for each port".into(),
+        });
+    }
+    if ports.len() > MOST_PORTS {
+        errors.push(Error {
+            place: None,
+            what: format!("{} devices: {}", ports.len(), ports.join(", ")),
+            help: format!("a function has at most {MOST_PORTS} ports"),
+        });
+    }
+    match errors.is_empty() {
+        true => Ok(ports),
+        false => Err(errors),
+    }
+}

@@ -1,0 +1,328 @@
+//! What the reference interpreter says of a packet that enters by a port: what a synthesis has to do.
+
+use std::collections::BTreeSet;
+
+use millrace_click::meaning::Meaning;
+use millrace_click::packet::Packet;
+
+use crate::Synthesis;
+use crate::action::Verdict;
+use crate::diagram::Node;
+
+/// What became of a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Became {
+    /// it left by the port of a device
+    Left(u8, Vec<u8>),
+    /// an element dropped it
+    Dropped(usize),
+    /// it is handed to the host: it came to an element whose work is not synthesised
+    Outside,
+    /// something else: it is held, or became several
+    Other(usize),
+}
+
+/// The interpreter beside a synthesis.
+pub struct Reference<'a> {
+    of: &'a Synthesis,
+    /// elements where packets enter, by port
+    enters: Vec<Option<usize>>,
+    /// ports of elements where packets leave
+    leaves: Vec<Option<u8>>,
+    /// elements whose work is not synthesised
+    outside: BTreeSet<usize>,
+}
+
+impl<'a> Reference<'a> {
+    /// Looks for where packets enter and leave.
+    #[must_use]
+    pub fn new(of: &'a Synthesis) -> Self {
+        let count = of.router.graph().elements.len();
+        let number = |name: &String| of.ports.iter().position(|p| p == name);
+        let mut enters = vec![None; of.ports.len()];
+        let mut leaves = vec![None; count];
+        for id in 0..count {
+            match of.router.meaning(id) {
+                Some(Meaning::Enter(name)) => {
+                    if let Some(slot) = number(&name).and_then(|n| enters.get_mut(n)) {
+                        *slot = Some(id);
+                    }
+                }
+                Some(Meaning::Leave(name)) => {
+                    if let Some(slot) = leaves.get_mut(id) {
+                        *slot = number(&name).map(|n| n as u8);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let outside = of.actions.all().filter_map(|action| match action.verdict {
+            Verdict::Hand(id) => Some(id),
+            _ => None,
+        });
+        Self {
+            of,
+            enters,
+            leaves,
+            outside: outside.collect(),
+        }
+    }
+
+    /// Gives a packet to the interpreter at a time, ns: what became of it, and whether it came to an element whose work is not
+    /// synthesised, so that it may be handed over. None if no element receives from the port.
+    #[must_use]
+    pub fn pass(&self, port: u8, time: u64, frame: &[u8]) -> Option<(Became, bool)> {
+        let from = (*self.enters.get(usize::from(port))?)?;
+        let seen = || -> u64 {
+            let counts = self.of.router.counts();
+            let of = |id: &usize| counts.get(*id).map_or(0, |c| c.inputs.iter().sum::<u64>());
+            self.outside.iter().map(of).sum()
+        };
+        let before = if self.outside.is_empty() { 0 } else { seen() };
+        self.of.router.advance(i64::try_from(time).unwrap_or(i64::MAX));
+        let outcomes = self.of.router.enter(from, 0, Packet::new(frame));
+        let outside = !self.outside.is_empty() && seen() > before;
+        let became = match outcomes.as_slice() {
+            [one] if one.left => match self.leaves.get(one.element).copied().flatten() {
+                Some(port) => Became::Left(port, one.packet.data().to_vec()),
+                None => Became::Other(1),
+            },
+            [one] if self.of.options.reasons => Became::Dropped(one.element),
+            [_] => Became::Dropped(usize::MAX),
+            several => Became::Other(several.len()),
+        };
+        Some((became, outside))
+    }
+
+    /// The element that an outcome names, in words.
+    #[must_use]
+    pub fn words(&self, became: &Became) -> String {
+        match became {
+            Became::Left(port, bytes) => {
+                let name = self.of.ports.get(usize::from(*port));
+                let name = name.map_or("?", String::as_str);
+                let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+                format!("leaves by {name}: {}", hex.join(" "))
+            }
+            Became::Dropped(id) => format!("dropped: {}", crate::emit::reason(self.of, *id)),
+            Became::Outside => "handed over".into(),
+            Became::Other(count) => format!("became {count} packets"),
+        }
+    }
+}
+
+/// Frames for the paths of a synthesis, at both ends of each interval, as many paths as are asked for.
+#[must_use]
+pub fn witnesses(of: &Synthesis, most: usize) -> Vec<(u8, Vec<u8>)> {
+    let (paths, _) = crate::classes::paths(of, of.root, most);
+    let mut frames = Vec::new();
+    for (path, _) in &paths {
+        for high in [false, true] {
+            let values: Vec<_> = path
+                .iter()
+                .map(|(var, low, top)| (*var, if high { *top } else { *low }))
+                .collect();
+            frames.push(crate::witness::frame(&values));
+        }
+    }
+    frames
+}
+
+/// Values of fields at which something changes, with those beside them: for random packets that mean something.
+#[must_use]
+pub fn interesting(of: &Synthesis) -> Vec<(crate::field::Var, Vec<u64>)> {
+    let mut all: std::collections::BTreeMap<_, Vec<u64>> = std::collections::BTreeMap::new();
+    let mut roots = vec![of.root];
+    for asked in of.actions.all_asked() {
+        roots.extend(asked.then.iter().map(|t| t.1));
+    }
+    for id in roots.into_iter().flat_map(|root| of.store.reachable(root)) {
+        if let Node::Branch { var, kids } = of.store.node(id) {
+            let values = all.entry(*var).or_default();
+            for (first, _) in kids {
+                values.extend([first.saturating_sub(1), *first, (first + 1).min(var.most())]);
+            }
+            values.push(var.most());
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// Random frames, without end: fields have values at which something changes, or any; the same for the same seed.
+pub fn random(of: &Synthesis, seed: u64) -> impl Iterator<Item = (u8, Vec<u8>)> {
+    use rand::{RngExt, SeedableRng};
+    let interesting = interesting(of);
+    let ports = of.ports.len() as u64;
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    std::iter::repeat_with(move || {
+        let mut values = vec![(crate::field::Var::Port, rng.random_range(0..ports.max(1)))];
+        for (var, some) in &interesting {
+            match rng.random_range(0..6) {
+                0 | 1 => {}
+                2 => values.push((*var, rng.random_range(0..=var.most()))),
+                _ => {
+                    let at = rng.random_range(0..some.len().max(1));
+                    values.extend(some.get(at).map(|value| (*var, *value)));
+                }
+            }
+        }
+        values.retain(|(var, value)| {
+            // Lengths of frames stay below what ports take.
+            !matches!(var, crate::field::Var::Length | crate::field::Var::Room(..)) || *value < 2000
+        });
+        let (port, mut frame) = crate::witness::frame(&values);
+        let padding = rng.random_range(0..8_usize);
+        frame.extend_from_slice([0xaa; 5].get(..padding).unwrap_or(&[]));
+        (port, frame)
+    })
+}
+
+/// Packets of flows and answers to what was sent: sessions of a few hosts, whose ports are all different, so that a rewriter that
+/// prefers a packet's own port gives each its own.
+pub struct Sessions {
+    rng: rand_chacha::ChaCha8Rng,
+    ports: u8,
+    destinations: Vec<u32>,
+    services: Vec<u16>,
+    sent: Vec<(u8, Vec<u8>)>,
+    time: u64,
+    /// every packet goes all its way: where rewriters are merged, one that does not may be told apart
+    whole: bool,
+}
+
+/// Sessions of which packets are drawn.
+const SESSIONS: u16 = 300;
+/// Frames that may be answered.
+const MOST_SENT: usize = 256;
+
+impl Sessions {
+    /// Sessions for a configuration.
+    #[must_use]
+    pub fn new(of: &Synthesis, seed: u64) -> Self {
+        use rand::SeedableRng;
+        let (mut destinations, mut services) = (vec![0x0808_0808], vec![80]);
+        for (var, values) in interesting(of) {
+            if var.is_address() {
+                destinations.extend(values.iter().map(|v| *v as u32));
+            }
+            if matches!(var, crate::field::Var::Bits(crate::field::Base::Upper(_), 16, 16)) {
+                services.extend(values.iter().map(|v| *v as u16));
+            }
+        }
+        Self {
+            rng: rand_chacha::ChaCha8Rng::seed_from_u64(seed),
+            ports: of.ports.len() as u8,
+            destinations,
+            services,
+            sent: Vec::new(),
+            time: 0,
+            whole: of.flows.most_hops > 1,
+        }
+    }
+
+    /// Notes a frame that left by a port: it may be answered there.
+    pub fn sent(&mut self, port: u8, frame: &[u8]) {
+        use rand::RngExt;
+        if self.sent.len() < MOST_SENT {
+            self.sent.push((port, frame.to_vec()));
+        } else {
+            let at = self.rng.random_range(0..MOST_SENT);
+            if let Some(slot) = self.sent.get_mut(at) {
+                *slot = (port, frame.to_vec());
+            }
+        }
+    }
+
+    /// The next packet: its time in ns, port, bytes.
+    pub fn draw(&mut self) -> (u64, u8, Vec<u8>) {
+        use rand::RngExt;
+        let rng = &mut self.rng;
+        self.time += match rng.random_range(0..2000) {
+            0 => 310_000_000_000,
+            1 => 241_000_000_000,
+            _ => 1_000_000,
+        };
+        let ttl = match rng.random_range(0..10) {
+            0 if !self.whole => rng.random_range(1..=12_u8),
+            _ => 64,
+        };
+        let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];
+        let flags = flags.get(rng.random_range(0..6_usize)).copied().unwrap_or(0);
+        let payload = rng.random_range(0..20_usize);
+        let answer = !self.sent.is_empty() && rng.random_range(0..2) == 0;
+        let (port, words) = if answer {
+            let at = rng.random_range(0..self.sent.len());
+            let (port, frame) = self.sent.get(at).cloned().unwrap_or_default();
+            let quad = |at: usize| -> [u8; 4] {
+                let bytes = frame.get(at..at + 4);
+                bytes.and_then(|b| b.try_into().ok()).unwrap_or_default()
+            };
+            let protocol = frame.get(23).copied().unwrap_or(17);
+            let ports = quad(34);
+            let mut destination = quad(26);
+            // Some answers are to nobody.
+            if rng.random_range(0..20) == 0 {
+                destination[3] ^= 1;
+            }
+            let back = [ports[2], ports[3], ports[0], ports[1]];
+            (port, (quad(30), destination, back, protocol))
+        } else {
+            let port = rng.random_range(0..self.ports);
+            let session = rng.random_range(0..SESSIONS);
+            let index = usize::from(session);
+            let of = |list: &[u32]| list.get(index % list.len().max(1)).copied().unwrap_or(0);
+            // What two ports send at the same time goes to different hosts.
+            let destination = of(&self.destinations) ^ u32::from(port) << 4;
+            let service = self.services.get(index % self.services.len().max(1));
+            let [a, b] = (1024 + session).to_be_bytes();
+            let [c, d] = service.copied().unwrap_or(80).to_be_bytes();
+            let protocol = if session % 2 == 0 { 6 } else { 17 };
+            let source = [10, 0, 0, 1 + (session % 40) as u8];
+            (port, (source, destination.to_be_bytes(), [a, b, c, d], protocol))
+        };
+        let (source, destination, ports, protocol) = words;
+        (self.time, port, frame(source, destination, ports, protocol, ttl, flags, payload))
+    }
+}
+
+fn frame(
+    source: [u8; 4],
+    destination: [u8; 4],
+    ports: [u8; 4],
+    protocol: u8,
+    ttl: u8,
+    flags: u8,
+    payload: usize,
+) -> Vec<u8> {
+    let upper = if protocol == 6 { 20 } else { 8 };
+    let total = 20 + upper + payload;
+    let mut frame = vec![0; 14 + total];
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(to) = frame.get_mut(at..at + bytes.len()) {
+            to.copy_from_slice(bytes);
+        }
+    };
+    put(0, &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45]);
+    put(16, &(total as u16).to_be_bytes());
+    put(22, &[ttl, protocol]);
+    put(26, &source);
+    put(30, &destination);
+    put(34, &ports);
+    match protocol {
+        6 => {
+            put(46, &[0x50, flags]);
+            put(50, &[0x12, 0x34]);
+        }
+        _ => {
+            put(38, &((8 + payload) as u16).to_be_bytes());
+            // Without a sum, or with one.
+            put(40, &if payload % 3 == 0 { [0, 0] } else { [0x43, 0x21] });
+        }
+    }
+    if let Some(ip) = frame.get_mut(14..)
+        && let Ok(mut header) = millrace_wire::ipv4::Header::new_checked(ip)
+    {
+        header.fill_checksum();
+    }
+    frame
+}

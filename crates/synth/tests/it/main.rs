@@ -1,0 +1,6 @@
+//! Synthesis against the reference interpreter.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod compare;
+mod generate;
+mod graphs;
