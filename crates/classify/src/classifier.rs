@@ -21,7 +21,7 @@ pub enum Form {
 }
 
 /// Rules, and the table made of them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Classifier {
     rules: Rules,
     redundant: Vec<Redundant>,

@@ -188,6 +188,20 @@ impl Key {
         bytes
     }
 
+    /// All bytes of a key, in network order, for rules that no names are known for: fields of up to 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Self::new`]: a key of more than 64 bytes.
+    pub fn whole(bytes: u32) -> Result<Self, KeyError> {
+        let fields = (0..bytes).step_by(16).map(|offset| Field {
+            name: format!("at_{offset}"),
+            offset,
+            bytes: (bytes - offset).min(16),
+            order: Order::Network,
+        });
+        Self::new(bytes, fields.collect())
+    }
+
     /// The five fields of a flow of IPv4, 16 bytes in network order, as `struct flow4` of the handler dialect.
     #[must_use]
     pub fn flow4() -> Self {

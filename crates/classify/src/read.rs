@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! src 10.0.0.0/8 dport 80-443 protocol 6 class 2
+//! * class 3
 //! @10.0.0.0/8  0.0.0.0/0  0 : 65535  80 : 443  0x06/0xFF  0x0000/0x0000  class 2
 //! ```
 //!
@@ -165,6 +166,10 @@ fn rule(read: &mut Read, text: &str, line: u32, columns: &[Option<usize>; 6]) ->
     let fields = read.rules.key().fields();
     let mut box_: Vec<Interval> = fields.iter().map(any).collect();
     let mut named = vec![false; fields.len()];
+    // A line needs something besides its class.
+    if words == ["*"] {
+        words.clear();
+    }
     for pair in words.chunks(2) {
         let &[name, text] = pair else {
             return Err((

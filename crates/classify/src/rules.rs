@@ -7,6 +7,9 @@ use crate::key::Key;
 /// The most boxes of a list of rules: a rule is one, unless an interval of a field of more than 32 bits is no prefix.
 pub const MOST_RULES: usize = 1 << 20;
 
+/// The most classes.
+pub const MOST_CLASSES: u32 = 1 << 16;
+
 /// The numbers from `first` to `last`, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Interval {
@@ -102,12 +105,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// No rules yet, over a key, with classes 0 to `classes` - 1 (at least one) and room for `most` boxes.
+    /// No rules yet, over a key, with classes 0 to `classes` - 1 (1 to [`MOST_CLASSES`] of them) and room for `most` boxes.
     #[must_use]
     pub fn new(key: Key, classes: u32, most: usize) -> Self {
         Self {
             key,
-            classes: classes.max(1),
+            classes: classes.clamp(1, MOST_CLASSES),
             most: most.min(MOST_RULES),
             ranges: Vec::new(),
             class: Vec::new(),

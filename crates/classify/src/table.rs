@@ -36,6 +36,7 @@ mod head {
     pub const BOXES: usize = 9;
     pub const CLASS: usize = 10;
     pub const BLOCKS: usize = 11;
+    pub const KEY_BYTES: usize = 12;
 }
 
 const DIAGRAM: u32 = 1;
@@ -139,6 +140,7 @@ impl Table {
         table.set(head::FORM, form as usize);
         table.set(head::WORDS, key.words().len());
         table.set(head::CLASSES, classes as usize);
+        table.set(head::KEY_BYTES, key.bytes() as usize);
         // Four bytes are read at a time, and never beyond the key, which comes in whole words of 8 bytes.
         let end = key.bytes().next_multiple_of(8);
         for (i, word) in key.words().iter().enumerate() {

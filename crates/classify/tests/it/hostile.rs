@@ -92,3 +92,25 @@ fn a_million_rules_are_trees_within_the_budget() {
     }
     assert_eq!(c.find(&[1, 7, 7, 7, 17]), 0);
 }
+
+#[test]
+fn saved_rules_come_back_and_others_are_refused() {
+    let mut rules = crossing(40);
+    rules.push_box(&[(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)], 3, 9).unwrap();
+    let bytes = rules.to_bytes();
+    let again = Rules::from_bytes(&bytes).unwrap();
+    assert!(again.iter().zip(rules.iter()).all(|(a, b)| a.ranges == b.ranges && a.class == b.class && a.line == b.line));
+    assert_eq!((again.key(), again.classes(), again.len()), (rules.key(), rules.classes(), 41));
+    for end in 0..bytes.len() {
+        assert!(Rules::from_bytes(&bytes[..end]).is_err(), "{end}");
+    }
+    assert!(Rules::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
+    for at in (0..bytes.len()).step_by(3) {
+        let mut bytes = bytes.clone();
+        bytes[at] = 0xff;
+        // Whatever it is then, it is an error or rules of the same size.
+        if let Ok(other) = Rules::from_bytes(&bytes) {
+            assert_eq!(other.to_bytes().len(), bytes.len());
+        }
+    }
+}

@@ -14,6 +14,7 @@ use millrace_object::program::{ObjectId, StateObject};
 use super::body::Body;
 use super::c::{Code, Statement, block};
 use super::forms::{Forms, is_pure};
+use super::objects::offers;
 use super::resume::Move;
 use super::{demand, key};
 use crate::c;
@@ -82,18 +83,22 @@ pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement
     let operands = body.unit.operands(object);
     let prefix = body.unit.kind(object);
     let mut before = key::copy(body, id, key, declaration)?;
+    // Tokens that are found for a batch at once are found behind this pass (`Gate`).
+    let at_once = offers(declaration, "tokens");
+    if !at_once {
+        before.push(c!("slot->token = {}_token({}, key);", prefix, operands).into());
+    }
     before.extend([
-        c!("slot->token = {}_token({}, key);", prefix, operands).into(),
         "memcpy(slot->key, key, sizeof(key));".into(),
         c!("slot->site = {};", site).into(),
     ]);
     if let Some(entrance) = body.resume.and_then(|r| r.entrances.get(&id)) {
         before.extend(entrance.moves().iter().map(Move::keep));
     }
-    before.extend([
-        c!("{}_prefetch({}, slot->token);", prefix, operands).into(),
-        "return;".into(),
-    ]);
+    if !at_once {
+        before.push(c!("{}_prefetch({}, slot->token);", prefix, operands).into());
+    }
+    before.push("return;".into());
     Ok(block(before, Vec::new()))
 }
 

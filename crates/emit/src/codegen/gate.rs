@@ -5,6 +5,7 @@ use std::fmt::Write;
 use millrace_object::program::ObjectId;
 
 use super::module::Entry;
+use super::objects::offers;
 use super::prefetch::PrefetchPass;
 use super::resume::Resume;
 use super::unit::Unit;
@@ -86,6 +87,8 @@ pub struct Gate<'a> {
     pub why: &'static str,
     /// the cases of the second pass, by site
     pub second: String,
+    /// statements that find the tokens of a batch, of objects that find them at once
+    at_once: String,
 }
 
 impl<'a> Gate<'a> {
@@ -123,7 +126,13 @@ impl<'a> Gate<'a> {
                 unit.operands(*object)
             );
         }
+        let at_once = (1..).zip(&prefetch.objects).filter_map(|(site, object)| {
+            let declaration = unit.program.objects.get(object.0)?;
+            offers(declaration, "tokens").then(|| at_once(site, kind(*object), &unit.operands(*object)))
+        });
+        let at_once = at_once.collect();
         Some(Gate {
+            at_once,
             pass: &prefetch.function,
             condition,
             why,
@@ -134,9 +143,18 @@ impl<'a> Gate<'a> {
     /// The passes over a burst, as the function `NAME_passes`. `remark` ends its comment, `begin` stands at its beginning,
     /// and `last`, about `packets[i]` and `slots[i]`, is what the last pass does with a packet.
     pub fn passes(&self, name: &str, remark: &str, begin: &str, last: &str) -> String {
-        let Gate { pass, second, .. } = self;
+        let Gate {
+            pass,
+            second,
+            at_once,
+            ..
+        } = self;
+        let (tokens, find) = match at_once.as_str() {
+            "" => (String::new(), String::new()),
+            cases => (tokens(pass, cases), format!("\t\t{pass}_tokens(self, slots, count);\n")),
+        };
         format!(
-            "
+            "{tokens}
 static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 {{
 	switch (slot->site) {{
@@ -158,7 +176,7 @@ static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, st
 			slots[i].site = 0;
 			{pass}(self, packets[i], &slots[i]);
 		}}
-		for (u32 i = 0; i < count; i++)
+{find}		for (u32 i = 0; i < count; i++)
 			{pass}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
 {last}		}}
@@ -169,4 +187,37 @@ static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, st
 "
         )
     }
+}
+
+/// The tokens of one operation's keys, of those packets of a batch that the prefetch pass brought there.
+fn at_once(site: u32, kind: &str, operands: &str) -> String {
+    format!(
+        "\tn = 0;
+	for (u32 i = 0; i < count; i++) {{
+		if (slots[i].site == {site}) {{
+			keys[n] = slots[i].key;
+			at[n++] = i;
+		}}
+	}}
+	{kind}_tokens({operands}, keys, tokens, n);
+	for (u32 i = 0; i < n; i++)
+		slots[at[i]].token = tokens[i];
+"
+    )
+}
+
+/// The function that finds them.
+fn tokens(pass: &str, cases: &str) -> String {
+    format!(
+        "
+/* Behind the prefetch pass: tokens that a batch's keys are given at once. */
+static inline void {pass}_tokens(const struct mr_instance *self, struct slot *slots, u32 count)
+{{
+	const u64 *keys[MR_BATCH];
+	u64 tokens[MR_BATCH];
+	u32 at[MR_BATCH], n;
+
+{cases}}}
+"
+    )
 }
