@@ -42,6 +42,7 @@ mod relaxed;
 mod reload;
 mod replicate;
 mod routes;
+mod rules;
 mod run;
 mod scaling;
 mod sequence;

@@ -11,7 +11,7 @@ use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::body::Body;
+use super::body::{Body, Purpose};
 use super::c::{Code, Statement, block};
 use super::forms::{Forms, is_pure};
 use super::objects::offers;
@@ -223,18 +223,27 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                     continue;
                 }
                 before.extend(key::copy(body, id, reg, declaration)?);
+                let ahead = body.purpose == Purpose::Prefetch;
                 if body.sites.contains_key(&id)
+                    && !ahead
                     && (body.slotted || key::words(declaration) <= key::MOST_WORDS_IN_REGISTERS)
                 {
                     before.extend(key::keep_whole(body, id, reg, declaration)?);
                 }
+                // The second of two prefetch passes has what the first found in a slot of its own.
+                let slot = match ahead {
+                    true => "early",
+                    false => "slot",
+                };
                 match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key::words(declaration);
                         before.push(c!(
-                            "const u64 token = slot_holds(slot, {}, key, {}) ? slot->token : {};",
+                            "const u64 token = slot_holds({}, {}, key, {}) ? {}->token : {};",
+                            slot,
                             site,
                             words,
+                            slot,
                             token
                         )
                         .into());

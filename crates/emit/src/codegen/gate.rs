@@ -18,6 +18,8 @@ pub struct Prefetch {
     pub objects: Vec<ObjectId>,
     /// how many steps it has
     pub steps: usize,
+    /// the pass before it, whose answers are found for a batch at once
+    pub before: Option<Box<Prefetch>>,
 }
 
 /// From this many steps on, the passes pay even when all state is in the cache, if the program goes on
@@ -32,6 +34,7 @@ impl Prefetch {
             function,
             objects: pass.objects.clone(),
             steps: pass.slice.runs(),
+            before: None,
         }
     }
 }
@@ -89,13 +92,17 @@ pub struct Gate<'a> {
     pub second: String,
     /// statements that find the tokens of a batch, of objects that find them at once
     at_once: String,
+    /// the function of the pass before it, where these are found
+    pub before: Option<&'a str>,
 }
 
 impl<'a> Gate<'a> {
     /// Of an entry; none without a prefetch pass.
     pub fn of(unit: &Unit, entry: &'a Entry) -> Option<Gate<'a>> {
         let prefetch = entry.prefetch.as_ref()?;
+        let before = prefetch.before.as_deref();
         let mut objects = prefetch.objects.clone();
+        objects.extend(before.iter().flat_map(|b| &b.objects));
         objects.sort_unstable();
         objects.dedup();
         let kind = |object: ObjectId| unit.kind(object);
@@ -116,8 +123,13 @@ impl<'a> Gate<'a> {
         };
         let mut second = String::new();
         for object in &objects {
+            let mut any = false;
             for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
                 let _ = writeln!(second, "\tcase {site}:");
+                any = true;
+            }
+            if !any {
+                continue;
             }
             let _ = writeln!(
                 second,
@@ -126,12 +138,14 @@ impl<'a> Gate<'a> {
                 unit.operands(*object)
             );
         }
-        let at_once = (1..).zip(&prefetch.objects).filter_map(|(site, object)| {
+        let found = before.unwrap_or(prefetch);
+        let at_once = (1..).zip(&found.objects).filter_map(|(site, object)| {
             let declaration = unit.program.objects.get(object.0)?;
             offers(declaration, "tokens").then(|| at_once(site, kind(*object), &unit.operands(*object)))
         });
         let at_once = at_once.collect();
         Some(Gate {
+            before: before.map(|b| b.function.as_str()),
             at_once,
             pass: &prefetch.function,
             condition,
@@ -147,11 +161,42 @@ impl<'a> Gate<'a> {
             pass,
             second,
             at_once,
+            before,
             ..
         } = self;
+        let slots = if before.is_some() { "early" } else { "slots" };
         let (tokens, find) = match at_once.as_str() {
             "" => (String::new(), String::new()),
-            cases => (tokens(pass, cases), format!("\t\t{pass}_tokens(self, slots, count);\n")),
+            cases => (tokens(pass, cases), format!("\t\t{pass}_tokens(self, {slots}, count);\n")),
+        };
+        // Two passes: up to the answers that are found at once, and with them on.
+        let (early, first) = match before {
+            None => (
+                "",
+                format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
+			slots[i].site = 0;
+			{pass}(self, packets[i], &slots[i]);
+		}}
+{find}"
+                ),
+            ),
+            Some(before) => (
+                "\tstruct slot early[MR_BATCH];\n",
+                format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
+			early[i].site = 0;
+			{before}(self, packets[i], &early[i]);
+		}}
+{find}		for (u32 i = 0; i < count; i++) {{
+			slots[i].site = 0;
+			{pass}(self, packets[i], &slots[i], &early[i]);
+		}}
+"
+                ),
+            ),
         };
         format!(
             "{tokens}
@@ -167,16 +212,11 @@ static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
-
+{early}
 {begin}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
-		for (u32 i = 0; i < count; i++) {{
-			fetch_ahead(packets, i, count);
-			slots[i].site = 0;
-			{pass}(self, packets[i], &slots[i]);
-		}}
-{find}		for (u32 i = 0; i < count; i++)
+{first}		for (u32 i = 0; i < count; i++)
 			{pass}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
 {last}		}}
