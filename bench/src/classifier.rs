@@ -35,7 +35,7 @@ struct List {
 }
 
 const TREES: Budget = Budget {
-    bytes: 1 << 20,
+    bytes: 64 << 20,
     steps: 0,
     pairs: 1_000_000_000,
 };
@@ -79,11 +79,46 @@ fn lists() -> Result<Vec<List>> {
     let usual = Budget::default();
     let none = f64::INFINITY;
     let mut all = vec![
-        list("acl 251", made(AclShape::Acl, 251, 2)?, usual, 15.0, none, none),
-        list("acl 713", made(AclShape::Acl, 713, 2)?, usual, 15.0, 128.0, none),
-        list("acl 8550", made(AclShape::Acl, 8550, 2)?, usual, 22.0, 2048.0, 2000.0),
-        list("fw 9379", made(AclShape::Fw, 9379, 2)?, usual, 60.0, 65_536.0, none),
-        list("fw 9379, trees", made(AclShape::Fw, 9379, 2)?, TREES, 110.0, none, none),
+        list(
+            "acl 251",
+            made(AclShape::Acl, 251, 2)?,
+            usual,
+            15.0,
+            none,
+            none,
+        ),
+        list(
+            "acl 713",
+            made(AclShape::Acl, 713, 2)?,
+            usual,
+            15.0,
+            128.0,
+            none,
+        ),
+        list(
+            "acl 8550",
+            made(AclShape::Acl, 8550, 2)?,
+            usual,
+            22.0,
+            2048.0,
+            2000.0,
+        ),
+        list(
+            "fw 9379",
+            made(AclShape::Fw, 9379, 2)?,
+            usual,
+            60.0,
+            65_536.0,
+            none,
+        ),
+        list(
+            "fw 9379, trees",
+            made(AclShape::Fw, 9379, 2)?,
+            TREES,
+            110.0,
+            none,
+            none,
+        ),
     ];
     for (name, classes, budget, ns) in [
         ("acl1_1k", 2, usual, 15.0),
@@ -94,7 +129,14 @@ fn lists() -> Result<Vec<List>> {
     ] {
         if let Some(rules) = public(name, classes)? {
             let form = if budget == TREES { ", trees" } else { "" };
-            all.push(list(&format!("{name}{form}"), rules, budget, ns, 65_536.0, none));
+            all.push(list(
+                &format!("{name}{form}"),
+                rules,
+                budget,
+                ns,
+                65_536.0,
+                none,
+            ));
         }
     }
     Ok(all)
@@ -143,14 +185,26 @@ pub fn section(cache: &Cache, turns: usize, ns_per_tick: f64) -> Result<Section>
     let built = millrace_emit::build(cache, &source, &[], &Default::default(), &mut |_| {})?;
     let module = Arc::new(Module::load(&built.module)?);
     let mut any = Rules::new(Key::flow4(), 2, 1);
-    any.push_box(&[(0, u32::MAX), (0, u32::MAX), (0, 65535), (0, 65535), (0, 255)], 1, 0)?;
+    any.push_box(
+        &[
+            (0, u32::MAX),
+            (0, u32::MAX),
+            (0, 65535),
+            (0, 65535),
+            (0, 255),
+        ],
+        1,
+        0,
+    )?;
     let any = Arc::new(Classifier::build(any, &Budget::default()));
     for list in lists()? {
         let started = Instant::now();
         let made = Arc::new(Classifier::build(list.rules.clone(), &list.budget));
         let ms = started.elapsed().as_secs_f64() * 1e3;
         let mut packets = Matched::new(list.rules.clone(), 1, SIZE, 0, 1);
-        let frames: Vec<Vec<u8>> = (0..TURN).filter_map(|_| Some(packets.next()?.data.to_vec())).collect();
+        let frames: Vec<Vec<u8>> = (0..TURN)
+            .filter_map(|_| Some(packets.next()?.data.to_vec()))
+            .collect();
         let mut all = [
             Contender::new(&module, &any, true)?,
             Contender::new(&module, &made, true)?,
@@ -159,7 +213,10 @@ pub fn section(cache: &Cache, turns: usize, ns_per_tick: f64) -> Result<Section>
         ];
         let (mut bursts, mut singly) = (Vec::new(), Vec::new());
         for turn in 0..=turns {
-            let ns: Vec<f64> = all.iter_mut().map(|c| c.run(&frames, ns_per_tick)).collect();
+            let ns: Vec<f64> = all
+                .iter_mut()
+                .map(|c| c.run(&frames, ns_per_tick))
+                .collect();
             // The first warms caches.
             if turn > 0 {
                 bursts.push(ns[1] - ns[0]);
@@ -178,7 +235,10 @@ pub fn section(cache: &Cache, turns: usize, ns_per_tick: f64) -> Result<Section>
                 ("one by one".into(), singly),
                 ("KiB".into(), Figure::of(&[kib])),
                 ("ms".into(), Figure::of(&[ms])),
-                ("kept".into(), Figure::of(&[(list.rules.len() - made.redundant().len()) as f64])),
+                (
+                    "kept".into(),
+                    Figure::of(&[(list.rules.len() - made.redundant().len()) as f64]),
+                ),
             ],
             ratio: bursts.times(1.0 / list.ns),
             bar: format!("at most {} ns, {} KiB, {} ms", list.ns, list.kib, list.ms),

@@ -19,16 +19,23 @@ ON_PACKET(p)
 {
 	struct key key;
 	__u8 *at = packet_bytes(p, 0, sizeof(key) + 8);
-	__u32 *times;
+	__u32 *times, first, second;
 
 	if (!at)
 		return DROP;
 	__builtin_memcpy(&key, at, sizeof(key));
-	at[sizeof(key)] = (__u8)classify(&rules, &key);
-	/* A second key, after the class is known. */
-	key.kind = at[sizeof(key)];
-	at[sizeof(key) + 1] = (__u8)classify(&rules, &key);
+	first = classify(&rules, &key);
+	/* A second key, once the class is known. */
+	key.kind = (__u8)first;
+	second = classify(&rules, &key);
+	if (second == 6) {
+		at[sizeof(key)] = (__u8)first;
+		at[sizeof(key) + 1] = (__u8)second;
+		return FORWARD(p->port);
+	}
 	times = map_get(&seen, &key);
+	at[sizeof(key)] = (__u8)first;
+	at[sizeof(key) + 1] = (__u8)second;
 	if (times)
 		at[sizeof(key) + 2] = (__u8)++*times;
 	else if (map_put(&seen, &key, &(__u32){ 1 }))

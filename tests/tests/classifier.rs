@@ -54,7 +54,9 @@ fn rules(random: &mut ChaCha8Rng, count: usize) -> Rules {
             }
         };
         let ranges: Vec<_> = key.words().iter().map(|w| range(w.max(), random)).collect();
-        rules.push_box(&ranges, random.random_range(0..CLASSES), 0).unwrap();
+        rules
+            .push_box(&ranges, random.random_range(0..CLASSES), 0)
+            .unwrap();
     }
     rules
 }
@@ -63,7 +65,9 @@ fn value(max: u32, random: &mut ChaCha8Rng) -> u32 {
     let x = match random.random_range(0..3) {
         0 => random.random_range(0..6),
         1 => max - random.random_range(0..3),
-        _ => 0x8000_0000_u32.wrapping_add(random.random_range(0..3)).wrapping_sub(1),
+        _ => 0x8000_0000_u32
+            .wrapping_add(random.random_range(0..3))
+            .wrapping_sub(1),
     };
     x & max
 }
@@ -120,16 +124,30 @@ fn emitted_code_gives_the_class_of_a_scan() {
     let tools = toolchain::find(&cache).unwrap();
     let fastpath = cache.headers().unwrap().join("fastpath");
     let source = root().join("tests/programs/classes.c");
-    let built = millrace_emit::build(&cache, &source, &[], &Default::default(), &mut |_| {}).unwrap();
-    let text = millrace_emit::alone::emit(&built.program, &built.checked.unwrap(), "module.c").unwrap();
-    assert!(text.contains("classifier_tokens("), "a burst is classified at once");
+    let built =
+        millrace_emit::build(&cache, &source, &[], &Default::default(), &mut |_| {}).unwrap();
+    let text =
+        millrace_emit::alone::emit(&built.program, &built.checked.unwrap(), "module.c").unwrap();
+    assert!(
+        text.contains("classifier_tokens("),
+        "a burst is classified at once"
+    );
+    assert!(
+        text.contains("slot_holds(early, "),
+        "the second pass goes on with what the first found"
+    );
     // With this machine's instructions, and with those of any x86-64.
     let mut random = ChaCha8Rng::seed_from_u64(24);
-    for (name, prelude) in [("native", ""), ("plain", "#undef __AVX512F__\n#undef __AVX2__\n"), ("avx2", "#undef __AVX512F__\n")] {
+    for (name, prelude) in [
+        ("native", ""),
+        ("plain", "#undef __AVX512F__\n#undef __AVX2__\n"),
+        ("avx2", "#undef __AVX512F__\n"),
+    ] {
         let file = folder.path().join(format!("{name}.c"));
         let module = folder.path().join(format!("{name}.so"));
         std::fs::write(&file, format!("{ALWAYS}{prelude}{text}")).unwrap();
-        toolchain::compile_module(&tools, &file, &fastpath, &module, ModuleOptions::default()).unwrap();
+        toolchain::compile_module(&tools, &file, &fastpath, &module, ModuleOptions::default())
+            .unwrap();
         let module = Arc::new(Module::load(&module).unwrap());
         let mut runs = [true, false].map(|prefetch| Run {
             instance: Instance::create(module.clone(), &Config::default()).unwrap(),
@@ -142,7 +160,14 @@ fn emitted_code_gives_the_class_of_a_scan() {
         let mut forms = [0, 0];
         for count in [1, 3, 20, 60, 25, 400] {
             let rules = rules(&mut random, count);
-            for budget in [Budget::default(), Budget { bytes: 0, steps: 0, ..Budget::default() }] {
+            for budget in [
+                Budget::default(),
+                Budget {
+                    bytes: 0,
+                    steps: 0,
+                    ..Budget::default()
+                },
+            ] {
                 let made = Arc::new(Classifier::build(rules.clone(), &budget));
                 forms[usize::from(made.form() == Form::Trees)] += 1;
                 for run in &mut runs {
@@ -150,7 +175,12 @@ fn emitted_code_gives_the_class_of_a_scan() {
                     run.instance.set_rules(0, Some(made.clone())).unwrap();
                     let got = run.classes(&keys);
                     for (bytes, got) in keys.iter().zip(got) {
-                        assert_eq!(got, wanted(&rules, bytes), "{name} {count} {:?}", made.form());
+                        assert_eq!(
+                            got,
+                            wanted(&rules, bytes),
+                            "{name} {count} {:?}",
+                            made.form()
+                        );
                     }
                 }
                 // Two instances and this test hold it; the one before is held by nobody.
@@ -160,9 +190,23 @@ fn emitted_code_gives_the_class_of_a_scan() {
         assert!(forms.iter().all(|n| *n > 0), "{forms:?}");
         let [mut run, _] = runs;
         let other = Rules::new(Key::flow4(), CLASSES, 8);
-        assert!(run.instance.set_rules(0, Some(Arc::new(Classifier::build(other, &Budget::default())))).is_err());
+        assert!(
+            run.instance
+                .set_rules(
+                    0,
+                    Some(Arc::new(Classifier::build(other, &Budget::default())))
+                )
+                .is_err()
+        );
         let more = Rules::new(key(), CLASSES + 1, 8);
-        assert!(run.instance.set_rules(0, Some(Arc::new(Classifier::build(more, &Budget::default())))).is_err());
+        assert!(
+            run.instance
+                .set_rules(
+                    0,
+                    Some(Arc::new(Classifier::build(more, &Budget::default())))
+                )
+                .is_err()
+        );
     }
 }
 
@@ -171,7 +215,8 @@ fn saved_rules_classify_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::at(&folder.path().join("cache")).unwrap();
     let source = root().join("tests/programs/classes.c");
-    let built = millrace_emit::build(&cache, &source, &[], &Default::default(), &mut |_| {}).unwrap();
+    let built =
+        millrace_emit::build(&cache, &source, &[], &Default::default(), &mut |_| {}).unwrap();
     let module = Arc::new(Module::load(&built.module).unwrap());
     let mut random = ChaCha8Rng::seed_from_u64(25);
     let rules = rules(&mut random, 50);

@@ -112,10 +112,16 @@ impl Rules {
             );
             let name = from.take(length)?;
             all.push(Field {
-                name: std::str::from_utf8(name).map_err(|_| SavedError::Field)?.to_owned(),
+                name: std::str::from_utf8(name)
+                    .map_err(|_| SavedError::Field)?
+                    .to_owned(),
                 offset,
                 bytes: size,
-                order: if host == 0 { Order::Network } else { Order::Host },
+                order: if host == 0 {
+                    Order::Network
+                } else {
+                    Order::Host
+                },
             });
         }
         Ok(Key::new(bytes, all)?)

@@ -29,27 +29,48 @@ fn rules_are_replaced_while_packets_run() {
     let deny = rules(dir.path(), "deny", "# all of it\nsrc 10.0.0.0/8 class 2\n");
     let wrong = rules(dir.path(), "wrong", "src 10.0.0.0/8\ndport 9-8\n");
     let out = dir.path().join("out.pcap");
-    let words = ["--map", &format!("acl={permit}"), "--in", "-", "--out", out.to_str().unwrap()];
+    let words = [
+        "--map",
+        &format!("acl={permit}"),
+        "--in",
+        "-",
+        "--out",
+        out.to_str().unwrap(),
+    ];
     let mut live = Live::of(dir.path(), &["acl"], &words);
     let stream = Stream::into(&mut live);
     live.until(|s| s["read"].as_u64() > Some(100));
 
     let shown = live.ask(&["map", "show", "acl"]);
     let found = &shown["rules"];
-    assert_eq!((&found["rules"], &found["classes"]), (&3.into(), &3.into()), "{shown}");
+    assert_eq!(
+        (&found["rules"], &found["classes"]),
+        (&3.into(), &3.into()),
+        "{shown}"
+    );
     assert_eq!(found["form"], "diagram");
     assert_eq!(found["redundant"][0]["line"], 2, "{shown}");
-    assert_eq!((&found["redundant"][0]["why"], &found["redundant"][0]["by"]), (&"shadowed".into(), &1.into()));
+    assert_eq!(
+        (&found["redundant"][0]["why"], &found["redundant"][0]["by"]),
+        (&"shadowed".into(), &1.into())
+    );
 
     // A file with a line that is none changes nothing.
     let said = refused(&mut live.command(&["map", "import", "acl", &wrong]), 2);
-    assert!(said.contains("line 2: `dport` from 9 to 8 is empty"), "{said}");
+    assert!(
+        said.contains("line 2: `dport` from 9 to 8 is empty"),
+        "{said}"
+    );
     let said = refused(&mut live.command(&["map", "set", "acl", "1", "2"]), 2);
     assert!(said.contains("takes rules"), "{said}");
     let before = live.stats();
     stream.more(100);
     let still = live.until(|s| s["read"].as_u64() > before["read"].as_u64().map(|n| n + 50));
-    assert_eq!(reason(&still, "denied") + reason(&still, "no_rule"), 0, "{still}");
+    assert_eq!(
+        reason(&still, "denied") + reason(&still, "no_rule"),
+        0,
+        "{still}"
+    );
 
     assert_eq!(live.ask(&["map", "import", "acl", &deny])["set"], 1);
     live.until(|s| reason(s, "denied") > 100);
@@ -71,21 +92,51 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
     let list = list.to_str().unwrap();
-    let (made, status) = json(millrace().args(["trace", "acl", "--rules", "8550", "--json", "-o", list]));
+    let (made, status) =
+        json(millrace().args(["trace", "acl", "--rules", "8550", "--json", "-o", list]));
     assert_eq!(status, 0);
-    assert!(made["bytes"].as_u64() > Some(300_000), "more than one request: {made}");
+    assert!(
+        made["bytes"].as_u64() > Some(300_000),
+        "more than one request: {made}"
+    );
     let packets = dir.path().join("t.pcap");
     let packets = packets.to_str().unwrap();
     let (made, status) = json(millrace().args([
-        "trace", "gen", "--match", list, "--packets", "20000", "--json", "-o", packets,
+        "trace",
+        "gen",
+        "--match",
+        list,
+        "--packets",
+        "20000",
+        "--json",
+        "-o",
+        packets,
     ]));
-    assert_eq!((status, &made["classes"]), (0, &serde_json::json!([0, 1, 2])), "{made}");
+    assert_eq!(
+        (status, &made["classes"]),
+        (0, &serde_json::json!([0, 1, 2])),
+        "{made}"
+    );
 
     let input = format!("mem:{packets}");
-    let words = ["--in", &input, "--out", "null:", "--cores", "2", "--seconds", "60"];
+    let words = [
+        "--in",
+        &input,
+        "--out",
+        "null:",
+        "--cores",
+        "2",
+        "--seconds",
+        "60",
+    ];
     let live = Live::of(dir.path(), &["acl"], &words);
     let of = |stats: &Value, name: &str| -> Vec<u64> {
-        stats["accounts"].as_array().unwrap().iter().map(|a| reason(a, name)).collect()
+        stats["accounts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|a| reason(a, name))
+            .collect()
     };
     let until = |enough: &dyn Fn(&Value) -> bool| {
         let began = std::time::Instant::now();
@@ -106,15 +157,33 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
 #[test]
 fn verify_finds_workers_equal_and_the_plan_spreads() {
     let dir = tempfile::tempdir().unwrap();
-    let list = rules(dir.path(), "list", "dport 80 class 1\nprotocol 17 dport 1-1000 class 2\nprotocol 6 class 1\n");
+    let list = rules(
+        dir.path(),
+        "list",
+        "dport 80 class 1\nprotocol 17 dport 1-1000 class 2\nprotocol 6 class 1\n",
+    );
     let (plan, status) = json(millrace().args(["plan", "acl", "--cores", "16", "--json"]));
     assert_eq!(status, 0);
     assert_eq!(plan["objects"][0]["treatment"], "spread", "{plan}");
     let capture = root().join("captures");
-    let capture = std::fs::read_dir(capture).unwrap().flatten().map(|e| e.path());
-    let capture = capture.filter(|p| p.extension().is_some_and(|e| e == "pcap")).min().unwrap();
+    let capture = std::fs::read_dir(capture)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path());
+    let capture = capture
+        .filter(|p| p.extension().is_some_and(|e| e == "pcap"))
+        .min()
+        .unwrap();
     let (verdict, status) = json(millrace().args([
-        "verify", "acl", "--map", &format!("acl={list}"), "--cores", "4", "--json", "--in", capture.to_str().unwrap(),
+        "verify",
+        "acl",
+        "--map",
+        &format!("acl={list}"),
+        "--cores",
+        "4",
+        "--json",
+        "--in",
+        capture.to_str().unwrap(),
     ]));
     assert_eq!((status, &verdict["equal"]), (0, &true.into()), "{verdict}");
 }
@@ -124,31 +193,66 @@ fn files_that_are_no_rules_are_refused_with_the_line() {
     let dir = tempfile::tempdir().unwrap();
     let packets = root().join("captures");
     for (text, what) in [
-        ("src 10.0.0.0/40\n", "line 1: `src`: a prefix of `40` bits; write a length from 0 to 32"),
-        ("class 3\n", "line 1: class `3`; classes are 0 to 2; raise .classes of the CLASSIFIER for more"),
+        (
+            "src 10.0.0.0/40\n",
+            "line 1: `src`: a prefix of `40` bits; write a length from 0 to 32",
+        ),
+        (
+            "class 3\n",
+            "line 1: class `3`; classes are 0 to 2; raise .classes of the CLASSIFIER for more",
+        ),
         ("\n\nvlan 5\n", "line 3: the key has no field `vlan`"),
     ] {
         let file = rules(dir.path(), "bad", text);
         let mut command = millrace();
-        command.args(["run", "acl", "--map", &format!("acl={file}"), "--in"]).arg(packets.join("none.pcap"));
+        command
+            .args(["run", "acl", "--map", &format!("acl={file}"), "--in"])
+            .arg(packets.join("none.pcap"));
         command.args(["--out", "null:"]);
         let said = refused(&mut command, 2);
         assert!(said.contains(what), "{said}");
     }
     let mut folder = millrace();
-    folder.args(["run", "acl", "--map", &format!("acl={}", dir.path().display()), "--in", "none.pcap", "--out", "null:"]);
+    folder.args([
+        "run",
+        "acl",
+        "--map",
+        &format!("acl={}", dir.path().display()),
+        "--in",
+        "none.pcap",
+        "--out",
+        "null:",
+    ]);
     assert!(refused(&mut folder, 2).contains("a folder"));
 }
 
 #[test]
 fn a_small_list_gives_packets_for_its_rules() {
     let dir = tempfile::tempdir().unwrap();
-    let list = rules(dir.path(), "list", "src 10.0.0.1 dport 80 protocol 6 class 2\n");
+    let list = rules(
+        dir.path(),
+        "list",
+        "src 10.0.0.1 dport 80 protocol 6 class 2\n",
+    );
     let made = dir.path().join("t.pcap");
     let mut command = millrace();
-    command.args(["trace", "gen", "--match", &list, "--packets", "10", "-o", made.to_str().unwrap()]);
+    command.args([
+        "trace",
+        "gen",
+        "--match",
+        &list,
+        "--packets",
+        "10",
+        "-o",
+        made.to_str().unwrap(),
+    ]);
     let (_, text) = output(&mut command);
     assert!(text.contains("1 of 1 rules are met, 2 classes"), "{text}");
-    let said = refused(millrace().args(["trace", "gen", "--match", &list, "--flows", "3", "-o", "x.pcap"]), 2);
+    let said = refused(
+        millrace().args([
+            "trace", "gen", "--match", &list, "--flows", "3", "-o", "x.pcap",
+        ]),
+        2,
+    );
     assert!(said.contains("--match"), "{said}");
 }

@@ -86,7 +86,10 @@ impl Change {
             && edit.op != "set"
             && edit.op != "delete"
         {
-            return match (edit.op.as_str(), edit.value.as_ref().and_then(Value::as_str)) {
+            return match (
+                edit.op.as_str(),
+                edit.value.as_ref().and_then(Value::as_str),
+            ) {
                 ("clear", _) => Ok(vec![Self::Rules {
                     object,
                     rules: None,
@@ -97,7 +100,10 @@ impl Change {
                 }]),
                 _ => Err(Trouble::new(
                     "malformed",
-                    format!("{}: a classifier takes `rules`, a text, or `clear`", edit.object),
+                    format!(
+                        "{}: a classifier takes `rules`, a text, or `clear`",
+                        edit.object
+                    ),
                 )),
             };
         }

@@ -174,8 +174,11 @@ impl Exposed {
             return Ok(index);
         }
         if self.takes_rules(index) {
-            return Err(Trouble::new("not-settable", "a classifier takes rules, all of them at once")
-                .help("write them into a file: --map NAME=FILE, or `millrace map import NAME FILE`"));
+            return Err(Trouble::new(
+                "not-settable",
+                "a classifier takes rules, all of them at once",
+            )
+            .help("write them into a file: --map NAME=FILE, or `millrace map import NAME FILE`"));
         }
         Err(
             Trouble::new("not-settable", "this kind of object takes no entries")

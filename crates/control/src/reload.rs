@@ -127,7 +127,9 @@ pub fn edits(
     });
     // Rules are all of an object's; the last file counts.
     let rules = |list: &[Entry]| {
-        let all = list.iter().filter_map(|e| Some((e.object, e.rules.clone()?)));
+        let all = list
+            .iter()
+            .filter_map(|e| Some((e.object, e.rules.clone()?)));
         all.collect::<std::collections::BTreeMap<_, _>>()
     };
     let (old, new) = (rules(given), rules(entries));
@@ -136,7 +138,8 @@ pub fn edits(
         object: *object,
         rules: None,
     });
-    let made = (new.iter()).filter(|(object, rules)| old.get(object).map(|r| r.rules()) != Some(rules.rules()));
+    let made = (new.iter())
+        .filter(|(object, rules)| old.get(object).map(|r| r.rules()) != Some(rules.rules()));
     let made = made.map(|(object, rules)| Change::Rules {
         object: *object,
         rules: Some(rules.clone()),

@@ -44,7 +44,11 @@ impl Exposed {
     #[must_use]
     pub fn classes(&self, object: usize) -> u32 {
         // A module alone says it when rules are attached.
-        self.classes.get(object).copied().flatten().unwrap_or(MOST_CLASSES)
+        self.classes
+            .get(object)
+            .copied()
+            .flatten()
+            .unwrap_or(MOST_CLASSES)
     }
 
     /// Rules in a text.
@@ -73,10 +77,12 @@ impl Exposed {
         let file = file.map_err(|e| {
             Trouble::new("unreadable", format!("{name}: {e}")).help("give a file of rules")
         })?;
-        let rules = self.rules(object, BufReader::new(file)).map_err(|t| Trouble {
-            what: format!("{name}: {}", t.what),
-            ..t
-        })?;
+        let rules = self
+            .rules(object, BufReader::new(file))
+            .map_err(|t| Trouble {
+                what: format!("{name}: {}", t.what),
+                ..t
+            })?;
         Ok(Entry {
             object,
             rules: Some(rules),
@@ -113,7 +119,9 @@ fn flatten(prefix: &str, base: usize, ty: &Type, fields: &mut Vec<Field>) {
                 }
             }
         },
-        Type::Struct { fields: members, .. } => {
+        Type::Struct {
+            fields: members, ..
+        } => {
             for m in members {
                 let name = match prefix {
                     "" => m.name.clone(),
@@ -161,7 +169,10 @@ pub fn summary(name: &str, c: &Classifier) -> String {
         0 => "none redundant".to_owned(),
         n => {
             let more = if n > lines.len() { ", …" } else { "" };
-            format!("{n} cannot change a class (lines {}{more})", lines.join(", "))
+            format!(
+                "{n} cannot change a class (lines {}{more})",
+                lines.join(", ")
+            )
         }
     };
     let form = match c.form() {

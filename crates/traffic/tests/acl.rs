@@ -16,7 +16,9 @@ fn list(shape: AclShape, rules: u32, classes: u32, seed: u64) -> String {
 }
 
 fn read(text: &str, classes: u32) -> Rules {
-    Rules::read(text.as_bytes(), &Key::flow4(), classes, 1 << 16).unwrap().rules
+    Rules::read(text.as_bytes(), &Key::flow4(), classes, 1 << 16)
+        .unwrap()
+        .rules
 }
 
 #[test]
@@ -49,7 +51,11 @@ fn key(frame: &[u8]) -> [u32; 5] {
 
 #[test]
 fn packets_meet_each_rule_alike_and_every_class() {
-    for (shape, count) in [(AclShape::Acl, 713), (AclShape::Fw, 300), (AclShape::Ipc, 300)] {
+    for (shape, count) in [
+        (AclShape::Acl, 713),
+        (AclShape::Fw, 300),
+        (AclShape::Ipc, 300),
+    ] {
         let rules = read(&list(shape, count, 5, 3), 6);
         let mut packets = Matched::new(rules.clone(), 1, 60, 0, 1000);
         let (met, classes) = packets.met();

@@ -172,7 +172,9 @@ impl<'a> Pair<'a> {
         };
         let mut rules = rules.map_err(|e| e.to_string())?;
         let words: Vec<_> = rules.key().split(key).iter().map(|w| (*w, *w)).collect();
-        rules.push_box(&words, class, 0).map_err(|e| e.to_string())?;
+        rules
+            .push_box(&words, class, 0)
+            .map_err(|e| e.to_string())?;
         self.machine.set_rules(object, rules.clone());
         let made = Classifier::build(rules, &Budget::default());
         let set = self.instance.set_rules(object.0, Some(Arc::new(made)));

@@ -19,8 +19,16 @@ pub fn run(data: &[u8]) {
         }
     };
     for rules in read.into_iter().chain(Rules::from_bytes(data)) {
-        assert_eq!(Rules::from_bytes(&rules.to_bytes()).as_ref().map(Rules::len), Ok(rules.len()));
-        let some = rules.iter().take(64).map(|r| r.ranges.iter().map(|r| r.0).collect::<Vec<u32>>());
+        assert_eq!(
+            Rules::from_bytes(&rules.to_bytes())
+                .as_ref()
+                .map(Rules::len),
+            Ok(rules.len())
+        );
+        let some = rules
+            .iter()
+            .take(64)
+            .map(|r| r.ranges.iter().map(|r| r.0).collect::<Vec<u32>>());
         let keys: Vec<_> = some.collect();
         let made = Classifier::build(rules.clone(), &small);
         for key in &keys {

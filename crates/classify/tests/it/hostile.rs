@@ -96,11 +96,21 @@ fn a_million_rules_are_trees_within_the_budget() {
 #[test]
 fn saved_rules_come_back_and_others_are_refused() {
     let mut rules = crossing(40);
-    rules.push_box(&[(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)], 3, 9).unwrap();
+    rules
+        .push_box(&[(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)], 3, 9)
+        .unwrap();
     let bytes = rules.to_bytes();
     let again = Rules::from_bytes(&bytes).unwrap();
-    assert!(again.iter().zip(rules.iter()).all(|(a, b)| a.ranges == b.ranges && a.class == b.class && a.line == b.line));
-    assert_eq!((again.key(), again.classes(), again.len()), (rules.key(), rules.classes(), 41));
+    assert!(
+        again
+            .iter()
+            .zip(rules.iter())
+            .all(|(a, b)| a.ranges == b.ranges && a.class == b.class && a.line == b.line)
+    );
+    assert_eq!(
+        (again.key(), again.classes(), again.len()),
+        (rules.key(), rules.classes(), 41)
+    );
     for end in 0..bytes.len() {
         assert!(Rules::from_bytes(&bytes[..end]).is_err(), "{end}");
     }

@@ -241,9 +241,11 @@ fn imported(name: &str, file: &Path) -> Result<Vec<Edit>, Failure> {
 
 /// A file of rules, in parts that fit a request.
 fn rules(name: &str, file: &Path) -> Result<Vec<Edit>, Failure> {
-    let text = millrace_object::file::read_text(file, millrace_classify::MOST_BYTES).map_err(|e| {
-        Failure::wrong(format!("{}: {e}", file.display())).help("give a file of rules (docs/maps.md)")
-    })?;
+    let text =
+        millrace_object::file::read_text(file, millrace_classify::MOST_BYTES).map_err(|e| {
+            Failure::wrong(format!("{}: {e}", file.display()))
+                .help("give a file of rules (docs/maps.md)")
+        })?;
     let mut edits = Vec::new();
     let mut rest = text.as_str();
     loop {

@@ -78,7 +78,11 @@ impl Instance {
     }
 
     /// Makes rules of a content and puts them in force; how many there are.
-    pub(super) fn load_rules(&mut self, index: usize, content: &Content) -> Result<u64, ModuleError> {
+    pub(super) fn load_rules(
+        &mut self,
+        index: usize,
+        content: &Content,
+    ) -> Result<u64, ModuleError> {
         let (info, _) = self.object(index, "load")?;
         let (info, form) = (info.clone(), super::saved::form(info));
         let failed = |what: String| control(&info, "load", what);

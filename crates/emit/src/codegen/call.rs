@@ -238,15 +238,17 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                 match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key::words(declaration);
-                        before.push(c!(
-                            "const u64 token = slot_holds({}, {}, key, {}) ? {}->token : {};",
-                            slot,
-                            site,
-                            words,
-                            slot,
-                            token
-                        )
-                        .into());
+                        before.push(
+                            c!(
+                                "const u64 token = slot_holds({}, {}, key, {}) ? {}->token : {};",
+                                slot,
+                                site,
+                                words,
+                                slot,
+                                token
+                            )
+                            .into(),
+                        );
                         arguments.push("token".into());
                     }
                     None => arguments.push(body.hooks.token(body, id, token)),

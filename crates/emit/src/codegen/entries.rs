@@ -56,22 +56,26 @@ pub fn write<'a>(
             }
         })
         .collect();
-    let ahead = |(entry, parts): (&program::Entry, &Parts<'_>)| takes_packets(entry.role) && parts.bodies.hot;
+    let ahead = |(entry, parts): (&program::Entry, &Parts<'_>)| {
+        takes_packets(entry.role) && parts.bodies.hot
+    };
     let single = |parts: &Parts<'a>| (prefetch::pass(&parts.first), None);
-    let mut passes: Vec<(Option<PrefetchPass>, Option<PrefetchPass>)> = (unit.program.entries.iter().zip(&parts))
-        .map(|both| match (ahead(both), both.1) {
-            (false, _) => (None, None),
-            (true, parts) if !specialised(&parts.first) => single(parts),
-            (true, parts) => match prefetch::staged(&parts.first) {
-                Some(staged) => (Some(staged.second), Some(staged.first)),
-                None => single(parts),
-            },
-        })
-        .collect();
+    let mut passes: Vec<(Option<PrefetchPass>, Option<PrefetchPass>)> =
+        (unit.program.entries.iter().zip(&parts))
+            .map(|both| match (ahead(both), both.1) {
+                (false, _) => (None, None),
+                (true, parts) if !specialised(&parts.first) => single(parts),
+                (true, parts) => match prefetch::staged(&parts.first) {
+                    Some(staged) => (Some(staged.second), Some(staged.first)),
+                    None => single(parts),
+                },
+            })
+            .collect();
     // Behind two passes the rest must be taken up where the second ends.
     for (parts, passes) in parts.iter().zip(&mut passes) {
         if let (Some(second), Some(first)) = passes {
-            let whole = Body::new(&parts.first, unit, Purpose::Program, &first.sites)?.hooked(parts.bodies.first)?;
+            let whole = Body::new(&parts.first, unit, Purpose::Program, &first.sites)?
+                .hooked(parts.bodies.first)?;
             if Resume::of(&parts.first, second, &whole.stack, &whole.demand).is_none() {
                 *passes = single(parts);
             }
@@ -97,7 +101,11 @@ pub fn write<'a>(
     for (first, (rest, earlier)) in firsts.iter_mut().zip(rests.iter().zip(&earlier)) {
         first.slotted &= rest.is_none() || earlier.is_some();
     }
-    let sites = passes.iter().chain(&earlier).flatten().flat_map(|s| &s.objects);
+    let sites = passes
+        .iter()
+        .chain(&earlier)
+        .flatten()
+        .flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
         out.lines(&gate::slot(words, rests.iter().flatten()));
@@ -105,7 +113,10 @@ pub fn write<'a>(
     if unit.tails {
         out.lines(tail::DECLARATION);
     }
-    let all = parts.iter().zip(&firsts).zip(passes.iter().zip(&rests).zip(&earlier));
+    let all = parts
+        .iter()
+        .zip(&firsts)
+        .zip(passes.iter().zip(&rests).zip(&earlier));
     let entry = |(index, ((parts, first), ((pass, rest), earlier)))| {
         let ahead = (pass as &Option<_>).as_ref().map(|pass| Ahead {
             pass,
@@ -177,8 +188,10 @@ fn entry(
         let mut before = None;
         if let Some(earlier) = earlier {
             let function = called("classify");
-            let signature = format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
-            let title = format!("{name} up to the first operation whose answers a batch gets at once.");
+            let signature =
+                format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
+            let title =
+                format!("{name} up to the first operation whose answers a batch gets at once.");
             let body = Body::new(&earlier.slice, unit, Purpose::Prefetch, &none)?;
             function_text(out, file, &title, &signature, &body)?;
             before = Some(Prefetch::of(earlier, function));
@@ -188,7 +201,8 @@ fn entry(
             None => ("", "its first keyed operation"),
             Some(_) => (", const struct slot *early", "its next keyed operation"),
         };
-        let signature = format!("static inline void {function}({PARAMETERS}, struct slot *slot{parameter})");
+        let signature =
+            format!("static inline void {function}({PARAMETERS}, struct slot *slot{parameter})");
         let title = format!("{name} up to {what}: finds what to prefetch.");
         let sites = earlier.map_or(&none, |e| &e.sites);
         let body = match rest {

@@ -141,7 +141,8 @@ impl<'a> Gate<'a> {
         let found = before.unwrap_or(prefetch);
         let at_once = (1..).zip(&found.objects).filter_map(|(site, object)| {
             let declaration = unit.program.objects.get(object.0)?;
-            offers(declaration, "tokens").then(|| at_once(site, kind(*object), &unit.operands(*object)))
+            offers(declaration, "tokens")
+                .then(|| at_once(site, kind(*object), &unit.operands(*object)))
         });
         let at_once = at_once.collect();
         Some(Gate {
@@ -167,7 +168,10 @@ impl<'a> Gate<'a> {
         let slots = if before.is_some() { "early" } else { "slots" };
         let (tokens, find) = match at_once.as_str() {
             "" => (String::new(), String::new()),
-            cases => (tokens(pass, cases), format!("\t\t{pass}_tokens(self, {slots}, count);\n")),
+            cases => (
+                tokens(pass, cases),
+                format!("\t\t{pass}_tokens(self, {slots}, count);\n"),
+            ),
         };
         // Two passes: up to the answers that are found at once, and with them on.
         let (early, first) = match before {

@@ -68,7 +68,11 @@ pub fn staged<'a>(whole: &Slice<'a>) -> Option<Staged<'a>> {
     let first = ending(whole, Ends::AtOnce)?;
     let second = ending(whole, Ends::Behind)?;
     let through = |id: &StepId| second.slice.role(*id) == Role::Run;
-    first.sites.keys().any(through).then_some(Staged { first, second })
+    first
+        .sites
+        .keys()
+        .any(through)
+        .then_some(Staged { first, second })
 }
 
 fn ending<'a>(whole: &Slice<'a>, ends: Ends) -> Option<PrefetchPass<'a>> {

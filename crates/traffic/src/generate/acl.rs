@@ -80,16 +80,58 @@ struct Table {
 use Ports::{Ar, Em, Hi, Wc};
 
 const ACL: Table = Table {
-    source: &[(32, 54), (31, 25), (23, 7), (30, 5), (24, 5), (22, 2), (29, 1), (25, 1)],
-    destination: &[(32, 51), (31, 20), (22, 7), (30, 5), (23, 4), (24, 2), (21, 2), (25, 2), (16, 1), (17, 1)],
+    source: &[
+        (32, 54),
+        (31, 25),
+        (23, 7),
+        (30, 5),
+        (24, 5),
+        (22, 2),
+        (29, 1),
+        (25, 1),
+    ],
+    destination: &[
+        (32, 51),
+        (31, 20),
+        (22, 7),
+        (30, 5),
+        (23, 4),
+        (24, 2),
+        (21, 2),
+        (25, 2),
+        (16, 1),
+        (17, 1),
+    ],
     ports: &[((Wc, Em), 60), ((Wc, Wc), 28), ((Wc, Ar), 12)],
     protocol: &[(6, 87), (0, 8), (1, 3), (17, 2)],
     distinct: (41, 7),
 };
 
 const FW: Table = Table {
-    source: &[(0, 41), (1, 20), (32, 13), (31, 9), (30, 3), (2, 3), (28, 2), (29, 2), (27, 2), (21, 1)],
-    destination: &[(32, 33), (31, 28), (0, 18), (1, 9), (30, 6), (2, 1), (28, 1), (22, 1), (21, 1), (29, 1)],
+    source: &[
+        (0, 41),
+        (1, 20),
+        (32, 13),
+        (31, 9),
+        (30, 3),
+        (2, 3),
+        (28, 2),
+        (29, 2),
+        (27, 2),
+        (21, 1),
+    ],
+    destination: &[
+        (32, 33),
+        (31, 28),
+        (0, 18),
+        (1, 9),
+        (30, 6),
+        (2, 1),
+        (28, 1),
+        (22, 1),
+        (21, 1),
+        (29, 1),
+    ],
     ports: &[
         ((Wc, Em), 58),
         ((Wc, Wc), 18),
@@ -104,16 +146,47 @@ const FW: Table = Table {
 };
 
 const IPC: Table = Table {
-    source: &[(32, 20), (24, 15), (23, 12), (31, 8), (0, 8), (25, 8), (1, 5), (22, 5), (17, 4), (26, 4)],
-    destination: &[(32, 27), (24, 13), (31, 11), (25, 10), (23, 7), (16, 5), (0, 5), (26, 4), (27, 3), (15, 3)],
-    ports: &[((Wc, Wc), 38), ((Wc, Em), 34), ((Em, Wc), 16), ((Wc, Hi), 6), ((Wc, Ar), 3), ((Ar, Wc), 2), ((Em, Em), 1)],
+    source: &[
+        (32, 20),
+        (24, 15),
+        (23, 12),
+        (31, 8),
+        (0, 8),
+        (25, 8),
+        (1, 5),
+        (22, 5),
+        (17, 4),
+        (26, 4),
+    ],
+    destination: &[
+        (32, 27),
+        (24, 13),
+        (31, 11),
+        (25, 10),
+        (23, 7),
+        (16, 5),
+        (0, 5),
+        (26, 4),
+        (27, 3),
+        (15, 3),
+    ],
+    ports: &[
+        ((Wc, Wc), 38),
+        ((Wc, Em), 34),
+        ((Em, Wc), 16),
+        ((Wc, Hi), 6),
+        ((Wc, Ar), 3),
+        ((Ar, Wc), 2),
+        ((Em, Em), 1),
+    ],
     protocol: &[(17, 38), (0, 33), (6, 27), (1, 1), (51, 1)],
     distinct: (28, 48),
 };
 
 /// Ports of services, the most frequent first.
 const SERVICES: [u16; 24] = [
-    80, 22, 25, 53, 443, 123, 1521, 21, 514, 69, 135, 1433, 544, 2105, 1526, 1221, 23, 110, 161, 389, 1711, 8080, 9003, 137,
+    80, 22, 25, 53, 443, 123, 1521, 21, 514, 69, 135, 1433, 544, 2105, 1526, 1221, 23, 110, 161,
+    389, 1711, 8080, 9003, 137,
 ];
 
 struct Rule {
@@ -144,14 +217,25 @@ impl Acl {
         while rules.len() < count as usize {
             tries += 1;
             // Small pools may not have so many rules: ports of all numbers then tell them apart.
-            let rule = draw(&mut random, table, &sources, &destinations, self.classes, tries > 4 * count);
+            let rule = draw(
+                &mut random,
+                table,
+                &sources,
+                &destinations,
+                self.classes,
+                tries > 4 * count,
+            );
             if seen.insert((rule.source, rule.destination, rule.ports, rule.protocol)) {
                 rules.push(rule);
             }
         }
         // Stable, so that the order among equals is the drawn one.
         rules.sort_by_key(|r| {
-            let ports = r.ports.iter().filter(|p| p.0 != 0 || p.1 != u16::MAX).count() as u32;
+            let ports = r
+                .ports
+                .iter()
+                .filter(|p| p.0 != 0 || p.1 != u16::MAX)
+                .count() as u32;
             std::cmp::Reverse(r.source.1 + r.destination.1 + 8 * ports + u32::from(r.protocol > 0))
         });
         let mut out = String::new();

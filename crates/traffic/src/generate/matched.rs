@@ -72,12 +72,15 @@ impl Matched {
             classes.insert(0);
         }
         // Rules that chance did not meet may be the only ones of their class.
-        let mut wanted: std::collections::BTreeSet<u32> = matched.rules.iter().map(|r| r.class).collect();
+        let mut wanted: std::collections::BTreeSet<u32> =
+            matched.rules.iter().map(|r| r.class).collect();
         wanted.insert(0);
         if !wanted.is_subset(&classes) {
             let made = Classifier::build(matched.rules.clone(), &Budget::default());
             for class in wanted.difference(&classes).copied().collect::<Vec<_>>() {
-                let witness = made.witness(class).and_then(|w| <[u32; 5]>::try_from(w).ok());
+                let witness = made
+                    .witness(class)
+                    .and_then(|w| <[u32; 5]>::try_from(w).ok());
                 if let Some(key) = witness.filter(carries) {
                     matched.goals.push(Goal::Key(key));
                     classes.insert(class);
@@ -115,7 +118,9 @@ impl Matched {
         let goal = *self.goals.get(self.at)?;
         self.at = (self.at + 1) % self.goals.len();
         let key = self.key_of(goal)?;
-        let time_ns = self.start_ns.saturating_add(self.made.saturating_mul(self.gap_ns));
+        let time_ns = self
+            .start_ns
+            .saturating_add(self.made.saturating_mul(self.gap_ns));
         self.made += 1;
         fill(&mut self.frame, key);
         Some(Record {
@@ -145,7 +150,10 @@ impl Matched {
                     // Where it may be any, a protocol that hosts speak.
                     let (lo, hi) = *rule.ranges.get(4)?;
                     for usual in [u32::from(protocol::TCP), u32::from(protocol::UDP)] {
-                        if lo < hi && (lo..=hi).contains(&usual) && (attempt + usual as usize).is_multiple_of(3) {
+                        if lo < hi
+                            && (lo..=hi).contains(&usual)
+                            && (attempt + usual as usize).is_multiple_of(3)
+                        {
                             key[4] = usual;
                         }
                     }
@@ -208,9 +216,13 @@ fn fill(frame: &mut [u8], key: [u32; 5]) {
         // An echo request.
         put(34, &[8]);
     }
-    let network = Sum::default().bytes(frame.get(14..34).unwrap_or(&[])).checksum();
+    let network = Sum::default()
+        .bytes(frame.get(14..34).unwrap_or(&[]))
+        .checksum();
     let pseudo = Sum::default().pseudo(&src, &dst, number, upper as u32);
-    let echo = Sum::default().bytes(frame.get(34..).unwrap_or(&[])).checksum();
+    let echo = Sum::default()
+        .bytes(frame.get(34..).unwrap_or(&[]))
+        .checksum();
     let transport = pseudo.bytes(frame.get(34..).unwrap_or(&[])).checksum();
     let mut put = |at: usize, number: u16| {
         if let Some(place) = frame.get_mut(at..at + 2) {

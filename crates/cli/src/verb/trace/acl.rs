@@ -66,7 +66,9 @@ impl Acl {
         );
         screen::report(self.json, &said);
         if self.json {
-            screen::document(&serde_json::json!({ "output": self.output, "bytes": text.len(), "spec": list }));
+            screen::document(
+                &serde_json::json!({ "output": self.output, "bytes": text.len(), "spec": list }),
+            );
         }
         Ok(DONE)
     }

@@ -146,10 +146,16 @@ impl Generate {
     fn matched(&self, file: &Path) -> Result<u8, Failure> {
         let name = file.display();
         let wrong = |what: String| {
-            Failure::wrong(format!("{name}: {what}")).help("docs/maps.md says how rules are written")
+            Failure::wrong(format!("{name}: {what}"))
+                .help("docs/maps.md says how rules are written")
         };
         let text = File::open(file).map_err(|e| wrong(e.to_string()))?;
-        let read = Rules::read(BufReader::new(text), &Matched::key(), MOST_CLASSES, MOST_RULES);
+        let read = Rules::read(
+            BufReader::new(text),
+            &Matched::key(),
+            MOST_CLASSES,
+            MOST_RULES,
+        );
         let rules = read.map_err(|e| wrong(e.to_string()))?.rules;
         let (spec, all) = (self.spec(), rules.len());
         spec.validate()
@@ -167,7 +173,11 @@ impl Generate {
         let (met, classes) = packets.met();
         let (classes, said) = (
             classes.to_vec(),
-            format!("{} of {} rules are met", grouped(met as u64), grouped(all as u64)),
+            format!(
+                "{} of {} rules are met",
+                grouped(met as u64),
+                grouped(all as u64)
+            ),
         );
         if classes.is_empty() {
             return Err(wrong("no packet of IPv4 meets a rule, or none".into()));
