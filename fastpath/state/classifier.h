@@ -182,50 +182,89 @@ MR_INLINE void classifier_walk(const struct classifier_table *t, const u64 *cons
         classes[i] = at[i];
 }
 
-/* The class of one key by trees. */
-MR_OUTLINE u32 classifier_search(const struct classifier_table *t, const u64 *key)
+/* Whether a box contains a key of these words; `twice` has each word twice, as a box has two numbers a word. */
+MR_INLINE u32 classifier_inside(const u32 *box, const u32 *twice, u32 words)
+{
+    u32 out = 0;
+
+#if defined(__AVX512F__)
+    if (words <= 8) {
+        /* 64 bytes from the beginning of any box are there: the classes of rules are behind the boxes. */
+        __m512i numbers = _mm512_loadu_si512((const void *)box), x = _mm512_load_si512((const void *)twice);
+        u32 below = _mm512_cmplt_epu32_mask(x, numbers), above = _mm512_cmpgt_epu32_mask(x, numbers);
+
+        return (((below & 0x5555u) | (above & 0xaaaau)) & ((1u << 2 * words) - 1)) == 0;
+    }
+#endif
+    for (u32 w = 0; w < words; w++)
+        out |= (twice[2 * w] < box[2 * w]) | (twice[2 * w] > box[2 * w + 1]);
+    return !out;
+}
+
+/* The first rule of a leaf that contains a key, or UINT32_MAX. Eight rules at a time, without a branch on whether one does. */
+MR_INLINE u32 classifier_leaf(const u32 *list, u32 n, const u32 *boxes, const u32 *twice, u32 words)
+{
+    for (u32 i = 0; i < n; i += 8) {
+        u32 some = n - i < 8 ? n - i : 8, found = 0;
+
+        for (u32 j = 0; j < some; j++)
+            found |= classifier_inside(boxes + 2 * (size_t)words * list[i + j], twice, words) << j;
+        if (found)
+            return list[i + (u32)__builtin_ctz(found)];
+    }
+    return UINT32_MAX;
+}
+
+/* The classes of n keys, at most CLASSIFIER_BURST, by trees: down each tree with all keys step by step, then their leaves. */
+MR_INLINE void classifier_search(const struct classifier_table *t, const u64 *const *keys, u64 *classes, u32 n)
 {
     const u32 *nodes = classifier_at(t, t->head.nodes), *list = classifier_at(t, t->head.list);
-    const u32 *boxes = classifier_at(t, t->head.boxes);
-    u32 words = t->head.words, first = UINT32_MAX, x[16];
+    const u32 *boxes = classifier_at(t, t->head.boxes), *class = classifier_at(t, t->head.class);
+    _Alignas(64) u32 x[CLASSIFIER_BURST][32];
+    u32 words = t->head.words, first[CLASSIFIER_BURST], at[CLASSIFIER_BURST];
 
-    for (u32 w = 0; w < words; w++)
-        x[w] = classifier_word_of(t->word[w], key);
+    for (u32 i = 0; i < n; i++) {
+        for (u32 w = 0; w < words; w++)
+            x[i][2 * w] = x[i][2 * w + 1] = classifier_word_of(t->word[w], keys[i]);
+        /* Lanes of no word are compared and left out. */
+        for (u32 w = words; w < 8; w++)
+            x[i][2 * w] = x[i][2 * w + 1] = 0;
+        first[i] = UINT32_MAX;
+    }
     for (u32 tree = 0; tree < t->head.roots; tree++) {
-        const u32 *node = nodes + 2 * (size_t)t->root[tree];
+        u32 moving;
 
-        while (!(node[0] & CLASSIFIER_LEAF)) {
-            u32 part = x[node[0] & 0xff] >> (node[0] >> 8 & 0xff) & ((1u << (node[0] >> 16)) - 1);
+        for (u32 i = 0; i < n; i++)
+            at[i] = t->root[tree];
+        do {
+            moving = 0;
+            for (u32 i = 0; i < n; i++) {
+                const u32 *node = nodes + 2 * (size_t)at[i];
+                u32 leaf = node[0] & CLASSIFIER_LEAF, bits = node[0] >> 16 & 31;
+                u32 part = x[i][2 * (node[0] & 15)] >> (node[0] >> 8 & 31) & ((1u << bits) - 1);
 
-            node = nodes + 2 * (size_t)(node[1] + part);
-        }
-        for (u32 i = 0, n = node[0] & ~CLASSIFIER_LEAF; i < n; i++) {
-            u32 rule = list[node[1] + i], out = 0;
-            const u32 *box = boxes + 2 * (size_t)words * rule;
-
-            /* In each leaf rules are in order. */
-            if (rule >= first)
-                break;
-            for (u32 w = 0; w < words; w++)
-                out |= (x[w] < box[2 * w]) | (x[w] > box[2 * w + 1]);
-            if (!out) {
-                first = rule;
-                break;
+                at[i] = leaf ? at[i] : node[1] + part;
+                moving |= !leaf;
             }
+        } while (moving);
+        for (u32 i = 0; i < n; i++) {
+            const u32 *node = nodes + 2 * (size_t)at[i];
+            u32 rule = classifier_leaf(list + node[1], node[0] & ~CLASSIFIER_LEAF, boxes, x[i], words);
+
+            first[i] = rule < first[i] ? rule : first[i];
         }
     }
-    return first == UINT32_MAX ? 0 : classifier_at(t, t->head.class)[first];
+    for (u32 i = 0; i < n; i++)
+        classes[i] = first[i] == UINT32_MAX ? 0 : class[first[i]];
 }
 
 /* The classes of n keys, at most CLASSIFIER_BURST. */
 MR_OUTLINE void classifier_classes_of(const struct classifier_table *t, const u64 *const *keys, u64 *classes, u32 n)
 {
-    if (t->head.form == CLASSIFIER_DIAGRAM) {
+    if (t->head.form == CLASSIFIER_DIAGRAM)
         classifier_walk(t, keys, classes, n);
-        return;
-    }
-    for (u32 i = 0; i < n; i++)
-        classes[i] = classifier_search(t, keys[i]);
+    else
+        classifier_search(t, keys, classes, n);
 }
 
 /* ---- for the prefetching passes: the token is the class ---- */
