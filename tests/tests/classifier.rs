@@ -17,6 +17,12 @@ const ALWAYS: &str = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
 /// Bytes of the key of tests/programs/classes.c.
 const KEY: usize = 40;
 const CLASSES: u32 = 7;
+/// So that rules that explode do so soon.
+const SMALL: Budget = Budget {
+    bytes: 1 << 22,
+    steps: 500_000,
+    pairs: 1 << 20,
+};
 
 fn key() -> Key {
     let field = |name: &str, offset, bytes, order| Field {
@@ -161,12 +167,8 @@ fn emitted_code_gives_the_class_of_a_scan() {
         for count in [1, 3, 20, 60, 25, 400] {
             let rules = rules(&mut random, count);
             for budget in [
-                Budget::default(),
-                Budget {
-                    bytes: 0,
-                    steps: 0,
-                    ..Budget::default()
-                },
+                SMALL,
+                Budget { steps: 0, ..SMALL },
             ] {
                 let made = Arc::new(Classifier::build(rules.clone(), &budget));
                 forms[usize::from(made.form() == Form::Trees)] += 1;
@@ -198,7 +200,9 @@ fn emitted_code_gives_the_class_of_a_scan() {
                 )
                 .is_err()
         );
-        let more = Rules::new(key(), CLASSES + 1, 8);
+        let mut more = Rules::new(key(), CLASSES + 1, 8);
+        let all: Vec<_> = key().words().iter().map(|w| (0, w.max())).collect();
+        more.push_box(&all, CLASSES, 0).unwrap();
         assert!(
             run.instance
                 .set_rules(
@@ -223,7 +227,7 @@ fn saved_rules_classify_as_before() {
     let create = || Instance::create(module.clone(), &Config::default()).unwrap();
     let mut first = create();
     let empty = first.save(0, 0).unwrap();
-    let made = Classifier::build(rules.clone(), &Budget::default());
+    let made = Classifier::build(rules.clone(), &SMALL);
     first.set_rules(0, Some(Arc::new(made))).unwrap();
     let content = first.save(0, 0).unwrap();
     let mut second = create();

@@ -51,7 +51,8 @@ impl Classifier {
             Err(Exceeded) => {
                 let trees = Trees::build(&kept, budget);
                 let witnesses = search(&kept, &trees);
-                (Form::Trees, Table::of_trees(&kept, &trees), witnesses)
+                let table = Table::of_trees(&kept, used(&kept), &trees);
+                (Form::Trees, table, witnesses)
             }
         };
         Self {
@@ -114,7 +115,7 @@ fn by_diagram(rules: &Rules, budget: &Budget) -> Result<(Table, Witnesses), Exce
     let (diagrams, root) = diagram(rules, &order, &mut Meter::new(budget.steps))?;
     let table = Table::of_diagram(
         rules.key(),
-        rules.classes(),
+        used(rules),
         &diagrams,
         root,
         &order,
@@ -139,6 +140,11 @@ fn by_diagram(rules: &Rules, budget: &Budget) -> Result<(Table, Witnesses), Exce
         }
     }
     Ok((table, witnesses))
+}
+
+/// One more than the highest class that a rule has: what takes the table must have so many.
+fn used(rules: &Rules) -> u32 {
+    1 + rules.iter().map(|r| r.class).max().unwrap_or(0)
 }
 
 /// Keys at the corners of rules, and beside them.

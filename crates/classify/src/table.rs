@@ -71,7 +71,8 @@ impl Table {
         self.blocks.len() * size_of::<Block>()
     }
 
-    /// The table of a diagram whose levels test words in `order`; it has at most `most` bytes.
+    /// The table of a diagram whose levels test words in `order` and whose classes are below `classes`; it has at most `most`
+    /// bytes.
     ///
     /// # Errors
     /// [`Exceeded`] where it had more.
@@ -115,10 +116,10 @@ impl Table {
         Ok(table.finished())
     }
 
-    /// The table of trees over rules.
+    /// The table of trees over rules whose classes are below `classes`.
     #[must_use]
-    pub fn of_trees(rules: &Rules, trees: &Trees) -> Self {
-        let mut table = Self::headed(rules.key(), rules.classes(), TREES);
+    pub fn of_trees(rules: &Rules, classes: u32, trees: &Trees) -> Self {
+        let mut table = Self::headed(rules.key(), classes, TREES);
         table.set(head::ROOTS, trees.roots.len());
         for (i, root) in trees.roots.iter().enumerate() {
             table.put(ROOTS_AT * 16 + i, *root);
