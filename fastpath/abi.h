@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 9u
+#define MR_ABI 10u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -145,6 +145,9 @@ struct mr_object {
      * be used. -EINVAL: no object has this; -E2BIG: it does not fit this one; -EEXIST: a place or a key comes twice;
      * -EDOM: made with other parameters. */
     int (*load)(struct mr_instance *, const struct mr_saved *piece, u64 now);
+    /* Puts a table of rules in force from the next burst on (state/classifier.h); NULL: none. It is the host's, aligned to
+     * 64 bytes, and stays as it is until another one is attached or the instance ends. -EINVAL: for another key or more classes. */
+    int (*attach)(struct mr_instance *, const void *table);
     u32 shared; /* 1: one for all workers, whichever instance is asked */
     u32 unused;
 };

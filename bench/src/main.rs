@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 mod agreement;
+mod classifier;
 mod contender;
 mod guest;
 mod kernel;
@@ -34,7 +35,7 @@ struct Arguments {
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
-    /// Only this section: reference, table, gate, kernel, start, model, plan, keys, guest, replicate, hybrid
+    /// Only this section: reference, table, gate, kernel, classifier, start, model, plan, keys, guest, replicate, hybrid
     #[arg(long)]
     only: Option<String>,
     /// Only this function
@@ -105,12 +106,15 @@ fn run() -> Result<()> {
     );
     let mut sections = Vec::new();
     type Measure = fn(&Bench) -> Result<Section>;
-    let all: [(&str, Measure); 11] = [
+    let all: [(&str, Measure); 12] = [
         ("reference", reference),
         ("table", table),
         ("gate", gate),
         ("kernel", |b| {
             kernel::section(&b.cache, b.turns, b.ns_per_tick)
+        }),
+        ("classifier", |b| {
+            classifier::section(&b.cache, b.turns, b.ns_per_tick)
         }),
         ("start", |b| start::section(b.turns)),
         ("model", |b| model::section(b.turns, b.record)),

@@ -12,14 +12,19 @@ enum millrace_kind {
 	MILLRACE_ALLOCATOR = 3,
 	MILLRACE_SKETCH = 4,
 	MILLRACE_LPM = 5,
+	MILLRACE_CLASSIFIER = 6,
 };
 
 struct millrace_options {
-	__u64 capacity;     /* most entries; vectors: elements; allocators: how many numbers; sketches: columns a row */
+	__u64 capacity;     /* most entries; vectors: elements; allocators: how many numbers; sketches: columns a row;
+	                     * classifiers: rules */
 	__u64 expire_after; /* ns until an entry that is not refreshed is absent; 0: never */
 	__u64 first;        /* allocators: the first number */
 	__u64 window;       /* sketches: ns after which counts start again; 0: never */
-	__u32 rows;         /* sketches: rows */
+	union {
+		__u32 rows;    /* sketches: rows */
+		__u32 classes; /* classifiers: classes, 2 unless set; 0 is that of keys in no rule */
+	};
 	__u32 reserved;
 };
 

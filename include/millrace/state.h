@@ -5,6 +5,7 @@
  *     ALLOCATOR(name, VALUE, .capacity = N, .first = NUMBER, .expire_after = NS)
  *     SKETCH(name, KEY, .rows = N, .capacity = COLUMNS, .window = NS)
  *     LPM(name, KEY, VALUE, .capacity = N)
+ *     CLASSIFIER(name, KEY, .classes = N, .capacity = RULES)
  *
  * An object is passed as &name, keys and values as pointers to their types; another type is a
  * compile-time error at the author's line. A key must be initialised to its last byte: a struct that
@@ -33,6 +34,7 @@ static __u64 (*const millrace_sketch_add)(void *, const void *, __u64) = (void *
 static void *(*const millrace_lpm_get)(void *, const void *) = (void *)0x10040;
 static void *(*const millrace_lpm_put)(void *, const void *, __u64, const void *) = (void *)0x10041;
 static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *)0x10042;
+static __u64 (*const millrace_classify)(void *, const void *) = (void *)0x10060;
 
 /* The arrays of no elements make clang keep the members of the types, so that reports name them. */
 #define MILLRACE_STATE(name, KIND, K, V, ...)                                                  \
@@ -56,6 +58,7 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 #define ALLOCATOR(name, V, ...) MILLRACE_STATE(name, MILLRACE_ALLOCATOR, __u32, V, __VA_ARGS__)
 #define SKETCH(name, K, ...)    MILLRACE_STATE(name, MILLRACE_SKETCH, K, __u32, __VA_ARGS__)
 #define LPM(name, K, V, ...)    MILLRACE_STATE(name, MILLRACE_LPM, K, V, __VA_ARGS__)
+#define CLASSIFIER(name, K, ...) MILLRACE_STATE(name, MILLRACE_CLASSIFIER, K, __u32, __VA_ARGS__)
 
 #define MILLRACE_VALUE(object) typeof((object)->value)
 /* The key comes last: a literal like &(struct pair){ a, b } has commas of its own. */
@@ -128,5 +131,10 @@ static __u64 (*const millrace_lpm_delete)(void *, const void *, __u64) = (void *
 /* Whether that very prefix was there. */
 #define lpm_delete(lpm, k, bits) \
 	MILLRACE_KEYED(lpm, (_Bool)millrace_lpm_delete((lpm), millrace_key, (bits)), k)
+
+/* The class of the first rule that contains the key, 0 if none does; below .classes. Rules are set from outside (--map
+ * name=FILE) by the key's fields: of __be types and arrays of bytes in network order, else in the machine's. */
+#define classify(classifier, ...)                                                              \
+	MILLRACE_KEYED(classifier, (__u32)millrace_classify((classifier), millrace_key), __VA_ARGS__)
 
 #endif

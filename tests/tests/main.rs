@@ -9,6 +9,7 @@
 
 mod callbacks;
 mod claims;
+mod classifier;
 mod conform;
 mod contracts;
 mod cookies;

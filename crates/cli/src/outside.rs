@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use millrace_control::elements::Element;
 use millrace_control::server::{Limits, Server};
-use millrace_control::{Elements, Exposed, Trouble, contents, pins::Pins, socket};
+use millrace_control::{Elements, Exposed, Trouble, contents, pins::Pins, rules, socket};
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::account::{self as accounts, Account};
 use millrace_dataplane::mailbox::Job;
@@ -159,7 +159,13 @@ impl Outside {
     /// # Errors
     /// A file is wrong.
     pub fn entries(words: &[String], exposed: &Exposed) -> Result<Vec<Entry>, Failure> {
-        contents::entries(words, exposed).map_err(Failure::from)
+        let entries = contents::entries(words, exposed).map_err(Failure::from)?;
+        for entry in &entries {
+            if let (Some(made), Ok(object)) = (&entry.rules, exposed.info(entry.object)) {
+                log::note(rules::summary(&object.name, made));
+            }
+        }
+        Ok(entries)
     }
 
     /// Opens a socket for a chain of elements; of one that the kernel runs, for counts and orders alone.

@@ -68,11 +68,7 @@ fn roomy(
 }
 
 fn entries(table: &Table, at: usize) -> Vec<Entry> {
-    let entry = |(key, value)| Entry {
-        object: at,
-        key,
-        value,
-    };
+    let entry = |(key, value)| Entry::new(at, key, value);
     table.entries().into_iter().map(entry).collect()
 }
 

@@ -43,6 +43,7 @@ mod relaxed;
 mod reload;
 mod replicate;
 mod routes;
+mod rules;
 mod run;
 mod scaling;
 mod sequence;

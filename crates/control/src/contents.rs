@@ -38,6 +38,16 @@ pub fn entries(words: &[String], exposed: &Exposed) -> Result<Vec<Entry>, Troubl
                 Trouble::new("malformed", format!("--map {word}: not NAME=FILE"))
                     .help("as in --map stations=stations.json")
             })?;
+        if let Ok(object) = exposed.index(name)
+            && exposed.takes_rules(object)
+        {
+            let of_file = exposed.rules_of_file(object, Path::new(file));
+            entries.push(of_file.map_err(|t| Trouble {
+                what: format!("--map {name}: {}", t.what),
+                ..t
+            })?);
+            continue;
+        }
         let object = exposed.settable(name).map_err(|t| Trouble {
             what: format!("--map {name}: {}", t.what),
             ..t

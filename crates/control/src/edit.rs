@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use millrace_classify::Classifier;
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 use millrace_dataplane::share::cleared;
 use millrace_place::{Held, Word};
 use millrace_state::Content;
+use serde_json::Value;
 
 use crate::exposed::Exposed;
 use crate::protocol;
@@ -25,6 +27,13 @@ pub enum Change {
     Delete { object: usize, key: Vec<u8> },
     /// all entries go; those of arrays, which always exist, become zero
     Clear { object: usize },
+    /// a classifier has these rules; none: every key has class 0
+    Rules {
+        object: usize,
+        rules: Option<Arc<Classifier>>,
+    },
+    /// a part of rules as text, which waits for the rest of it
+    Text { object: usize, text: String },
     /// an object holds this and nothing else, as it was at that time, ns; later times in it are now
     Load {
         object: usize,
@@ -40,6 +49,8 @@ impl Change {
             Self::Set { object, .. }
             | Self::Delete { object, .. }
             | Self::Clear { object }
+            | Self::Rules { object, .. }
+            | Self::Text { object, .. }
             | Self::Load { object, .. } => *object,
         }
     }
@@ -61,7 +72,8 @@ impl Change {
         let content = match self {
             Self::Set { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
-            Self::Clear { .. } => 0,
+            Self::Clear { .. } | Self::Rules { .. } => 0,
+            Self::Text { text, .. } => text.len(),
             Self::Load { content, .. } => content.as_bytes().len(),
         };
         size_of::<Self>() + content
@@ -69,6 +81,32 @@ impl Change {
 
     /// From what somebody wrote.
     pub fn of(edit: &protocol::Edit, exposed: &Exposed) -> Result<Vec<Self>, Trouble> {
+        if let Ok(object) = exposed.index(&edit.object)
+            && exposed.takes_rules(object)
+            && edit.op != "set"
+            && edit.op != "delete"
+        {
+            return match (
+                edit.op.as_str(),
+                edit.value.as_ref().and_then(Value::as_str),
+            ) {
+                ("clear", _) => Ok(vec![Self::Rules {
+                    object,
+                    rules: None,
+                }]),
+                ("rules", Some(text)) => Ok(vec![Self::Text {
+                    object,
+                    text: text.to_owned(),
+                }]),
+                _ => Err(Trouble::new(
+                    "malformed",
+                    format!(
+                        "{}: a classifier takes `rules`, a text, or `clear`",
+                        edit.object
+                    ),
+                )),
+            };
+        }
         let object = exposed.settable(&edit.object).map_err(|t| Trouble {
             what: format!("{}: {}", edit.object, t.what),
             ..t
@@ -102,6 +140,30 @@ impl Change {
             other => Err(malformed(format!("`{other}` is not set, delete or clear"))),
         }
     }
+}
+
+/// Makes rules of the texts among some changes: of each object all of them, one behind the other. It may take seconds, and
+/// no worker waits for it.
+///
+/// # Errors
+/// The first line that is no rule.
+pub fn compiled(changes: Vec<Change>, exposed: &Exposed) -> Result<Vec<Change>, Trouble> {
+    let mut texts = std::collections::BTreeMap::<usize, String>::new();
+    let mut rest = Vec::new();
+    for change in changes {
+        match change {
+            Change::Text { object, text } => texts.entry(object).or_default().push_str(&text),
+            other => rest.push(other),
+        }
+    }
+    for (object, text) in texts {
+        let rules = exposed.rules(object, text.as_bytes())?;
+        rest.push(Change::Rules {
+            object,
+            rules: Some(rules),
+        });
+    }
+    Ok(rest)
 }
 
 /// Result of a batch.
@@ -237,6 +299,19 @@ fn one(
                 time: 0,
             });
         }
+        Change::Rules { object, rules } => {
+            let before = instance.set_rules(*object, rules.clone())?;
+            match rules {
+                Some(rules) => done.set += rules.rules().len() as u64,
+                None => done.deleted += before.as_ref().map_or(0, |b| b.rules().len() as u64),
+            }
+            undo.push(Change::Rules {
+                object: *object,
+                rules: before,
+            });
+        }
+        // `compiled` has made rules of it.
+        Change::Text { .. } => {}
         Change::Clear { object } => {
             for (key, value) in instance.entries(*object, usize::MAX, now)? {
                 // Elements of arrays cannot be removed (bpf(2)).

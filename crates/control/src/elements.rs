@@ -283,6 +283,7 @@ impl Exposed {
             shares: Vec::new(),
             keeping: Vec::new(),
             details: Vec::new(),
+            classes: Vec::new(),
         }
     }
 }

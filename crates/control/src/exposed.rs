@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, Keeping, ObjectInfo};
 use millrace_dataplane::share::Share;
-use millrace_object::program::{Param, Program};
-use millrace_object::state::lpm_trie;
+use millrace_object::program::{Param, Program, StateObject};
+use millrace_object::state::{classifier, lpm_trie};
 use millrace_object::types::{EntryTypes, Type};
 use millrace_place::Held;
 use millrace_state::digest;
@@ -37,6 +37,8 @@ pub struct Exposed {
     pub keeping: Vec<Keeping>,
     /// what the content of each object depends on besides its sizes; empty where on nothing
     pub details: Vec<String>,
+    /// number of classes of each object that has any, in the module's order; empty for a module alone
+    pub classes: Vec<Option<u32>>,
 }
 
 /// The share of an object that there is not.
@@ -68,7 +70,6 @@ impl Exposed {
             lists: (0..module.objects().len())
                 .map(|o| module.lists(o))
                 .collect(),
-            types,
             programs,
             params,
             shares: { module.objects().iter().enumerate() }
@@ -83,9 +84,17 @@ impl Exposed {
             keeping: (0..module.objects().len())
                 .map(|o| module.keeping(o))
                 .collect(),
+            classes: program.map_or_else(Vec::new, |p| {
+                let of = |o: &StateObject| o.kind.holds_rules().then(|| classifier::classes(o));
+                p.objects.iter().map(of).collect()
+            }),
             details: (0..module.objects().len())
-                .map(|o| detail(module, program, o))
+                .map(|o| match module.takes_rules(o) {
+                    true => key_detail(module, &types, o),
+                    false => detail(module, program, o),
+                })
                 .collect(),
+            types,
         }
     }
 
@@ -164,6 +173,13 @@ impl Exposed {
         if self.takes_entries(index) {
             return Ok(index);
         }
+        if self.takes_rules(index) {
+            return Err(Trouble::new(
+                "not-settable",
+                "a classifier takes rules, all of them at once",
+            )
+            .help("write them into a file: --map NAME=FILE, or `millrace map import NAME FILE`"));
+        }
         Err(
             Trouble::new("not-settable", "this kind of object takes no entries")
                 .help("name a map, a vector or an array"),
@@ -197,7 +213,7 @@ impl Exposed {
                 format!("value: {e}")
             }
         })?;
-        Ok(vec![Entry { object, key, value }])
+        Ok(vec![Entry::new(object, key, value)])
     }
 
     /// A key of which no type is known.
@@ -329,7 +345,7 @@ impl Exposed {
         info.ok_or_else(|| "there is no such object".into())
     }
 
-    fn key_type(&self, info: &ObjectInfo) -> Option<&Type> {
+    pub(crate) fn key_type(&self, info: &ObjectInfo) -> Option<&Type> {
         let ty = self.types.get(&info.name)?.key.as_ref();
         ty.filter(|t| t.bytes() == info.key_bytes)
     }
@@ -376,6 +392,13 @@ fn detail(module: &Module, program: Option<&Program>, object: usize) -> String {
         ),
         None => String::new(),
     }
+}
+
+/// Rules are of fields, which the key's type says.
+fn key_detail(module: &Module, types: &BTreeMap<String, EntryTypes>, object: usize) -> String {
+    let info = module.objects().get(object);
+    let key = info.and_then(|o| types.get(&o.name)?.key.as_ref());
+    key.map_or_else(String::new, |key| format!("key {}", fields(key)))
 }
 
 fn file_digest(path: &std::path::Path) -> String {

@@ -16,6 +16,7 @@ pub mod literal;
 pub mod pins;
 pub mod protocol;
 pub mod reload;
+pub mod rules;
 pub mod saved;
 pub mod server;
 pub mod socket;

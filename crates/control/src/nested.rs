@@ -37,11 +37,7 @@ pub fn entries(
             ));
         }
     };
-    let mut all = vec![Entry {
-        object,
-        key: key.to_vec(),
-        value,
-    }];
+    let mut all = vec![Entry::new(object, key.to_vec(), value)];
     let (inside, shape) = shape(exposed, holder)?;
     for entry in content {
         let of = |e| format!("{}: {e}", entry.place);
@@ -49,11 +45,8 @@ pub fn entries(
         let mut both = key.to_vec();
         both.extend(exposed.plain_key(entry.key.as_ref(), own).map_err(of)?);
         let value = crate::value::read(&entry.value, shape.value_bytes, None);
-        all.push(Entry {
-            object: inside,
-            key: both,
-            value: value.map_err(|e| of(format!("value: {e}")))?,
-        });
+        let value = value.map_err(|e| of(format!("value: {e}")))?;
+        all.push(Entry::new(inside, both, value));
     }
     Ok(all)
 }

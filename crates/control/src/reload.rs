@@ -98,10 +98,12 @@ pub fn edits(
     let last = |list: &[Entry]| {
         let pairs = list
             .iter()
+            .filter(|e| e.rules.is_none())
             .map(|e| ((e.object, e.key.clone()), e.value.clone()));
         pairs.collect::<std::collections::BTreeMap<_, _>>()
     };
-    let (before, now) = (last(before), last(entries));
+    let given = before;
+    let (before, now) = (last(given), last(entries));
     let gone = before.iter().filter(|(at, _)| !now.contains_key(*at));
     let gone = gone.map(|((object, key), value)| match exposed.indexed(*object) {
         // Elements of arrays cannot be removed (bpf(2)).
@@ -123,7 +125,26 @@ pub fn edits(
         key: key.clone(),
         value: value.clone(),
     });
-    let changes: Vec<_> = gone.chain(set).collect();
+    // Rules are all of an object's; the last file counts.
+    let rules = |list: &[Entry]| {
+        let all = list
+            .iter()
+            .filter_map(|e| Some((e.object, e.rules.clone()?)));
+        all.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (old, new) = (rules(given), rules(entries));
+    let dropped = old.keys().filter(|o| !new.contains_key(o));
+    let dropped = dropped.map(|object| Change::Rules {
+        object: *object,
+        rules: None,
+    });
+    let made = (new.iter())
+        .filter(|(object, rules)| old.get(object).map(|r| r.rules()) != Some(rules.rules()));
+    let made = made.map(|(object, rules)| Change::Rules {
+        object: *object,
+        rules: Some(rules.clone()),
+    });
+    let changes: Vec<_> = gone.chain(set).chain(dropped).chain(made).collect();
     let nested = changes.iter().find_map(|change| {
         let info = exposed.info(change.object()).ok()?;
         info.kind.holds_maps().then_some(info)
@@ -163,13 +184,11 @@ mod tests {
                 .into(),
             ..Exposed::nothing("f")
         };
-        let entry = |object, key, value: u8| Entry {
-            object,
-            key: vec![key],
-            value: vec![value, 0],
-        };
+        let entry = |object, key: u8, value: u8| Entry::new(object, vec![key], vec![value, 0]);
         let set = |object, key, value| {
-            let Entry { object, key, value } = entry(object, key, value);
+            let Entry {
+                object, key, value, ..
+            } = entry(object, key, value);
             Change::Set { object, key, value }
         };
         let before = [

@@ -9,15 +9,16 @@
 //! not below the capacity; of targets of redirects, that the host has set nothing. Which free number a lease gives is
 //! not defined: it is a symbol within the object's range, and absent before. Of prefixes only looking up has a meaning
 //! here: two keys may find one entry, which key equality does not say (exec/calls/prefix.rs follows changes of them).
+//! Of a classifier only the class is asked for, which the rules of the host say: a symbol below the number of classes.
 //! Keys of a sketch share counters, so that every two accesses may be to the same place; additions commute, an
 //! addition's answer does not. Two keys of a map of maps may have the same map, so a map that was found is the number
 //! that says which it is, and the entries in it have that number before their keys.
 
 use millrace_object::contract::Act;
 use millrace_object::helper::{
-    ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH, Helper, LPM_GET, MAP_DELETE,
-    MAP_DELETE_ELEM, MAP_GET, MAP_LOOKUP_ELEM, MAP_PUT, MAP_REFRESH, MAP_UPDATE_ELEM, SKETCH_ADD,
-    SKETCH_COUNT, VECTOR_AT,
+    ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH, CLASSIFY, Helper, LPM_GET,
+    MAP_DELETE, MAP_DELETE_ELEM, MAP_GET, MAP_LOOKUP_ELEM, MAP_PUT, MAP_REFRESH, MAP_UPDATE_ELEM,
+    SKETCH_ADD, SKETCH_COUNT, VECTOR_AT,
 };
 use millrace_object::state::{Addressing, StateKind};
 
@@ -53,6 +54,8 @@ pub enum Answer {
     Leased,
     /// an estimate: a number that the model ties to nothing
     Estimate,
+    /// a class: a number below the object's number of classes, one for equal keys
+    Class,
     /// a map; null if none is under the key
     Map,
     /// -EINVAL, always
@@ -89,6 +92,7 @@ const MEANINGS: &[(&Helper, Address, Answer)] = &[
     (&SKETCH_COUNT, Address::Key, Answer::Estimate),
     (&SKETCH_ADD, Address::Key, Answer::Estimate),
     (&LPM_GET, Address::Key, Answer::Value),
+    (&CLASSIFY, Address::Key, Answer::Class),
 ];
 
 /// Effect of a helper on an object of this kind; none where it is not listed here.

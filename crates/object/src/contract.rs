@@ -124,6 +124,8 @@ pub enum Holds {
     Targets(Destination),
     /// the routing table, which the host fills
     Routes,
+    /// rules, which the host sets and which give keys their classes
+    Rules,
 }
 
 /// Target of a redirect.

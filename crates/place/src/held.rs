@@ -86,7 +86,7 @@ impl Held {
         }
         match (kind.holds, kind.addressing) {
             _ if kind.per_cpu => Self::Own { latest: false },
-            (Holds::Variables | Holds::Programs | Holds::Routes, _) => Self::Copied,
+            (Holds::Variables | Holds::Programs | Holds::Routes | Holds::Rules, _) => Self::Copied,
             (Holds::Records, _) | (_, Addressing::None) => Self::Own { latest: false },
             _ => Self::Divided,
         }

@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod acl;
 mod bundled;
 mod capture;
 mod case;

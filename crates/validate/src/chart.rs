@@ -309,7 +309,7 @@ fn bound(
         let value = match stands {
             Stands::Leased(object, n) => of(*object, &["allocator_lease"], *n).unwrap_or(u64::MAX),
             Stands::Estimate(object, n) => {
-                of(*object, &["sketch_count", "sketch_add"], *n).unwrap_or(0)
+                of(*object, &["sketch_count", "sketch_add", "classify"], *n).unwrap_or(0)
             }
             Stands::Removed(object, n) => of(*object, &["lpm_delete"], *n).unwrap_or(0),
             Stands::NoneFree(object) => {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use millrace_classify::{Budget, Classifier, Key, Rules};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
-use millrace_object::state::{allocator, hash, lpm, map};
+use millrace_object::state::{allocator, classifier, hash, lpm, map};
 use millrace_reference::{End, Log, Machine, Target, index_key};
 
 use crate::trial::{Case, Seed, Trial, takes_packets};
@@ -138,6 +139,9 @@ impl<'a> Pair<'a> {
                 self.machine.set(*object, &key, &value);
                 self.machine.free(*object, &key);
             }
+            Seed::Estimate { object, key, sum } if self.classifies(*object) => {
+                self.class(*object, key, *sum)?;
+            }
             Seed::Estimate { object, key, sum } => {
                 let set = self
                     .instance
@@ -147,6 +151,34 @@ impl<'a> Pair<'a> {
             }
         }
         Ok(())
+    }
+
+    fn classifies(&self, object: ObjectId) -> bool {
+        let object = self.program.objects.get(object.0);
+        object.is_some_and(|o| o.kind.holds_rules())
+    }
+
+    /// Adds a rule of this very key and class.
+    fn class(&mut self, object: ObjectId, key: &[u8], class: u32) -> Result<(), String> {
+        let Some(o) = self.program.objects.get(object.0) else {
+            return Err("there is no such object".into());
+        };
+        let rules = match self.instance.rules(object.0) {
+            Some(made) => Ok(made.rules().clone()),
+            None => Key::whole(o.key_bytes).map(|key| {
+                let room = usize::try_from(classifier::room(o)).unwrap_or(usize::MAX);
+                Rules::new(key, classifier::classes(o), room)
+            }),
+        };
+        let mut rules = rules.map_err(|e| e.to_string())?;
+        let words: Vec<_> = rules.key().split(key).iter().map(|w| (*w, *w)).collect();
+        rules
+            .push_box(&words, class, 0)
+            .map_err(|e| e.to_string())?;
+        self.machine.set_rules(object, rules.clone());
+        let made = Classifier::build(rules, &Budget::default());
+        let set = self.instance.set_rules(object.0, Some(Arc::new(made)));
+        set.map(drop).map_err(|e| e.to_string())
     }
 
     /// Fills a ring buffer with what this case leaves in it, as often as it takes; all else that it leaves is

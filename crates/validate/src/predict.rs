@@ -289,7 +289,7 @@ pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Opt
         "ringbuf_output" | "perf_event_output" => found("full", "appended"),
         "redirect_map" if key.is_empty() => Some("all"),
         "redirect_map" => Some(if there { "there" } else { "absent" }),
-        "lpm_delete" | "sketch_count" | "sketch_add" | "load" | "store" | "atomic"
+        "lpm_delete" | "sketch_count" | "sketch_add" | "classify" | "load" | "store" | "atomic"
         | "ringbuf_submit" | "ringbuf_discard" => None,
         _ => found("there", "absent"),
     }

@@ -25,7 +25,7 @@ pub(crate) enum Stands {
     NoRoom(ObjectId, usize),
     /// whether the n-th prefix that was to be removed from an object was there
     Removed(ObjectId, usize),
-    /// the n-th estimate of an object
+    /// the n-th estimate, or class, of an object
     Estimate(ObjectId, usize),
     /// the n-th answer of a helper
     Answer(String, usize),

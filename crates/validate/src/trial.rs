@@ -57,13 +57,13 @@ pub enum Seed {
         /// the number
         number: u64,
     },
-    /// what a sketch says of a key
+    /// what a sketch or a classifier says of a key
     Estimate {
         /// whose
         object: ObjectId,
         /// as long as the object's keys
         key: Vec<u8>,
-        /// the sum
+        /// the sum, or the class
         sum: u32,
     },
 }

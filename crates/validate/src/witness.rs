@@ -150,7 +150,8 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
             entries.push(Seed::Estimate {
                 object: *object,
                 key: key.collect(),
-                sum: u32::try_from(value(s)).map_err(|_| "a sketch counts to 2^32 - 1")?,
+                sum: u32::try_from(value(s))
+                    .map_err(|_| "sketches count to 2^32 - 1, and so do classes")?,
             });
         }
     }

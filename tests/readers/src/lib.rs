@@ -17,6 +17,7 @@ pub mod map_file;
 pub mod packet_language;
 pub mod pcap;
 pub mod routes;
+pub mod rules;
 pub mod seeds;
 pub mod sequenced;
 pub mod snapshot;
@@ -75,6 +76,10 @@ pub const READERS: &[Reader] = &[
     Reader {
         name: "routes",
         run: routes::run,
+    },
+    Reader {
+        name: "rules",
+        run: rules::run,
     },
     Reader {
         name: "sequenced",

@@ -87,6 +87,7 @@ pub fn exposed() -> Exposed {
         shares: Vec::new(),
         keeping: Vec::new(),
         details: Vec::new(),
+        classes: Vec::new(),
     }
 }
 
@@ -132,11 +133,7 @@ fn same(exposed: &Exposed, object: usize, key: &[u8], value: &[u8]) {
     if info.kind == HOLDER {
         return;
     }
-    let want = Entry {
-        object,
-        key: key.to_vec(),
-        value: value.to_vec(),
-    };
+    let want = Entry::new(object, key.to_vec(), value.to_vec());
     let shown = (
         exposed.show_key(object, key),
         exposed.show_value(object, value),

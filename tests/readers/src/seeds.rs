@@ -147,6 +147,7 @@ pub fn of(reader: &str, root: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
             Ok(vec![("file".to_owned(), file), ("body".to_owned(), body)])
         }
         "snapshot" | "btf" => Ok(Vec::new()), // these take a description of a change, not a file
+        "rules" => files(&root.join("crates/classify/tests/data"), "rules"),
         "routes" => files(&root.join("crates/routes/tests/seeds"), "json"),
         "packet_language" => {
             let mut all = vec![seed("case.pkt", CASE)];

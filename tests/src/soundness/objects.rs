@@ -3,9 +3,10 @@
 use millrace_object::helper::Helper;
 use millrace_object::program::{Nesting, ObjectId, StateObject};
 use millrace_object::state::{
-    StateKind, allocator, array, array_of_maps, bloom_filter, cpumap, devmap, devmap_hash, global,
-    hash, hash_of_maps, lpm, lpm_trie, lru_hash, lru_percpu_hash, map, percpu_array, percpu_hash,
-    perf_event_array, prog_array, queue, ringbuf, routes, sketch, stack, vector, xskmap,
+    StateKind, allocator, array, array_of_maps, bloom_filter, classifier, cpumap, devmap,
+    devmap_hash, global, hash, hash_of_maps, lpm, lpm_trie, lru_hash, lru_percpu_hash, map,
+    percpu_array, percpu_hash, perf_event_array, prog_array, queue, ringbuf, routes, sketch, stack,
+    vector, xskmap,
 };
 
 /// Key 8, value 16 bytes, few places: full soon.
@@ -149,6 +150,10 @@ pub fn all() -> Vec<StateObject> {
             ..object("sketch", &sketch::KIND, 8, 4, 1 << 16)
         },
         object("addresses", &lpm::KIND, 4, 16, 5),
+        StateObject {
+            rows: 4,
+            ..object("classes", &classifier::KIND, 8, 4, 16)
+        },
         routes::object(16),
     ]
 }

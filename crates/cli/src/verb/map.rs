@@ -72,7 +72,7 @@ pub enum What {
         /// The map
         name: String,
     },
-    /// Write the entries of a file, JSON or CSV, all at one moment
+    /// Write the entries of a file, JSON or CSV, all at one moment; of a classifier, replace its rules by those of the file
     Import {
         /// The map
         name: String,
@@ -147,6 +147,11 @@ impl What {
                 file,
                 replace,
             } => {
+                if ask(client, of("object", name))?["kind"] == "classifier" {
+                    // A classifier's rules are always replaced.
+                    edit_all(json, client, rules(name, file)?)?;
+                    return Ok(DONE);
+                }
                 let mut edits = Vec::new();
                 if *replace {
                     edits.push(edit(name, "clear", None, None));
@@ -232,6 +237,34 @@ fn imported(name: &str, file: &Path) -> Result<Vec<Edit>, Failure> {
         value: Some(e.value),
     });
     Ok(edits.collect())
+}
+
+/// A file of rules, in parts that fit a request.
+fn rules(name: &str, file: &Path) -> Result<Vec<Edit>, Failure> {
+    let text =
+        millrace_object::file::read_text(file, millrace_classify::MOST_BYTES).map_err(|e| {
+            Failure::wrong(format!("{}: {e}", file.display()))
+                .help("give a file of rules (docs/maps.md)")
+        })?;
+    let mut edits = Vec::new();
+    let mut rest = text.as_str();
+    loop {
+        let mut at = rest.len().min(EDIT_BYTES);
+        while !rest.is_char_boundary(at) {
+            at -= 1;
+        }
+        let (part, behind) = rest.split_at(at);
+        edits.push(Edit {
+            object: name.to_owned(),
+            op: "rules".to_owned(),
+            key: None,
+            value: Some(Value::from(part)),
+        });
+        rest = behind;
+        if rest.is_empty() {
+            return Ok(edits);
+        }
+    }
 }
 
 /// Prints entries page by page, so that a large map needs no memory here.
@@ -320,6 +353,17 @@ fn shown(object: &Value) -> String {
         format!("  entries  {entries} of {}", grouped(number("capacity"))),
         format!("  memory   {}", bytes(number("bytes"))),
     ];
+    let rules = &object["rules"];
+    if rules.is_object() {
+        let redundant = rules["redundant"].as_array().map_or(0, Vec::len);
+        lines.push(format!(
+            "  rules    {}, {} of them cannot change a class; {} of {}",
+            grouped(rules["rules"].as_u64().unwrap_or(0)),
+            grouped(redundant as u64),
+            text(&rules["form"]),
+            bytes(rules["table_bytes"].as_u64().unwrap_or(0)),
+        ));
+    }
     for (member, text) in [
         ("settable", "entries can be set"),
         ("pinned", "declared pinned by name"),

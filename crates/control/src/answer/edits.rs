@@ -49,7 +49,6 @@ impl Session {
         if request.more {
             return Ok(json!({ "staged": self.staged.len() }));
         }
-        let changes = Arc::new(std::mem::take(&mut self.staged));
         let functions = self.context.elements.functions();
         let mut functions = functions.into_iter();
         let target = match self.whose {
@@ -64,6 +63,8 @@ impl Session {
                 ),
             );
         };
+        let changes = edit::compiled(std::mem::take(&mut self.staged), &target.exposed)?;
+        let changes = Arc::new(changes);
         if self.mixes()?
             && changes
                 .iter()

@@ -39,7 +39,17 @@ impl Session {
         let (target, object) = self.named(request)?;
         let counts = self.counts(&target, &[object])?;
         let count = counts.first();
-        Ok(count.map_or(Value::Null, |count| describe(&target, object, count)))
+        let mut described = count.map_or(Value::Null, |count| describe(&target, object, count));
+        if target.exposed.takes_rules(object) {
+            let id = target.id;
+            let found =
+                self.each(move |desk| desk.state(id).and_then(|i| i.rules(object).cloned()))?;
+            let rules = found.into_iter().flatten().next();
+            if let (Some(rules), Some(members)) = (rules, described.as_object_mut()) {
+                members.insert("rules".into(), crate::rules::describe(&rules));
+            }
+        }
+        Ok(described)
     }
 
     /// The entries of objects of a function.

@@ -118,7 +118,11 @@ impl Session {
                     match change {
                         Change::Set { .. } => outcome.done.set += 1,
                         Change::Delete { .. } | Change::Clear { .. } => outcome.done.deleted += 1,
-                        Change::Load { .. } => {}
+                        Change::Rules { rules, .. } => {
+                            let count = rules.as_ref().map_or(0, |r| r.rules().len());
+                            outcome.done.set += count as u64;
+                        }
+                        Change::Load { .. } | Change::Text { .. } => {}
                     }
                 }
                 Ok(outcome)

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 9;
+pub const ABI: u32 = 10;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -203,6 +203,8 @@ pub struct Object {
     pub save: Option<unsafe extern "C" fn(*mut Instance, SavedFn, *mut c_void) -> c_int>,
     /// takes the next piece of a content
     pub load: Option<unsafe extern "C" fn(*mut Instance, *const Saved, u64) -> c_int>,
+    /// puts a table of rules in force
+    pub attach: Option<unsafe extern "C" fn(*mut Instance, *const c_void) -> c_int>,
     /// 1: one for all workers
     pub shared: u32,
     /// nothing
@@ -406,6 +408,7 @@ mod tests {
             drain,
             save,
             load,
+            attach,
             shared,
             unused
         );

@@ -1,10 +1,13 @@
 //! One running copy of a module: its state, its bursts, its control functions.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::{Homes, Module, ModuleError, Shared, abi};
+use millrace_classify::Classifier;
+
 use crate::clock;
 use crate::inside;
 use crate::packet::Burst;
@@ -51,6 +54,21 @@ pub struct Entry {
     pub key: Vec<u8>,
     /// `value_bytes` long
     pub value: Vec<u8>,
+    /// of a classifier: all its rules, in place of key and value
+    pub rules: Option<Arc<Classifier>>,
+}
+
+impl Entry {
+    /// A key with its value.
+    #[must_use]
+    pub fn new(object: usize, key: Vec<u8>, value: Vec<u8>) -> Self {
+        Self {
+            object,
+            key,
+            value,
+            rules: None,
+        }
+    }
 }
 
 /// One running copy of a module's state.
@@ -62,6 +80,8 @@ pub struct Instance {
     pub(super) memory: NonNull<abi::Instance>,
     layout: Layout,
     worker: u32,
+    /// by object: the rules whose table is attached
+    pub(super) rules: BTreeMap<usize, Arc<Classifier>>,
     // Behind `drop`: the instance refers to it.
     shared: Option<Arc<Shared>>,
 }
@@ -147,9 +167,14 @@ impl Instance {
             memory,
             layout,
             worker,
+            rules: BTreeMap::new(),
             shared,
         };
         for entry in &config.entries {
+            if let Some(rules) = &entry.rules {
+                instance.set_rules(entry.object, Some(rules.clone()))?;
+                continue;
+            }
             if worker > 0 && instance.module.is_shared(entry.object) {
                 continue;
             }

@@ -10,6 +10,7 @@ mod history;
 mod homes;
 mod instance;
 mod rows;
+mod rules;
 mod saved;
 mod shared;
 
@@ -173,6 +174,13 @@ impl Module {
                 .object_table()
                 .get(index)
                 .is_some_and(|o| o.set.is_some())
+    }
+
+    /// Whether an object takes rules ([`Instance::set_rules`]).
+    #[must_use]
+    pub fn takes_rules(&self, index: usize) -> bool {
+        let object = self.object_table().get(index);
+        object.is_some_and(|o| o.attach.is_some())
     }
 
     /// Whether the entries of an object can be listed ([`Instance::page`]).

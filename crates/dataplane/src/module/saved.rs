@@ -49,6 +49,9 @@ impl Module {
         if info.kind.holds_maps() {
             return Keeping::Never("its values are maps, which are made anew by each run");
         }
+        if info.kind.holds_rules() {
+            return Keeping::All;
+        }
         match (object.save.is_some() && object.load.is_some(), object.next) {
             (true, _) if info.kind.is_global() && info.value_bytes == 0 => Keeping::Nothing,
             (true, _) => Keeping::All,
@@ -73,6 +76,9 @@ impl Instance {
         let (info, object) = self.object(index, "save")?;
         if let Keeping::Never(why) = self.module.keeping(index) {
             return Err(control(info, "save", why.into()));
+        }
+        if info.kind.holds_rules() {
+            return Ok(self.save_rules(index));
         }
         let mut saving = Saving {
             content: Content::default(),
@@ -174,6 +180,9 @@ impl Instance {
         let (info, object) = self.object(index, "load")?;
         if let Keeping::Never(why) = self.module.keeping(index) {
             return Err(control(info, "load", why.into()));
+        }
+        if info.kind.holds_rules() {
+            return self.load_rules(index, content);
         }
         let (info, form, load) = (info.clone(), form(info), object.load);
         let removes = object.remove.is_some();
@@ -305,7 +314,7 @@ unsafe extern "C" fn push(context: *mut c_void, piece: *const abi::Saved) -> c_i
     0
 }
 
-fn form(info: &ObjectInfo) -> Form {
+pub(super) fn form(info: &ObjectInfo) -> Form {
     Form {
         key_bytes: info.key_bytes,
         value_bytes: info.value_bytes,

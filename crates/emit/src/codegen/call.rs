@@ -11,9 +11,10 @@ use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::Reg;
 use millrace_object::program::{ObjectId, StateObject};
 
-use super::body::Body;
+use super::body::{Body, Purpose};
 use super::c::{Code, Statement, block};
 use super::forms::{Forms, is_pure};
+use super::objects::offers;
 use super::resume::Move;
 use super::{demand, key};
 use crate::c;
@@ -82,18 +83,22 @@ pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement
     let operands = body.unit.operands(object);
     let prefix = body.unit.kind(object);
     let mut before = key::copy(body, id, key, declaration)?;
+    // Tokens that are found for a batch at once are found behind this pass (`Gate`).
+    let at_once = offers(declaration, "tokens");
+    if !at_once {
+        before.push(c!("slot->token = {}_token({}, key);", prefix, operands).into());
+    }
     before.extend([
-        c!("slot->token = {}_token({}, key);", prefix, operands).into(),
         "memcpy(slot->key, key, sizeof(key));".into(),
         c!("slot->site = {};", site).into(),
     ]);
     if let Some(entrance) = body.resume.and_then(|r| r.entrances.get(&id)) {
         before.extend(entrance.moves().iter().map(Move::keep));
     }
-    before.extend([
-        c!("{}_prefetch({}, slot->token);", prefix, operands).into(),
-        "return;".into(),
-    ]);
+    if !at_once {
+        before.push(c!("{}_prefetch({}, slot->token);", prefix, operands).into());
+    }
+    before.push("return;".into());
     Ok(block(before, Vec::new()))
 }
 
@@ -218,21 +223,32 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
                     continue;
                 }
                 before.extend(key::copy(body, id, reg, declaration)?);
+                let ahead = body.purpose == Purpose::Prefetch;
                 if body.sites.contains_key(&id)
+                    && !ahead
                     && (body.slotted || key::words(declaration) <= key::MOST_WORDS_IN_REGISTERS)
                 {
                     before.extend(key::keep_whole(body, id, reg, declaration)?);
                 }
+                // The second of two prefetch passes has what the first found in a slot of its own.
+                let slot = match ahead {
+                    true => "early",
+                    false => "slot",
+                };
                 match body.sites.get(&id).filter(|_| body.slotted) {
                     Some(site) => {
                         let words = key::words(declaration);
-                        before.push(c!(
-                            "const u64 token = slot_holds(slot, {}, key, {}) ? slot->token : {};",
-                            site,
-                            words,
-                            token
-                        )
-                        .into());
+                        before.push(
+                            c!(
+                                "const u64 token = slot_holds({}, {}, key, {}) ? {}->token : {};",
+                                slot,
+                                site,
+                                words,
+                                slot,
+                                token
+                            )
+                            .into(),
+                        );
                         arguments.push("token".into());
                     }
                     None => arguments.push(body.hooks.token(body, id, token)),

@@ -36,10 +36,10 @@ struct Parts<'a> {
 }
 
 /// Writes the functions of all entries.
-pub fn write(
+pub fn write<'a>(
     out: &mut Text,
-    unit: &Unit,
-    wholes: &[Slice],
+    unit: &'a Unit<'a>,
+    wholes: &'a [Slice<'a>],
     file: &str,
 ) -> Result<Vec<Entry>, Error> {
     let parts: Vec<Parts> = (wholes.iter().enumerate())
@@ -56,17 +56,38 @@ pub fn write(
             }
         })
         .collect();
-    let passes: Vec<Option<PrefetchPass>> = (unit.program.entries.iter().zip(&parts))
-        .map(|(entry, parts)| {
-            let ahead = takes_packets(entry.role) && parts.bodies.hot;
-            ahead.then(|| prefetch::pass(&parts.first)).flatten()
-        })
-        .collect();
+    let ahead = |(entry, parts): (&program::Entry, &Parts<'_>)| {
+        takes_packets(entry.role) && parts.bodies.hot
+    };
+    let single = |parts: &Parts<'a>| (prefetch::pass(&parts.first), None);
+    let mut passes: Vec<(Option<PrefetchPass>, Option<PrefetchPass>)> =
+        (unit.program.entries.iter().zip(&parts))
+            .map(|both| match (ahead(both), both.1) {
+                (false, _) => (None, None),
+                (true, parts) if !specialised(&parts.first) => single(parts),
+                (true, parts) => match prefetch::staged(&parts.first) {
+                    Some(staged) => (Some(staged.second), Some(staged.first)),
+                    None => single(parts),
+                },
+            })
+            .collect();
+    // Behind two passes the rest must be taken up where the second ends.
+    for (parts, passes) in parts.iter().zip(&mut passes) {
+        if let (Some(second), Some(first)) = passes {
+            let whole = Body::new(&parts.first, unit, Purpose::Program, &first.sites)?
+                .hooked(parts.bodies.first)?;
+            if Resume::of(&parts.first, second, &whole.stack, &whole.demand).is_none() {
+                *passes = single(parts);
+            }
+        }
+    }
+    let (passes, earlier): (Vec<_>, Vec<_>) = passes.into_iter().unzip();
     let none = BTreeMap::new();
-    let mut firsts: Vec<Body> = (parts.iter().zip(&passes))
-        .map(|(parts, pass)| {
+    let mut firsts: Vec<Body> = (parts.iter().zip(passes.iter().zip(&earlier)))
+        .map(|(parts, (pass, earlier))| {
             let own = parts.bodies.sites.unwrap_or(&none);
-            let sites = pass.as_ref().map_or(own, |s| &s.sites);
+            let pass = earlier.as_ref().or(pass.as_ref());
+            let sites = pass.map_or(own, |s| &s.sites);
             let body = Body::new(&parts.first, unit, Purpose::Program, sites)?;
             body.hooked(parts.bodies.first)
         })
@@ -77,10 +98,14 @@ pub fn write(
             Resume::of(&parts.first, pass, &first.stack, &first.demand)
         })
         .collect();
-    for (first, rest) in firsts.iter_mut().zip(&rests) {
-        first.slotted &= rest.is_none();
+    for (first, (rest, earlier)) in firsts.iter_mut().zip(rests.iter().zip(&earlier)) {
+        first.slotted &= rest.is_none() || earlier.is_some();
     }
-    let sites = passes.iter().flatten().flat_map(|s| &s.objects);
+    let sites = passes
+        .iter()
+        .chain(&earlier)
+        .flatten()
+        .flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
         out.lines(&gate::slot(words, rests.iter().flatten()));
@@ -88,14 +113,28 @@ pub fn write(
     if unit.tails {
         out.lines(tail::DECLARATION);
     }
-    let all = parts.iter().zip(&firsts).zip(passes.iter().zip(&rests));
-    let entry = |(index, ((parts, first), (pass, rest)))| {
-        let ahead = (pass as &Option<_>)
-            .as_ref()
-            .map(|s| (s, (rest as &Option<_>).as_ref()));
+    let all = parts
+        .iter()
+        .zip(&firsts)
+        .zip(passes.iter().zip(&rests).zip(&earlier));
+    let entry = |(index, ((parts, first), ((pass, rest), earlier)))| {
+        let ahead = (pass as &Option<_>).as_ref().map(|pass| Ahead {
+            pass,
+            rest: (rest as &Option<_>).as_ref(),
+            earlier: (earlier as &Option<_>).as_ref(),
+        });
         entry(out, (unit, file), index, (parts, first), ahead)
     };
     all.enumerate().map(entry).collect()
+}
+
+/// What runs ahead of an entry's packets.
+struct Ahead<'p, 'a> {
+    /// the pass that ends where the rest begins
+    pass: &'p PrefetchPass<'a>,
+    rest: Option<&'p Resume<'a>>,
+    /// the pass before it, whose answers are found at once
+    earlier: Option<&'p PrefetchPass<'a>>,
 }
 
 /// Writes those of one, whose packets may have what the prefetch pass found.
@@ -104,7 +143,7 @@ fn entry(
     (unit, file): (&Unit, &str),
     index: usize,
     (parts, first): (&Parts, &Body),
-    ahead: Option<(&PrefetchPass, Option<&Resume>)>,
+    ahead: Option<Ahead<'_, '_>>,
 ) -> Result<Entry, Error> {
     let none = BTreeMap::new();
     let declared = &unit.program.entries[index];
@@ -140,24 +179,49 @@ fn entry(
         function_text(out, file, &title, &signature, first)?;
     }
     let (mut prefetch, mut resume) = (None, None);
-    if let Some((pass, rest)) = ahead {
+    if let Some(Ahead {
+        pass,
+        rest,
+        earlier,
+    }) = ahead
+    {
+        let mut before = None;
+        if let Some(earlier) = earlier {
+            let function = called("classify");
+            let signature =
+                format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
+            let title =
+                format!("{name} up to the first operation whose answers a batch gets at once.");
+            let body = Body::new(&earlier.slice, unit, Purpose::Prefetch, &none)?;
+            function_text(out, file, &title, &signature, &body)?;
+            before = Some(Prefetch::of(earlier, function));
+        }
         let function = called("prefetch");
-        let signature = format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
-        let title = format!("{name} up to its first keyed operation: finds what to prefetch.");
+        let (parameter, what) = match earlier {
+            None => ("", "its first keyed operation"),
+            Some(_) => (", const struct slot *early", "its next keyed operation"),
+        };
+        let signature =
+            format!("static inline void {function}({PARAMETERS}, struct slot *slot{parameter})");
+        let title = format!("{name} up to {what}: finds what to prefetch.");
+        let sites = earlier.map_or(&none, |e| &e.sites);
         let body = match rest {
             None => Body::new(&pass.slice, unit, Purpose::Prefetch, &none)?,
             Some(rest) => {
                 let stack = &first.stack;
-                Body::part(&pass.slice, unit, Purpose::Prefetch, &none, rest, stack)
+                Body::part(&pass.slice, unit, Purpose::Prefetch, sites, rest, stack)
             }
         };
         function_text(out, file, &title, &signature, &body)?;
-        prefetch = Some(Prefetch::of(pass, function));
+        prefetch = Some(Prefetch {
+            before: before.map(Box::new),
+            ..Prefetch::of(pass, function)
+        });
         if let Some(rest) = rest {
             let function = called("resume");
             let signature =
                 format!("MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot)");
-            let title = format!("{name} from its first keyed operation on.");
+            let title = format!("{name} from {what} on.");
             let (sites, stack) = (&pass.sites, &first.stack);
             let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
                 .hooked(parts.bodies.first)?;

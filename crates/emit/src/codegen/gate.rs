@@ -5,6 +5,7 @@ use std::fmt::Write;
 use millrace_object::program::ObjectId;
 
 use super::module::Entry;
+use super::objects::offers;
 use super::prefetch::PrefetchPass;
 use super::resume::Resume;
 use super::unit::Unit;
@@ -17,6 +18,8 @@ pub struct Prefetch {
     pub objects: Vec<ObjectId>,
     /// how many steps it has
     pub steps: usize,
+    /// the pass before it, whose answers are found for a batch at once
+    pub before: Option<Box<Prefetch>>,
 }
 
 /// From this many steps on, the passes pay even when all state is in the cache, if the program goes on
@@ -31,6 +34,7 @@ impl Prefetch {
             function,
             objects: pass.objects.clone(),
             steps: pass.slice.runs(),
+            before: None,
         }
     }
 }
@@ -86,13 +90,19 @@ pub struct Gate<'a> {
     pub why: &'static str,
     /// the cases of the second pass, by site
     pub second: String,
+    /// statements that find the tokens of a batch, of objects that find them at once
+    at_once: String,
+    /// the function of the pass before it, where these are found
+    pub before: Option<&'a str>,
 }
 
 impl<'a> Gate<'a> {
     /// Of an entry; none without a prefetch pass.
     pub fn of(unit: &Unit, entry: &'a Entry) -> Option<Gate<'a>> {
         let prefetch = entry.prefetch.as_ref()?;
+        let before = prefetch.before.as_deref();
         let mut objects = prefetch.objects.clone();
+        objects.extend(before.iter().flat_map(|b| &b.objects));
         objects.sort_unstable();
         objects.dedup();
         let kind = |object: ObjectId| unit.kind(object);
@@ -113,8 +123,13 @@ impl<'a> Gate<'a> {
         };
         let mut second = String::new();
         for object in &objects {
+            let mut any = false;
             for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
                 let _ = writeln!(second, "\tcase {site}:");
+                any = true;
+            }
+            if !any {
+                continue;
             }
             let _ = writeln!(
                 second,
@@ -123,7 +138,16 @@ impl<'a> Gate<'a> {
                 unit.operands(*object)
             );
         }
+        let found = before.unwrap_or(prefetch);
+        let at_once = (1..).zip(&found.objects).filter_map(|(site, object)| {
+            let declaration = unit.program.objects.get(object.0)?;
+            offers(declaration, "tokens")
+                .then(|| at_once(site, kind(*object), &unit.operands(*object)))
+        });
+        let at_once = at_once.collect();
         Some(Gate {
+            before: before.map(|b| b.function.as_str()),
+            at_once,
             pass: &prefetch.function,
             condition,
             why,
@@ -134,9 +158,52 @@ impl<'a> Gate<'a> {
     /// The passes over a burst, as the function `NAME_passes`. `remark` ends its comment, `begin` stands at its beginning,
     /// and `last`, about `packets[i]` and `slots[i]`, is what the last pass does with a packet.
     pub fn passes(&self, name: &str, remark: &str, begin: &str, last: &str) -> String {
-        let Gate { pass, second, .. } = self;
+        let Gate {
+            pass,
+            second,
+            at_once,
+            before,
+            ..
+        } = self;
+        let slots = if before.is_some() { "early" } else { "slots" };
+        let (tokens, find) = match at_once.as_str() {
+            "" => (String::new(), String::new()),
+            cases => (
+                tokens(pass, cases),
+                format!("\t\t{pass}_tokens(self, {slots}, count);\n"),
+            ),
+        };
+        // Two passes: up to the answers that are found at once, and with them on.
+        let (early, first) = match before {
+            None => (
+                "",
+                format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
+			slots[i].site = 0;
+			{pass}(self, packets[i], &slots[i]);
+		}}
+{find}"
+                ),
+            ),
+            Some(before) => (
+                "\tstruct slot early[MR_BATCH];\n",
+                format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
+			fetch_ahead(packets, i, count);
+			early[i].site = 0;
+			{before}(self, packets[i], &early[i]);
+		}}
+{find}		for (u32 i = 0; i < count; i++) {{
+			slots[i].site = 0;
+			{pass}(self, packets[i], &slots[i], &early[i]);
+		}}
+"
+                ),
+            ),
+        };
         format!(
-            "
+            "{tokens}
 static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 {{
 	switch (slot->site) {{
@@ -149,16 +216,11 @@ static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
-
+{early}
 {begin}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
-		for (u32 i = 0; i < count; i++) {{
-			fetch_ahead(packets, i, count);
-			slots[i].site = 0;
-			{pass}(self, packets[i], &slots[i]);
-		}}
-		for (u32 i = 0; i < count; i++)
+{first}		for (u32 i = 0; i < count; i++)
 			{pass}_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {{
 {last}		}}
@@ -169,4 +231,37 @@ static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, st
 "
         )
     }
+}
+
+/// The tokens of one operation's keys, of those packets of a batch that the prefetch pass brought there.
+fn at_once(site: u32, kind: &str, operands: &str) -> String {
+    format!(
+        "\tn = 0;
+	for (u32 i = 0; i < count; i++) {{
+		if (slots[i].site == {site}) {{
+			keys[n] = slots[i].key;
+			at[n++] = i;
+		}}
+	}}
+	{kind}_tokens({operands}, keys, tokens, n);
+	for (u32 i = 0; i < n; i++)
+		slots[at[i]].token = tokens[i];
+"
+    )
+}
+
+/// The function that finds them.
+fn tokens(pass: &str, cases: &str) -> String {
+    format!(
+        "
+/* Behind the prefetch pass: tokens that a batch's keys are given at once. */
+static inline void {pass}_tokens(const struct mr_instance *self, struct slot *slots, u32 count)
+{{
+	const u64 *keys[MR_BATCH];
+	u64 tokens[MR_BATCH];
+	u32 at[MR_BATCH], n;
+
+{cases}}}
+"
+    )
 }

@@ -254,4 +254,5 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "const struct mr_saved *piece, u64 now",
         "piece, now",
     ),
+    ("attach", "int", "const void *table", "table"),
 ];

@@ -38,8 +38,44 @@ pub struct PrefetchPass<'a> {
     pub objects: Vec<ObjectId>,
 }
 
+/// The two prefetch passes of a program that comes to a call on an object whose answers are found for a batch at once
+/// ([`super::objects::offers`] `tokens`), and may come to another keyed operation behind it.
+pub struct Staged<'a> {
+    /// up to the first of those calls
+    pub first: PrefetchPass<'a>,
+    /// through them, with their answers, up to the next keyed operation
+    pub second: PrefetchPass<'a>,
+}
+
+/// Which keyed operations a prefetch pass ends at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// at any
+    First,
+    /// at those whose answers are found at once; at others with nothing
+    AtOnce,
+    /// at the others; those whose answers are known are run
+    Behind,
+}
+
 /// The prefetch pass of a program, or none if no execution comes to a keyed operation first.
 pub fn pass<'a>(whole: &Slice<'a>) -> Option<PrefetchPass<'a>> {
+    ending(whole, Ends::First)
+}
+
+/// The two passes of a program that has a use for them.
+pub fn staged<'a>(whole: &Slice<'a>) -> Option<Staged<'a>> {
+    let first = ending(whole, Ends::AtOnce)?;
+    let second = ending(whole, Ends::Behind)?;
+    let through = |id: &StepId| second.slice.role(*id) == Role::Run;
+    first
+        .sites
+        .keys()
+        .any(through)
+        .then_some(Staged { first, second })
+}
+
+fn ending<'a>(whole: &Slice<'a>, ends: Ends) -> Option<PrefetchPass<'a>> {
     let steps = whole.flow.steps.len();
     let mut roles = vec![Role::Absent; steps];
     let mut predecessors = vec![Vec::new(); steps];
@@ -52,7 +88,7 @@ pub fn pass<'a>(whole: &Slice<'a>) -> Option<PrefetchPass<'a>> {
         }
         roles[id.0] = match whole.role(id) {
             Role::Stop => Role::Stop,
-            _ => role(whole, whole.step(id)),
+            _ => role(whole, whole.step(id), ends),
         };
         if let Role::Site(_) = roles[id.0] {
             sites.insert(id, 0);
@@ -94,13 +130,13 @@ pub fn pass<'a>(whole: &Slice<'a>) -> Option<PrefetchPass<'a>> {
     })
 }
 
-fn role(slice: &Slice, step: &Step) -> Role {
+fn role(slice: &Slice, step: &Step, ends: Ends) -> Role {
     let pure = match step.op {
         Op::Plain(Insn::Load { .. }) => step.access.is_some_and(|a| readable(slice, a)),
         Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => {
             matches!(step.access, Some(Access::Stack { .. }))
         }
-        Op::Plain(Insn::Call { helper }) => return call(slice, step, helper),
+        Op::Plain(Insn::Call { helper }) => return call(slice, step, helper, ends),
         Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => false,
         _ => true,
     };
@@ -120,7 +156,7 @@ fn readable(slice: &Slice, access: Access) -> bool {
     }
 }
 
-fn call(slice: &Slice, step: &Step, number: u32) -> Role {
+fn call(slice: &Slice, step: &Step, number: u32, ends: Ends) -> Role {
     let Some(helper) = helper::by_number(number) else {
         return Role::Stop;
     };
@@ -129,6 +165,13 @@ fn call(slice: &Slice, step: &Step, number: u32) -> Role {
         _ => true,
     });
     if let Some((object, access)) = keyed(step) {
+        // A function of the key and of what no packet changes.
+        let at_once = found_at_once(slice.program, object);
+        match (ends, at_once && readable(slice, access)) {
+            (Ends::AtOnce, false) => return Role::Stop,
+            (Ends::Behind, true) => return Role::Run,
+            _ => {}
+        }
         return if prefetches(slice.program, object) && readable(slice, access) {
             Role::Site(0)
         } else {
@@ -162,6 +205,12 @@ fn prefetches(program: &Program, object: ObjectId) -> bool {
     let functions = ["token", "prefetch", "prefetch_entry", "cold"];
     let declaration = program.objects.get(object.0);
     declaration.is_some_and(|o| !o.is_shape() && functions.iter().all(|f| offers(o, f)))
+}
+
+/// Whether answers of an object are found for a batch at once: its token is the answer.
+fn found_at_once(program: &Program, object: ObjectId) -> bool {
+    let declaration = program.objects.get(object.0);
+    declaration.is_some_and(|o| !o.is_shape() && offers(o, "tokens"))
 }
 
 /// The object of a step that is a keyed operation with its key on the stack, if its entries can be fetched ahead.

@@ -100,6 +100,8 @@ struct Bench<'a> {
     burst: Burst,
     pending: Vec<Pending>,
     records: BTreeMap<String, u64>,
+    /// of classifiers: the rules so far
+    rules: BTreeMap<usize, String>,
     number: u64,
     /// `ON_START` has run: at the first statement that sets no entry, so that it finds those set before, as it
     /// finds those of `--map` in a run
@@ -146,6 +148,7 @@ impl<'a> Bench<'a> {
             function,
             pending: Vec::new(),
             records: BTreeMap::new(),
+            rules: BTreeMap::new(),
             number: 0,
             started: false,
         })
@@ -272,6 +275,11 @@ impl<'a> Bench<'a> {
 
     fn set(&mut self, name: &str, key: &str, value: &str, now: u64) -> Result<(), String> {
         let exposed = &self.function.exposed;
+        if let Ok(object) = exposed.index(name)
+            && exposed.takes_rules(object)
+        {
+            return self.rule(object, key, value);
+        }
         let object = exposed.settable(name).map_err(|t| {
             let help = t.help.unwrap_or_default();
             format!("`{name}`: {}; {help}", t.what)
@@ -283,6 +291,19 @@ impl<'a> Bench<'a> {
                 .map_err(|e| e.to_string())?;
         }
         Ok(())
+    }
+
+    /// A rule behind those that there are.
+    fn rule(&mut self, object: usize, fields: &str, class: &str) -> Result<(), String> {
+        let rules = self.rules.entry(object).or_default();
+        rules.push_str(&format!("{fields} class {class}\n"));
+        let made = self.function.exposed.rules(object, rules.as_bytes());
+        let made = made.map_err(|t| match t.help {
+            Some(help) => format!("{}; {help}", t.what),
+            None => t.what,
+        })?;
+        let set = self.instance.set_rules(object, Some(made));
+        set.map(drop).map_err(|e| e.to_string())
     }
 
     fn state(&mut self, name: &str, want: u64, now: u64) -> Result<(), String> {

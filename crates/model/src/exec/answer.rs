@@ -1,7 +1,7 @@
 //! Results of calls on entries, and the entry's contents afterwards.
 
 use millrace_object::helper::{Arg, Helper};
-use millrace_object::state::Addressing;
+use millrace_object::state::{Addressing, classifier};
 
 use super::call::On;
 use super::state::{Access, Place, Presence, Region, State, Value};
@@ -88,6 +88,9 @@ impl Engine<'_> {
             });
             return Ok(vec![self.after(s, Value::Num(e))]);
         }
+        if meaning.answer == Answer::Class {
+            return Ok(self.class(s, call.access, on));
+        }
         if meaning.answer == Answer::Refused {
             let s = call.note(s, "refused");
             return Ok(vec![self.answers(s, -EINVAL)]);
@@ -169,7 +172,7 @@ impl Engine<'_> {
                 }
             }
             Answer::Status => self.update(there, absent, place, call, out),
-            Answer::Leased | Answer::Estimate | Answer::Refused => {}
+            Answer::Leased | Answer::Estimate | Answer::Class | Answer::Refused => {}
         }
     }
 
@@ -272,6 +275,36 @@ impl Engine<'_> {
             p.bytes = (0..).zip(value.iter().copied()).collect();
         }
         s
+    }
+
+    /// The class of a key: any that there is, and that of a key that the path has asked for before if they are equal. No rule
+    /// changes while a packet is run.
+    fn class(&mut self, s: State, access: Access, on: &On<'_>) -> Vec<State> {
+        let before: Vec<(Vec<ExprId>, ExprId)> = (s.accesses.iter())
+            .filter(|a| a.object == on.id)
+            .filter_map(|a| Some((a.key.clone(), a.answer?)))
+            .collect();
+        let mut s = s;
+        let name = format!("{}.class", on.object.name);
+        let class = self.unknown(&mut s, &name, 32, Origin::State(on.id.0));
+        let mut possible = vec![self.less(class, u64::from(classifier::classes(on.object)))];
+        for (key, other) in before {
+            let same = self.same(&key, &access.key);
+            let apart = self.arena.not(same);
+            let other = self.arena.extract(other, 0, 32);
+            let equal = self.arena.compare(Rel::Eq, class, other);
+            possible.push(self.arena.either(apart, equal));
+        }
+        let possible = self.arena.all(&possible);
+        let Some(mut s) = self.only(s, possible) else {
+            return Vec::new();
+        };
+        let class = self.arena.resize(class, 64);
+        s.accesses.push(Access {
+            answer: Some(class),
+            ..access
+        });
+        vec![self.after(s, Value::Num(class))]
     }
 
     /// The map in an entry of a map of maps: a number says which, the same under several keys if these have

@@ -92,5 +92,10 @@ fn record(name: &str, bytes: &[u8]) -> Result<crate::program::StateObject, LoadE
     object.first = long(48)?;
     object.window = long(56)?;
     object.rows = word(64)?;
+    if kind.holds_rules() {
+        // What the author leaves out.
+        object.capacity = state::classifier::room(&object);
+        object.rows = state::classifier::classes(&object);
+    }
     Ok(object)
 }

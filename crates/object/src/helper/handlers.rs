@@ -100,4 +100,10 @@ family! {
     /// `int lpm_delete(lpm, key, prefix_bits)`: 1 if it was there, else 0.
     LPM_DELETE =
         helper(0x1_0042, "lpm_delete", &[Object, Key, Scalar], within(0, 1)).does(write(Whole));
+
+    /// `classify`: the class of a key.
+    ///
+    /// `u32 classify(classifier, key)`: that of the first rule that contains it, 0 if none does; below `.classes`.
+    CLASSIFY =
+        helper(0x1_0060, "classify", &[Object, Key], within(0, u32::MAX as i64)).does(look(Whole));
 }

@@ -18,6 +18,7 @@ pub mod allocator;
 pub mod array;
 pub mod array_of_maps;
 pub mod bloom_filter;
+pub mod classifier;
 pub mod cpumap;
 pub mod devmap;
 pub mod devmap_hash;
@@ -137,6 +138,12 @@ impl StateKind {
         matches!(self.holds, Holds::Targets(_))
     }
 
+    /// Whether it holds rules, which the host sets all at once.
+    #[must_use]
+    pub fn holds_rules(&self) -> bool {
+        self.holds == Holds::Rules
+    }
+
     /// Whether its values are interfaces, to which packets are also broadcast.
     #[must_use]
     pub fn holds_interfaces(&self) -> bool {
@@ -171,7 +178,7 @@ impl StateKind {
     /// Whether it knows the keys or values that were put in.
     #[must_use]
     pub fn lists(&self) -> bool {
-        !self.estimates() && !self.membership()
+        !self.estimates() && !self.membership() && !self.holds_rules()
     }
 
     /// Whether entries may be set from outside while packets run. Variables may not: programs are proved safe for the
@@ -293,6 +300,7 @@ pub const KINDS: &[&StateKind] = &[
     &allocator::KIND,
     &sketch::KIND,
     &lpm::KIND,
+    &classifier::KIND,
     &routes::KIND,
     &global::KIND,
 ];

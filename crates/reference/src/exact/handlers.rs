@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use millrace_classify::Rules;
 use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_object::state::Addressing;
@@ -20,6 +21,8 @@ pub(in super::super) struct Own {
     pub(in super::super) leases: BTreeMap<ObjectId, Leases>,
     /// by key: the window, and the sum in it
     pub(in super::super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
+    /// rules of classifiers
+    pub(in super::super) rules: BTreeMap<ObjectId, Rules>,
 }
 
 /// The numbers of an allocator, from 0.
@@ -66,8 +69,18 @@ impl Machine<'_> {
             (Holds::Values, Addressing::Lease) => self.lease(name, id, o, a),
             (Holds::Values, Addressing::Prefix) => self.address(name, id, o, a),
             (Holds::Estimates, _) => self.count(name, id, o, a),
+            (Holds::Rules, _) => {
+                let key = self.bytes_at(a[1], o.key_bytes)?;
+                Ok(u64::from(self.class_of(id, &key)))
+            }
             _ => violation(format!("{name} of a {}", o.kind.name)),
         }
+    }
+
+    /// The class of a key: that of the first rule that contains it.
+    pub(super) fn class_of(&self, id: ObjectId, key: &[u8]) -> u32 {
+        let rules = self.exact.as_ref().and_then(|e| e.own.rules.get(&id));
+        rules.map_or(0, |r| r.scan(&r.key().split(key)))
     }
 
     /// Whether an entry of a map that expires is there now.

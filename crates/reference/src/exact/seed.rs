@@ -85,6 +85,13 @@ impl Machine<'_> {
         }
     }
 
+    /// Gives a classifier its rules.
+    pub fn set_rules(&mut self, object: ObjectId, rules: millrace_classify::Rules) {
+        if let Some(exact) = &mut self.exact {
+            exact.own.rules.insert(object, rules);
+        }
+    }
+
     /// Says what the estimate of a key is.
     pub fn estimate(&mut self, object: ObjectId, key: &[u8], sum: u32) {
         let window = self.declaration(object).map_or(0, |o| o.window);
@@ -110,6 +117,7 @@ impl Machine<'_> {
                 let sum = count.filter(|c| c.0 == window).map_or(0, |c| c.1 as u32);
                 return (o.value_bytes == 4).then(|| sum.to_le_bytes().to_vec());
             }
+            Holds::Rules => return Some(self.class_of(object, key).to_le_bytes().to_vec()),
             Holds::Values if o.kind.leases() => {
                 let leases = exact.own.leases.get(&object)?;
                 let at = number(key).checked_sub(o.first)? as usize;

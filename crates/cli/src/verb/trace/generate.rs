@@ -1,8 +1,13 @@
 //! `millrace trace gen`: traffic made to a specification.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
 use clap::Args;
+use millrace_classify::{MOST_CLASSES, MOST_RULES, Rules};
 use millrace_traffic::capture::{WriteError, Writer};
-use millrace_traffic::generate::{Generator, Mix, Prefix, Shape, Size, Spec};
+use millrace_traffic::generate::{Generator, Matched, Mix, Prefix, Shape, Size, Spec};
 
 use crate::failure::{DONE, Failure};
 use crate::progress::{Bar, SHOW};
@@ -81,6 +86,11 @@ pub struct Generate {
     #[arg(long, value_name = "CIDR")]
     wan6: Option<Prefix>,
 
+    /// Packets that match rules (docs/maps.md) instead of flows: each rule that some packet can meet first is met alike often,
+    /// and every class has packets; --packets, --rate, --size and --seed count
+    #[arg(long = "match", value_name = "FILE", conflicts_with_all = ["flows", "zipf", "shape", "churn", "mix", "ipv6", "every_flow", "lan", "wan", "lan6", "wan6"])]
+    matching: Option<PathBuf>,
+
     /// What chance is drawn from [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -98,6 +108,9 @@ impl Generate {
                 Failure::wrong("--json and packets cannot both go to standard output")
                     .help("write the packets to a file"),
             );
+        }
+        if let Some(file) = &self.matching {
+            return self.matched(file);
         }
         let mut generator = Generator::new(self.spec())
             .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
@@ -124,6 +137,75 @@ impl Generate {
                 "output": self.output,
                 "written": written,
                 "spec": generator.spec(),
+            }));
+        }
+        Ok(DONE)
+    }
+
+    /// Packets to rules.
+    fn matched(&self, file: &Path) -> Result<u8, Failure> {
+        let name = file.display();
+        let wrong = |what: String| {
+            Failure::wrong(format!("{name}: {what}"))
+                .help("docs/maps.md says how rules are written")
+        };
+        let text = File::open(file).map_err(|e| wrong(e.to_string()))?;
+        let read = Rules::read(
+            BufReader::new(text),
+            &Matched::key(),
+            MOST_CLASSES,
+            MOST_RULES,
+        );
+        let rules = read.map_err(|e| wrong(e.to_string()))?.rules;
+        let (spec, all) = (self.spec(), rules.len());
+        spec.validate()
+            .map_err(|e| Failure::wrong(e).help("see millrace trace gen --help"))?;
+        let size = match spec.size {
+            Size::Fixed(size) => size,
+            _ if self.size.is_none() => 64,
+            _ => {
+                return Err(Failure::wrong("--match makes frames of one size")
+                    .help("give --size one number, as 64"));
+            }
+        };
+        let gap = (1e9 / spec.rate).round() as u64;
+        let mut packets = Matched::new(rules, spec.seed, usize::from(size), spec.start_ns, gap);
+        let (met, classes) = packets.met();
+        let (classes, said) = (
+            classes.to_vec(),
+            format!(
+                "{} of {} rules are met",
+                grouped(met as u64),
+                grouped(all as u64)
+            ),
+        );
+        if classes.is_empty() {
+            return Err(wrong("no packet of IPv4 meets a rule, or none".into()));
+        }
+        let failed = |e: WriteError| Failure::wrong(e).help("make room or choose another -o");
+        let mut writer = Writer::create(&self.output, &["LAN", "WAN"]).map_err(failed)?;
+        for _ in 0..spec.packets {
+            let Some(r) = packets.next() else { break };
+            writer
+                .write(r.time_ns, r.interface, r.original_length, r.data)
+                .map_err(failed)?;
+        }
+        let written = writer.finish().map_err(failed)?;
+        let text = format!(
+            "written {}: {} packets, {}; {said}, {} classes",
+            self.output,
+            grouped(written.packets),
+            bytes(written.bytes),
+            classes.len()
+        );
+        screen::report(self.json || self.output == "-", &text);
+        if self.json {
+            screen::document(&serde_json::json!({
+                "output": self.output,
+                "written": written,
+                "rules": all,
+                "met": met,
+                "classes": classes,
             }));
         }
         Ok(DONE)

@@ -1,5 +1,6 @@
 //! `millrace trace`: makes and describes traffic.
 
+mod acl;
 mod generate;
 mod info;
 
@@ -19,6 +20,7 @@ pub struct Trace {
 enum What {
     Gen(Box<generate::Generate>),
     Info(info::Info),
+    Acl(acl::Acl),
 }
 
 impl Trace {
@@ -27,6 +29,7 @@ impl Trace {
         match &self.what {
             What::Gen(verb) => verb.json,
             What::Info(verb) => verb.json,
+            What::Acl(verb) => verb.json,
         }
     }
 
@@ -35,6 +38,7 @@ impl Trace {
         match &self.what {
             What::Gen(verb) => verb.perform(),
             What::Info(verb) => verb.perform(),
+            What::Acl(verb) => verb.perform(),
         }
     }
 }

@@ -36,6 +36,15 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
     };
     let last = match &entry.resume {
         None => format!("{}\t\t\t{run}(self, packets[i], &slots[i]);\n", begin(3)),
+        Some(resume) if gate.before.is_some() => format!(
+            "\t\t\tif (!slots[i].site) {{
+{}				{run}(self, packets[i], &early[i]);
+				continue;
+			}}
+{}\t\t\t{resume}(self, packets[i], &slots[i]);\n",
+            begin(4),
+            begin(3)
+        ),
         Some(resume) => format!(
             "\t\t\tif (!slots[i].site) {{
 				burst{index}_plain(self, packets + i, 1);
