@@ -77,7 +77,7 @@ static void fire(u64 time)
 {
     struct mr_packet pkt = {.time = time};
 
-    timers_fire(all, 3, &self.alarms, &self, &pkt, call);
+    timers_fire(all, 3, &self.alarms, &self, &pkt, call, NULL);
 }
 
 static u8 *lookup(u32 map, u64 key, struct mr_packet *pkt)

@@ -20,6 +20,7 @@ use crate::assumed::decided;
 use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
+use crate::expiring;
 use crate::degenerate::{Sets, degenerate, sets};
 use crate::plan::{By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule};
 use crate::relaxed::relaxations;
@@ -117,6 +118,19 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     for entry in &mut model.entries {
         entry.arena.simplify_until(Some(budget.until()));
     }
+    let joined = expiring::join(model);
+    let plan = joined_plan(model, program, wanted, (began, budget));
+    joined.part(model);
+    plan
+}
+
+/// The same of a model in which expiries stand behind the packets that make their sets.
+fn joined_plan(
+    model: &mut Model,
+    program: &Program,
+    wanted: &Wanted,
+    (began, budget): (Instant, Budget),
+) -> Result<Plan, PlanError> {
     let nic = named(&wanted.nic)?;
     let mut software = named("software")?;
     (software.key_bytes, software.table_sizes) = (nic.key_bytes, nic.table_sizes.clone());

@@ -14,9 +14,11 @@ const NONE: u64 = u64::MAX;
 
 /// Data of these kinds beside their values.
 #[derive(Default)]
-pub(super) struct Own {
+pub(crate) struct Own {
     /// when an entry of a map was last refreshed
-    pub(super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(crate) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    /// of those whose expiry is an event: the place of an entry in the order in which entries were put
+    pub(crate) puts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
     pub(super) leases: BTreeMap<ObjectId, Leases>,
     /// by key: the window, and the sum in it
     pub(super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
@@ -33,9 +35,9 @@ pub(super) struct Leases {
     pub(super) freed: Vec<(u64, usize)>,
 }
 
-/// Whether what was stamped then is over now.
+/// Whether what was stamped then is over now. Where expiry is an event, what is there is not.
 pub(super) fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
-    o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
+    o.expire_after > 0 && o.expiry.is_none() && now >= stamp && now - stamp >= o.expire_after
 }
 
 /// CRC-32C of eight bytes, a bit at a time (RFC 3720, appendix B.4).
@@ -119,11 +121,18 @@ impl Machine<'_> {
             ("map_delete", _) => {
                 entries.remove(&key);
                 stamps.remove(&key);
+                if let Some(puts) = exact.own.puts.get_mut(&id) {
+                    puts.remove(&key);
+                }
                 return Ok(u64::from(found.is_some()));
             }
             ("map_put", None) if entries.len() as u64 + crowd >= o.capacity => {}
             ("map_put", found) => {
                 stamps.insert(key.clone(), now);
+                if found.is_none() && o.expiry.is_some() {
+                    let put = exact.clock.next_start();
+                    exact.own.puts.entry(id).or_default().insert(key.clone(), put);
+                }
                 if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
                     memory.bytes = value;
                     return Ok(found.unwrap_or(0));
