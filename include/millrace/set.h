@@ -46,7 +46,7 @@
 	__attribute__((section("millrace/on_packet"), used)) int millrace_on_packet(           \
 		struct packet *p)                                                              \
 	{                                                                                      \
-		millrace_set_key key;                                                          \
+		millrace_set_key key = {};                                                     \
 		millrace_set_state *state;                                                     \
                                                                                                \
 		MILLRACE_IN_MEMORY(&key);                                                      \

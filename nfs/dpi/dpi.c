@@ -9,8 +9,8 @@ PARAM(__u64, looks, 4);   /* packets with payload after which a session stays un
 
 enum protocol { UNKNOWN, HTTP, TLS, SSH, SMTP, DNS, QUIC, BITTORRENT, PROTOCOLS };
 
-/* A session is both directions of a flow. */
-PACKET_SET(sessions, struct flow, struct { __u64 protocol; __u64 looked; }, .capacity = 65536,
+/* A session is both directions of a flow, as the LAN sees it. */
+PACKET_SET(sessions, struct flow4, struct { __u64 protocol; __u64 looked; }, .capacity = 65536,
 	   .expire_after = SECONDS(120));
 
 struct traffic {
@@ -21,9 +21,14 @@ VECTOR(protocols, struct traffic, .capacity = PROTOCOLS);
 
 SET_KEY(p, key)
 {
-	if (!packet_flow(p, key))
+	struct flow4_headers headers;
+	struct flow4 f;
+
+	if (packet_find_flow4(p, &f, &headers) != FLOW_OWN)
 		return 0;
-	flow_symmetric(key);
+	if (p->port == WAN)
+		flow4_reverse(&f);
+	*key = f;
 	return 1;
 }
 
@@ -35,19 +40,29 @@ SET_KEY(p, key)
 /* The first eight bytes behind the transport header; 0: there are fewer. */
 MILLRACE_INLINE __u64 first_bytes(const struct packet *p, __u8 *protocol)
 {
-	struct transport transport = packet_transport(p);
-	const __u8 *at = transport.header;
+	struct ipv4 *ip;
+	struct tcp *tcp;
+	const __u8 *at;
+	__be16 type;
+	__u32 header = packet_network(p, &type);
 
-	*protocol = transport.protocol;
-	if (transport.protocol == PROTOCOL_TCP)
-		at += tcp_header_bytes((struct tcp *)transport.header);
-	else if (transport.protocol == PROTOCOL_UDP)
-		at += 8;
-	else
+	if (!header)
 		return 0;
-	if (at + 8 > (const __u8 *)(long)p->data_end)
+	ip = ipv4_at(p, header);
+	if (!ip)
 		return 0;
-	return WORD(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
+	*protocol = ip->protocol;
+	header += ipv4_header_bytes(ip);
+	if (*protocol == PROTOCOL_TCP) {
+		tcp = packet_at(p, header, struct tcp);
+		if (!tcp)
+			return 0;
+		header += tcp_header_bytes(tcp);
+	} else {
+		header += sizeof(struct udp);
+	}
+	at = packet_bytes(p, header, 8);
+	return at ? WORD(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]) : 0;
 }
 
 /* Which words begin a protocol over TCP. */
@@ -94,7 +109,7 @@ MILLRACE_INLINE int judged(const struct packet *p, __u64 protocol)
 
 MILLRACE_INLINE enum protocol speaks(const struct packet *p, __u64 *looked)
 {
-	__u8 protocol;
+	__u8 protocol = 0;
 	__u64 word = first_bytes(p, &protocol);
 
 	if (!word)

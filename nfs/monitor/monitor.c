@@ -5,13 +5,12 @@
 
 PORTS(LAN, WAN);
 
-/* A session is both directions of a flow. */
+/* A session is both directions of a flow, as the LAN sees it. */
 PACKET_SET(sessions, struct flow, struct { __u64 packets; __u64 bytes; }, .capacity = 65536,
 	   .expire_after = SECONDS(60));
 
 struct host {
-	__u64 opened, accepted; /* sessions */
-	__u64 window;           /* of its latest SYN: with the TTL it tells systems apart */
+	__u64 opened, accepted; /* sessions: of which it sent the first packet, and got it */
 };
 
 MAP(hosts, struct address, struct host, .capacity = 65536, .expire_after = MINUTES(30));
@@ -23,9 +22,13 @@ VECTOR(lengths, __u64, .capacity = 16);
 
 SET_KEY(p, key)
 {
-	if (!packet_flow(p, key))
+	struct flow f = {};
+
+	if (!packet_flow(p, &f))
 		return 0;
-	flow_symmetric(key);
+	if (p->port == WAN)
+		flow_reverse(&f);
+	*key = f;
 	return 1;
 }
 
@@ -38,22 +41,15 @@ MILLRACE_INLINE struct host *seen(const struct address *address)
 
 ON_FIRST_PACKET(p, key)
 {
-	struct tcp *tcp = packet_tcp(p);
 	struct host *host;
-	struct flow f;
 
 	if (!set_open(&sessions, key, &(millrace_set_state){ 1, packet_length(p) }))
 		return FORWARD(peer(p)); /* a monitor is in nobody's way */
 	opened++;
-	if (!packet_flow(p, &f))
-		return FORWARD(peer(p));
-	host = seen(&f.src);
-	if (host) {
+	host = seen(p->port == LAN ? &key->src : &key->dst);
+	if (host)
 		host->opened++;
-		if (tcp && (tcp->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
-			host->window = ntohs(tcp->window);
-	}
-	host = seen(&f.dst);
+	host = seen(p->port == LAN ? &key->dst : &key->src);
 	if (host)
 		host->accepted++;
 	return FORWARD(peer(p));
