@@ -21,6 +21,7 @@ struct millrace_options {
 	__u64 window;       /* sketches: ns after which counts start again; 0: never */
 	__u32 rows;         /* sketches: rows */
 	__u32 reserved;
+	__u64 staleness;    /* distributed: ns that a read may be behind what other cores did; 0: not at all */
 };
 
 struct millrace_object {

@@ -31,6 +31,10 @@
 #include <millrace/handler.h>
 #include <millrace/state.h>
 
+/* A handler that is missing is an error of the compiler, not of a linker. */
+#pragma clang diagnostic error "-Wundefined-internal"
+#pragma clang diagnostic error "-Wundefined-inline"
+
 #define PACKET_SET(name, K, V, ...)                                                            \
 	typedef K millrace_set_key;                                                            \
 	typedef V millrace_set_state;                                                          \

@@ -42,8 +42,8 @@ MILLRACE_INLINE __u64 first_bytes(const struct packet *p, __u8 *protocol)
 {
 	struct ipv4 *ip;
 	struct tcp *tcp;
-	const __u8 *at;
 	__be16 type;
+	void *at;
 	__u32 header = packet_network(p, &type);
 
 	if (!header)
@@ -62,7 +62,7 @@ MILLRACE_INLINE __u64 first_bytes(const struct packet *p, __u8 *protocol)
 		header += sizeof(struct udp);
 	}
 	at = packet_bytes(p, header, 8);
-	return at ? WORD(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]) : 0;
+	return at ? __builtin_bswap64(load64(at)) : 0;
 }
 
 /* Which words begin a protocol over TCP. */

@@ -10,7 +10,7 @@ PACKET_SET(sessions, struct flow, struct { __u64 packets; __u64 bytes; }, .capac
 	   .expire_after = SECONDS(60));
 
 struct host {
-	__u64 opened, accepted; /* sessions: of which it sent the first packet, and got it */
+	__u64 accepted, opened; /* sessions: of which it got the first packet, and sent it */
 };
 
 MAP(hosts, struct address, struct host, .capacity = 65536, .expire_after = MINUTES(30));

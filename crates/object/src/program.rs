@@ -198,6 +198,9 @@ pub struct StateObject {
     /// where in a value its timer is (`struct bpf_timer`, [`TIMER_BYTES`]), if it has one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<u32>,
+    /// nanoseconds that a read may be behind what packets on other cores did (`DISTRIBUTED`); 0: not at all
+    #[serde(skip_serializing_if = "is_zero")]
+    pub staleness: u64,
     /// each entry is a set of packets, those with its key (`PACKET_SET`)
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub packet_set: bool,
@@ -205,6 +208,12 @@ pub struct StateObject {
     /// key and the value that the entry had
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiry: Option<FunctionId>,
+}
+
+/// Whether an option is left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Bytes of a `struct bpf_timer`. They are always zero: what a timer is set to is kept beside the values.
@@ -256,6 +265,7 @@ impl StateObject {
             settable: false,
             nesting: None,
             timer: None,
+            staleness: 0,
             packet_set: false,
             expiry: None,
         }
