@@ -1,0 +1,19 @@
+#include <millrace/nf.h>
+#include <millrace/set.h>
+PORTS(LAN, WAN);
+PACKET_SET(flows, struct flow, struct session, .capacity = 64, .expire_after = SECONDS(1));
+
+SET_KEY(p, key)
+{
+	return packet_flow(p, key);
+}
+
+ON_FIRST_PACKET(p, key)
+{
+	return FORWARD(peer(p));
+}
+
+ON_PACKET(p, state)
+{
+	return FORWARD(peer(p));
+}
