@@ -8,15 +8,14 @@ PORTS(LAN, WAN);
 /* What one end has sent. */
 struct side {
 	__u32 known;
-	__u32 next;      /* the sequence number behind all that came */
-	__u32 hole, end; /* what is missing before it, the latest such part; none if these are equal */
+	__u32 next; /* the sequence number behind all that came */
 };
 
 PACKET_SET(connections, struct flow4, struct { struct side sides[2]; }, .capacity = 65536,
 	   .expire_after = SECONDS(300));
 
 struct account {
-	__u64 charged, again; /* bytes */
+	__u64 bytes, charged;
 };
 
 MAP(clients, __be32, struct account, .capacity = 65536, .expire_after = MINUTES(60));
@@ -35,36 +34,17 @@ SET_KEY(p, key)
 	return 1;
 }
 
-/* How many of `n` bytes from sequence number `from` on are new. */
-MILLRACE_INLINE __u32 charged(struct side *side, __u32 from, __u32 n)
+/* How far `n` bytes from sequence number `from` on advance an end. What is missing in between is charged with them, and
+ * not when it comes. */
+MILLRACE_INLINE __u32 advance(struct side *side, __u32 from, __u32 n)
 {
-	__u32 to = from + n, next = side->next, filled;
+	__s32 ahead = side->known ? (__s32)(from + n - side->next) : (__s32)n;
 
-	if (!side->known) {
-		side->known = 1;
-		side->next = to;
-		return n;
-	}
-	if ((__s32)(to - next) > 0) {
-		side->next = to;
-		if ((__s32)(from - next) <= 0)
-			return to - next;
-		side->hole = next;
-		side->end = from;
-		return n;
-	}
-	if ((__s32)(to - side->hole) <= 0 || (__s32)(from - side->end) >= 0)
+	if (ahead <= 0 && side->known)
 		return 0;
-	if ((__s32)(to - side->end) > 0)
-		to = side->end;
-	if ((__s32)(from - side->hole) <= 0) {
-		filled = to - side->hole;
-		side->hole = to;
-	} else {
-		filled = to - from;
-		side->end = from;
-	}
-	return filled;
+	side->known = 1;
+	side->next = from + n;
+	return ahead;
 }
 
 /* Charges the client for a segment. */
@@ -83,19 +63,20 @@ MILLRACE_INLINE void segment(struct packet *p, const struct flow4 *key, struct s
 	header = ipv4_header_bytes(ip);
 	bytes = ntohs(ip->length);
 	tcp = packet_at(p, at + header, struct tcp);
-	if (!tcp || bytes < header + tcp_header_bytes(tcp))
+	if (!tcp)
 		return;
+	/* Not below zero: packet_find_flow4 has held the lengths against each other. */
 	bytes -= header + tcp_header_bytes(tcp);
 	/* A SYN has a number of its own, before the first byte. */
-	fresh = charged(side, ntohl(tcp->sequence) + (tcp->flags & TCP_SYN ? 1 : 0), bytes);
+	fresh = advance(side, ntohl(tcp->sequence) + (tcp->flags & TCP_SYN ? 1 : 0), bytes);
 	if (bytes == 0)
 		return;
 	client = map_refresh(&clients, &key->src);
 	if (!client)
 		client = map_put(&clients, &key->src, &(struct account){});
 	if (client) {
+		client->bytes += bytes;
 		client->charged += fresh;
-		client->again += bytes - fresh;
 	}
 }
 

@@ -9,7 +9,7 @@ PORTS(CLIENTS, CACHE0, CACHE1, CACHE2, CACHE3);
 #define ICP_PORT 3130
 #define ICP_QUERY 1
 #define ICP_VERSION 2
-#define WORDS 16 /* of eight bytes: of longer URLs the first 128 bytes and the last eight count */
+#define WORDS 8 /* of eight bytes: of longer URLs the first 64 bytes and the last eight count */
 
 struct icp {
 	__u8 opcode, version;
