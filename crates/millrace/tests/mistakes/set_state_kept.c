@@ -31,3 +31,6 @@ ON_ORPHAN(p)
 ON_EXPIRY(p, key, state)
 {
 }
+//> set_state_kept.c:21: kept->note = 1;
+//> not-a-pointer: this store uses a number (-2^63 to 2^63-1) as an address
+//> help: Derive the address from the context, a map value or a variable; numbers cannot become pointers.

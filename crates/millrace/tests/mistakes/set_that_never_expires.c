@@ -26,3 +26,5 @@ ON_ORPHAN(p)
 ON_EXPIRY(p, key, state)
 {
 }
+//> set_that_never_expires.c:4: map `flows`: it has ON_EXPIRY and no .expire_after, so that nothing expires (`flows`)
+//> help: change the declaration

@@ -26,3 +26,5 @@ ON_ORPHAN(p)
 ON_EXPIRY(p, key, state)
 {
 }
+//> set_with_long_state.c:4: map `flows`: key and state take 544 bytes, and ON_EXPIRY gets copies of both in a stack of 512 (`flows`)
+//> help: change the declaration

@@ -17,3 +17,6 @@ ON_PACKET(p, state)
 {
 	return FORWARD(peer(p));
 }
+//> set_without_orphan.c:4:1: error: function 'millrace_set_orphan' has internal linkage but is not defined [-Werror,-Wundefined-internal]
+//> set_without_orphan.c: clang does not compile it
+//> help: fix what clang shows above

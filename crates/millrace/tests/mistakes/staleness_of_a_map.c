@@ -8,3 +8,5 @@ ON_PACKET(p)
 
 	return packet_flow(p, &f) && map_get(&flows, &f) ? FORWARD(peer(p)) : DROP;
 }
+//> staleness_of_a_map.c:3: a map takes no .staleness (`flows`)
+//> help: leave it out, or declare numbers that packets add to with DISTRIBUTED
