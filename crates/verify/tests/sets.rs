@@ -6,7 +6,7 @@ use crate::common;
 
 use common::*;
 use millrace_place::Held;
-use millrace_steer::{Field, Rss};
+use millrace_steer::{Field, Steering};
 use millrace_traffic::generate::Spec;
 use millrace_verify::{Deal, Findings, Generated, Schedule};
 
@@ -135,7 +135,7 @@ fn where_workers_share_sets_an_expiry_is_an_event_of_their_order() {
 }
 
 /// By the host of the LAN.
-fn by_host(workers: u32) -> Vec<Rss> {
+fn by_host(workers: u32) -> Vec<Steering> {
     [Field::SourceAddress, Field::DestinationAddress]
         .map(|f| by(&symmetric_key(), workers, &[f]))
         .to_vec()
