@@ -3,7 +3,7 @@
  *
  * Contract. Exactly `capacity` entries fit. An entry is absent from the moment its age reaches
  * `expire_after`, at any access, and a place held by such an entry counts as free; when it is
- * reclaimed cannot be observed. Time is the packet's; should it go back, a stamp does not: the age
+ * reclaimed cannot be observed. Where its expiry is an event (timers.h) it is there until that fires, at that moment. Time is the packet's; should it go back, a stamp does not: the age
  * of an entry stamped later is 0 (and an entry that had expired may be there again, if it was not
  * reclaimed: a host that wants runs to agree hands in time that does not go back).
  *
@@ -44,9 +44,12 @@ struct hash {
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
 
+/* Whether expired entries are reclaimed when their places are wanted; else each has an event. */
+MR_INLINE int hash_queued(const struct shape *s) { return s->expire_after && !s->event; }
+
 MR_INLINE u64 hash_part(const struct shape *s)
 {
-    return table_part(s, hash_head(s)) + (s->expire_after ? expiry_part(s) : 0);
+    return table_part(s, hash_head(s)) + (hash_queued(s) ? expiry_part(s) : 0);
 }
 
 MR_INLINE u64 hash_bytes(const struct shape *s)
@@ -68,7 +71,7 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
     if (!memory)
         return -ENOMEM;
     table_create(&h->table, s, hash_head(s), config->hash_seed, &memory);
-    if (s->expire_after)
+    if (hash_queued(s))
         expiry_create(&h->expiry, s, h->table.link, &memory);
     error = timers_create(&h->timers, s);
     if (!error && s->shared) {
@@ -99,7 +102,7 @@ MR_INLINE int hash_expired(const struct hash *h, const struct shape *s, u8 *entr
 {
     if (s->expire_after && s->shared)
         stamps_join(&h->stamps, table_place(&h->table, s, hash_head(s), entry), hash_stamp(entry));
-    return s->expire_after && expiry_over(*hash_stamp(entry), s->expire_after, now);
+    return hash_queued(s) && expiry_over(*hash_stamp(entry), s->expire_after, now);
 }
 
 MR_INLINE void hash_touch(const struct shape *s, u8 *entry, u64 now)
@@ -122,8 +125,9 @@ MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
     u8 *entry = table_entry(&h->table, s, hash_head(s), index);
     u64 token = table_token(&h->table, s, table_key(entry, hash_head(s)));
 
-    if (s->expire_after)
+    if (hash_queued(s))
         expiry_remove(&h->expiry, index);
+    timers_disarm(&h->timers, s, index);
     timers_forget(&h->timers, s, index, table_value(s, entry, hash_head(s)));
     table_release(&h->table, s, token, index);
 }
@@ -150,14 +154,17 @@ MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 
 {
     u32 index;
 
-    if (s->expire_after && h->table.used == s->capacity)
+    if (hash_queued(s) && h->table.used == s->capacity)
         hash_reclaim(h, s, now, UINT64_MAX, 1);
     index = table_claim(&h->table, s, token);
     if (s->expire_after && index != MR_NONE) {
         *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
         if (s->shared)
             stamps_forget(&h->stamps, index);
-        expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
+        if (s->event)
+            timers_arm(&h->timers, s, index, expiry_due(now, s->expire_after));
+        else
+            expiry_push(&h->expiry, index, expiry_due(now, s->expire_after));
     }
     return index;
 }
@@ -222,7 +229,7 @@ MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)
 /* Whether there is something for `age` to look at. */
 MR_INLINE int hash_due(const struct hash *h, const struct shape *s, u64 now)
 {
-    return s->expire_after && expiry_any(&h->expiry, expiry_late(s->expire_after, now));
+    return hash_queued(s) && expiry_any(&h->expiry, expiry_late(s->expire_after, now));
 }
 
 MR_INLINE void hash_age(struct hash *h, const struct shape *s, u64 now)
@@ -339,13 +346,23 @@ MR_INLINE u64 hash_place(const struct hash *h, const struct shape *s, const u8 *
 
 TIMER_HELPERS(hash)
 
+/* When the entry at this place expires if nothing refreshes it any more; of those whose expiry is an event. */
+MR_INLINE u64 hash_latest(struct hash *h, const struct shape *s, u32 place)
+{
+    u64 *stamp = hash_stamp(table_entry(&h->table, s, hash_head(s), place));
+
+    if (s->shared)
+        stamps_join(&h->stamps, place, stamp);
+    return expiry_due(*stamp, s->expire_after);
+}
+
 /* ---- control, between bursts ---- */
 
 static inline u64 hash_count(struct hash *h, const struct shape *s, u64 now)
 {
     u64 count = 0;
 
-    if (!s->expire_after)
+    if (!hash_queued(s))
         return h->table.used;
     for (u32 i = 0; i < s->capacity; i++)
         count += !table_is_free(&h->table, i) &&
@@ -446,7 +463,7 @@ static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *
             if (s->shared)
                 stamps_join(&h->stamps, i, hash_stamp(entry));
             piece.stamp = *hash_stamp(entry);
-            piece.bound = h->expiry.item[h->expiry.place[i]].due;
+            piece.bound = s->event ? h->timers.timer[i].due : h->expiry.item[h->expiry.place[i]].due;
         }
         timers_save(&h->timers, s, i, &piece);
         piece.key = (const u8 *)table_key(entry, hash_head(s));
@@ -457,6 +474,20 @@ static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *
     if (!error)
         error = table_save_free(&h->table, fn, context);
     return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+/* Of an entry whose expiry is an event: in the order in which those of one moment were put, where that is said. */
+static inline int hash_load_event(struct hash *h, const struct shape *s, const struct mr_saved *piece, u64 stamp)
+{
+    u32 index = (u32)piece->place;
+    struct mr_saved own = *piece;
+
+    if (piece->bound && piece->callback && piece->due != UINT64_MAX) {
+        own.callback = s->event + 1;
+        return timers_load(&h->timers, s, index, NULL, &own);
+    }
+    timers_arm(&h->timers, s, index, expiry_due(stamp, s->expire_after));
+    return 0;
 }
 
 static inline int hash_load(struct hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
@@ -479,6 +510,8 @@ static inline int hash_load(struct hash *h, const struct shape *s, const struct 
             u64 stamp = piece->bound ? piece->stamp : now;
 
             *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = stamp;
+            if (s->event)
+                return hash_load_event(h, s, piece, stamp);
             expiry_load(&h->expiry, s, index, stamp, piece->bound);
         }
         return timers_load(&h->timers, s, index,

@@ -19,6 +19,12 @@
  * the packet at hand. There is a bound: after TIMERS_AGAIN timers that were started meanwhile, those that are
  * still due are told the packet's time, and what they start waits for a later packet.
  *
+ * Entries whose expiry is an event (`event` of the shape) are in the same heap: an entry that was put at t is due
+ * at t + expire_after. A refresh only writes the entry's stamp; the heap has a lower bound, and learns better
+ * when that comes (`timers_latest`), as in expiry.h. Events of one moment fire in the order in which the entries were
+ * put. The function that is called deletes the entry; no other access finds it expired, because events fire before
+ * the packet. So each entry that is not deleted has exactly one event.
+ *
  * A binary heap of places, ordered by moment and start (Williams: Algorithm 232, Heapsort, CACM 1964).
  *
  * Memory, a mapping of its own: mapped(part(24 * capacity) + part(4 * capacity)), mapped and part as in base.h.
@@ -64,14 +70,17 @@ MR_INLINE u64 timers_part(const struct shape *s)
     return mr_part(sizeof(struct timer) * s->capacity) + mr_part(sizeof(u32) * s->capacity);
 }
 
-MR_INLINE u64 timers_bytes(const struct shape *s) { return s->timer ? mr_mapped_bytes(timers_part(s)) : 0; }
+/* Whether something happens in an object at moments of its own. */
+MR_INLINE int timers_any(const struct shape *s) { return s->timer || s->event; }
+
+MR_INLINE u64 timers_bytes(const struct shape *s) { return timers_any(s) ? mr_mapped_bytes(timers_part(s)) : 0; }
 
 MR_INLINE int timers_create(struct timers *t, const struct shape *s)
 {
     u8 *memory;
 
     *t = (struct timers){0};
-    if (!s->timer)
+    if (!timers_any(s))
         return 0;
     memory = mr_map_memory(timers_part(s));
     if (!memory)
@@ -83,7 +92,7 @@ MR_INLINE int timers_create(struct timers *t, const struct shape *s)
 
 MR_INLINE void timers_destroy(struct timers *t, const struct shape *s)
 {
-    if (s->timer)
+    if (timers_any(s))
         mr_unmap_memory(t->timer, timers_part(s));
     *t = (struct timers){0};
 }
@@ -146,6 +155,35 @@ MR_INLINE void timers_forget(struct timers *t, const struct shape *s, u64 place,
     t->timer[place] = (struct timer){0};
     memset(value + s->timer - 1, 0, TIMERS_BYTES);
     /* A timer that comes to this place while the former one's function runs is another one. */
+    if (t->fired == place + 1)
+        t->fired = 0;
+}
+
+/* ---- events ---- */
+
+/* An entry was put at this place whose expiry is an event, due at `due` if nothing refreshes it. */
+MR_OUTLINE void timers_arm(struct timers *t, const struct shape *s, u32 place, u64 due)
+{
+    struct timer *timer = &t->timer[place];
+    struct alarms *alarms = t->alarms;
+
+    *timer = (struct timer){
+        .due = due < TIMERS_LAST ? due : TIMERS_LAST,
+        .order = alarms->started++,
+        .callback = s->event + 1,
+    };
+    if (timer->due < alarms->seen.next)
+        alarms->seen.next = timer->due;
+    timers_sift(t, t->running++, place);
+}
+
+/* That entry is there no more. */
+MR_INLINE void timers_disarm(struct timers *t, const struct shape *s, u32 place)
+{
+    if (!s->event)
+        return;
+    timers_stop(t, place);
+    t->timer[place] = (struct timer){0};
     if (t->fired == place + 1)
         t->fired = 0;
 }
@@ -231,6 +269,9 @@ MR_INLINE void timers_begin(struct alarms *alarms)
 /* Calls a function for the timer that fires in the `map`-th of the maps. */
 typedef void timers_call(struct mr_instance *self, u32 map, u32 function, struct mr_packet *pkt);
 
+/* When the entry at this place of the `map`-th of the maps expires, by its stamp: of those whose expiry is an event. */
+typedef u64 timers_latest(struct mr_instance *self, u32 map, u32 place);
+
 #define TIMERS_CALL(map, function) ((u64)(map) << 32 | (function))
 
 /* The timer that is due first; only where one is running. */
@@ -249,7 +290,8 @@ MR_INLINE u32 timers_first(struct timers *const *all, u32 n)
 
 /* Fires what is due at the time of this packet, before it. */
 static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *alarms,
-                               struct mr_instance *self, const struct mr_packet *packet, timers_call *call)
+                               struct mr_instance *self, const struct mr_packet *packet, timers_call *call,
+                               timers_latest *latest)
 {
     u32 map;
     u64 mark = alarms->started;
@@ -277,6 +319,17 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
 
         if (timer->due > packet->time)
             break;
+        if (latest) {
+            u64 due = latest(self, map, place);
+
+            if (due > TIMERS_LAST)
+                due = TIMERS_LAST;
+            if (due > timer->due) {
+                timer->due = due;
+                timers_sift(first, 0, place);
+                continue;
+            }
+        }
         if (timer->order >= mark) {
             if (late)
                 break;
@@ -301,7 +354,7 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
 /* What a head says of the timers of all maps. */
 MR_INLINE void timers_save_head(const struct timers *t, const struct shape *s, struct mr_saved *piece)
 {
-    if (!s->timer)
+    if (!timers_any(s))
         return;
     piece->due = t->alarms->seen.fired;
     piece->order = t->alarms->started;
@@ -310,7 +363,7 @@ MR_INLINE void timers_save_head(const struct timers *t, const struct shape *s, s
 MR_INLINE void timers_save(const struct timers *t, const struct shape *s, u64 place, struct mr_saved *piece)
 {
     piece->due = UINT64_MAX;
-    if (!s->timer)
+    if (!timers_any(s))
         return;
     piece->callback = t->timer[place].callback;
     if (!t->timer[place].at)
@@ -321,7 +374,7 @@ MR_INLINE void timers_save(const struct timers *t, const struct shape *s, u64 pl
 
 static inline void timers_load_head(struct timers *t, const struct shape *s, const struct mr_saved *piece)
 {
-    if (!s->timer)
+    if (!timers_any(s))
         return;
     memset(t->timer, 0, sizeof(struct timer) * s->capacity);
     t->running = 0;
@@ -339,12 +392,13 @@ static inline int timers_load(struct timers *t, const struct shape *s, u64 place
 {
     struct timer *timer;
 
-    if (!s->timer)
+    if (!timers_any(s))
         return piece->callback ? -EINVAL : 0;
     timer = &t->timer[place];
-    memset(value + s->timer - 1, 0, TIMERS_BYTES);
     if (timer->callback)
         return -EEXIST;
+    if (s->timer)
+        memset(value + s->timer - 1, 0, TIMERS_BYTES);
     if (piece->due != UINT64_MAX &&
         (piece->callback <= TIMERS_READY || piece->due > TIMERS_LAST || piece->order >= t->alarms->started))
         return -EINVAL;

@@ -321,7 +321,7 @@ static u64 steps(struct object *o, const struct kind *k, const struct shape *s, 
             firing = k;
             firing_object = o;
             fired = 0;
-            timers_fire(all, 1, &o->alarms, NULL, &pkt, fire);
+            timers_fire(all, 1, &o->alarms, NULL, &pkt, fire, NULL);
             seen = seen * 31 + fired;
         }
         seen = seen * 31 + k->step(o, s, n, *now);

@@ -77,7 +77,7 @@ static void fire(u64 time)
 {
     struct mr_packet pkt = {.time = time};
 
-    timers_fire(all, 3, &self.alarms, &self, &pkt, call);
+    timers_fire(all, 3, &self.alarms, &self, &pkt, call, NULL);
 }
 
 static u8 *lookup(u32 map, u64 key, struct mr_packet *pkt)
@@ -324,8 +324,112 @@ static void eviction(void)
     end();
 }
 
+/* ---- entries whose expiry is an event ---- */
+
+enum { LIFE = 50 };
+
+static const struct shape expiring = {
+    .key_bytes = 4, .value_bytes = 8, .capacity = 6, .expire_after = LIFE, .event = 7};
+
+/* What is there: by key. */
+static struct life {
+    int there;
+    u64 stamp, order;
+} lives[2 * PLACES];
+
+static u64 expiries, last_order;
+
+static u64 latest(struct mr_instance *s, u32 map, u32 place)
+{
+    CHECK(map == 0);
+    return hash_latest(&s->hash, &expiring, place);
+}
+
+/* As the driver in crates/check has it: the entry goes, then its function runs. */
+static void expire(struct mr_instance *s, u32 map, u32 function, struct mr_packet *pkt)
+{
+    u64 key = 0, value;
+    u8 *at = hash_timer_fired(&s->hash, &expiring, (u8 *)&key, pkt);
+    struct life *life;
+
+    CHECK(map == 0 && function == 7 && at);
+    value = mr_load64(at);
+    CHECK(value == key && key < 2 * PLACES);
+    life = &lives[key];
+    CHECK(life->there && pkt->time == life->stamp + LIFE);
+    CHECK(pkt->time > last_time || life->order > last_order);
+    last_time = pkt->time;
+    last_order = life->order;
+    CHECK(hash_map_delete(&s->hash, &expiring, &key, hash_token(&s->hash, &expiring, &key), pkt) == 1);
+    life->there = 0;
+    expiries++;
+}
+
+/* Puts, refreshes and deletions, with time that now and then goes back; each entry that goes by itself does so once, at its
+ * moment, in the order of moments and puts. */
+static void events(void)
+{
+    struct timers *const one[] = {&self.hash.timers};
+    struct mr_packet pkt = {.time = 1000};
+    u64 order = 0, there = 0, refused = 0;
+
+    self = (struct mr_instance){0};
+    CHECK(hash_create(&self.hash, &expiring, &check_config, NULL) == 0);
+    CHECK(hash_bytes(&expiring) > 0);
+    timers_begin(&self.alarms);
+    self.hash.timers.alarms = &self.alarms;
+    last_time = last_order = expiries = 0;
+    for (u32 step = 0; step < 40000; step++) {
+        u64 key = draw(2 * PLACES), value = key, time = pkt.time;
+        u64 token = hash_token(&self.hash, &expiring, &key);
+        struct life *life = &lives[key];
+
+        pkt.time += draw(8) ? draw(4) : draw(2 * LIFE);
+        timers_fire(one, 1, &self.alarms, &self, &pkt, expire, latest);
+        /* What is due is gone, and nothing else. */
+        for (u64 k = 0; k < 2 * PLACES; k++)
+            CHECK(!lives[k].there || lives[k].stamp + LIFE > pkt.time);
+        if (draw(8) == 0)
+            time = pkt.time, pkt.time -= draw(30);
+        else
+            time = pkt.time;
+        CHECK((hash_map_get(&self.hash, &expiring, &key, token, &pkt) != NULL) == life->there);
+        switch (draw(4)) {
+        case 0:
+        case 1:
+            if (hash_map_put(&self.hash, &expiring, &key, token, (const u8 *)&value, &pkt)) {
+                if (!life->there)
+                    life->order = ++order, life->stamp = 0, there++;
+                life->there = 1;
+                life->stamp = pkt.time > life->stamp ? pkt.time : life->stamp;
+            } else {
+                refused++;
+                CHECK(!life->there);
+            }
+            break;
+        case 2:
+            if (hash_map_refresh(&self.hash, &expiring, &key, token, &pkt))
+                life->stamp = pkt.time > life->stamp ? pkt.time : life->stamp;
+            break;
+        default:
+            if (draw(2))
+                break;
+            CHECK(hash_map_delete(&self.hash, &expiring, &key, token, &pkt) == (u64)life->there);
+            life->there = 0;
+        }
+        pkt.time = time;
+    }
+    CHECK(expiries > 3000 && refused > 100);
+    pkt.time += 2 * LIFE;
+    timers_fire(one, 1, &self.alarms, &self, &pkt, expire, latest);
+    CHECK(hash_used(&self.hash, &expiring, 0) == 0 && self.hash.timers.running == 0);
+    CHECK(self.alarms.seen.next == UINT64_MAX && self.alarms.seen.fired == expiries);
+    hash_destroy(&self.hash, &expiring);
+}
+
 int main(void)
 {
+    events();
     random_operations();
     again_and_again();
     others_fire();

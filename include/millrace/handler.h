@@ -12,7 +12,13 @@
  *
  * The last three have a packet of no bytes, for p->time; its name may be left out: ON_START() { … }.
  */
-#define ON_PACKET(p)                                                                           \
+/* With a packet set it is the handler of its live sets (set.h), and has another argument or two. */
+#define ON_PACKET(...)                                                                         \
+	MILLRACE_THIRD(__VA_ARGS__, MILLRACE_ON_SET, MILLRACE_ON_STATE, MILLRACE_ON_ANY)(      \
+		__VA_ARGS__)
+#define MILLRACE_THIRD(a, b, c, macro, ...) macro
+
+#define MILLRACE_ON_ANY(p)                                                                     \
 	int millrace_on_packet(struct packet *);                                               \
 	__attribute__((section("millrace/on_packet"), used)) int millrace_on_packet(           \
 		struct packet *p __attribute__((unused)))

@@ -4,6 +4,7 @@
  *     handler.h    ON_PACKET, ON_START, ON_STOP, EVERY; PARAM
  *     verdict.h    FORWARD, FLOOD, DROP, DROP_BECAUSE, CONSUME, PASS; PORTS, peer
  *     state.h      MAP, VECTOR, ALLOCATOR, SKETCH, LPM
+ *     set.h        PACKET_SET: ON_FIRST_PACKET, ON_PACKET, ON_EXPIRY, ON_ORPHAN; include it by name
  *     packet.h     struct packet, packet_at
  *     ethernet.h   Ethernet and VLAN tags
  *     mac.h        struct mac: their addresses as keys; include it by name

@@ -26,6 +26,7 @@ struct millrace_options {
 		__u32 classes; /* classifiers: classes, 2 unless set; 0 is that of keys in no rule */
 	};
 	__u32 reserved;
+	__u64 staleness;    /* distributed: ns that a read may be behind what other cores did; 0: not at all */
 };
 
 struct millrace_object {

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS, Reg, Width};
-use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program};
+use millrace_object::program::{Entry, FunctionId, Line, ObjectId, Program, Role};
 
 use crate::Options;
 use crate::dispatch;
 use crate::driver::resolve::{self, Known};
 use crate::driver::{self, Driver};
-use crate::facts::{Flow, Frame, FrameId, Op, Refusal, Step, StepId};
+use crate::facts::{Flow, Frame, FrameId, Op, Refusal, Step, StepId, timed_role};
 use crate::refuse::{Fault, refusal_at};
 use crate::rule::Rule;
 
@@ -85,7 +85,11 @@ pub fn expand_timed(
             claims: None,
         },
     };
-    let driver = driver::timer::driver(program, object, function).map_err(|what| {
+    let driver = match timed_role(program, object, function) {
+        Role::Expiry => driver::expiry::driver(program, object, function),
+        _ => driver::timer::driver(program, object, function),
+    };
+    let driver = driver.map_err(|what| {
         let what = format!("a timer's function is set {what}");
         e.fault(
             function,

@@ -15,11 +15,11 @@ pub use crate::ids::{FrameId, StepId};
 pub struct Checked {
     /// the flows
     pub flows: Vec<Flow>,
-    /// what timers in the values of maps call
+    /// what timers in the values of maps call, and what runs when entries expire
     pub timers: Vec<Timed>,
 }
 
-/// A function that timers of a map call, the same way as an entry. One that several maps' timers call is there
+/// A function that timers of a map call, or that its expiring entries run, the same way as an entry. One that several maps' timers call is there
 /// once for each.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
@@ -29,6 +29,24 @@ pub struct Timed {
     pub function: FunctionId,
     /// the steps
     pub flow: Flow,
+}
+
+impl Timed {
+    /// What makes it run: a timer, or the expiry of an entry.
+    #[must_use]
+    pub fn role(&self, program: &Program) -> Role {
+        timed_role(program, self.object, self.function)
+    }
+}
+
+/// What makes this function of an object run beside packets.
+#[must_use]
+pub fn timed_role(program: &Program, object: ObjectId, function: FunctionId) -> Role {
+    let expiry = program.objects.get(object.0).and_then(|o| o.expiry);
+    match expiry == Some(function) {
+        true => Role::Expiry,
+        false => Role::Timer,
+    }
 }
 
 impl Checked {
@@ -41,7 +59,7 @@ impl Checked {
             flow,
         });
         entries.chain(self.timers.iter().map(|t| Running {
-            role: Role::Timer,
+            role: t.role(program),
             function: t.function,
             flow: &t.flow,
         }))

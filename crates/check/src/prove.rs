@@ -6,7 +6,7 @@ use millrace_object::program::{Entry, FunctionId, ObjectId, Program, Role};
 use crate::budget::{Budget, Spent};
 use crate::explore::plan::Plan;
 use crate::explore::{Explored, Explorer, Failure, Why};
-use crate::facts::{Access, Flow, Op, Refusal, StepId};
+use crate::facts::{Access, Flow, Op, Refusal, StepId, timed_role};
 use crate::flow::loops::LoopId;
 use crate::refuse::{Fault, refusal};
 use crate::rule::Rule;
@@ -48,7 +48,8 @@ pub fn prove_timed(
     statistics: &mut Statistics,
 ) -> Result<Flow, Box<Refusal>> {
     let flow = expand::expand_timed(program, object, function, options)?;
-    prove_flow(program, Role::Timer, flow, (options, budget), statistics)
+    let role = timed_role(program, object, function);
+    prove_flow(program, role, flow, (options, budget), statistics)
 }
 
 fn prove_flow(

@@ -1,7 +1,7 @@
 //! The functions that timers call: what proven flows hand to `bpf_timer_set_callback`, and what those functions hand
-//! to it in turn.
+//! to it in turn. And those that run when entries expire, which declarations name.
 
-use millrace_object::program::Program;
+use millrace_object::program::{ObjectId, Program};
 
 use crate::budget::Budget;
 use crate::facts::{Flow, Refusal, Timed};
@@ -23,6 +23,8 @@ pub fn prove(
     statistics: &mut Statistics,
 ) -> Result<Vec<Timed>, Box<Refusal>> {
     let mut pending: Vec<_> = flows.iter().flat_map(|f| f.callbacks.clone()).collect();
+    let objects = program.objects.iter().enumerate();
+    pending.extend(objects.filter_map(|(i, o)| Some((ObjectId(i), o.expiry?))));
     let mut timers: Vec<Timed> = Vec::new();
     while let Some((object, function)) = pending.pop() {
         let known = |t: &Timed| (t.object, t.function) == (object, function);

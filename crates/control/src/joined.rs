@@ -67,6 +67,21 @@ fn timed(piece: &Piece<'_>) -> Result<(), String> {
     }
 }
 
+/// An entry whose expiry is an event is due by its stamp: those of one moment come in the order of their places, as no
+/// order among those of several workers is known.
+fn unordered(piece: Piece<'_>) -> Result<Piece<'_>, String> {
+    if piece.bound == 0 {
+        timed(&piece)?;
+        return Ok(piece);
+    }
+    Ok(Piece {
+        callback: 0,
+        due: u64::MAX,
+        order: 0,
+        ..piece
+    })
+}
+
 /// Entries by key, one behind the other; all other places are free.
 fn keyed(parts: &[Content], form: Form) -> Result<Content, String> {
     let mut full = 0_u64;
@@ -74,7 +89,7 @@ fn keyed(parts: &[Content], form: Form) -> Result<Content, String> {
     let mut entries = Vec::new();
     for part in parts {
         for piece in pieces(part, form)? {
-            timed(&piece)?;
+            let piece = unordered(piece)?;
             match piece.what {
                 What::Head => full = full.saturating_add(piece.stamp),
                 What::Entry if !keys.insert(piece.key) => {

@@ -257,7 +257,7 @@ pub(crate) fn objects(
 /// Whether an object has no values, and packets alone add to it: a timer would on every core.
 fn counted(program: &Program, entries: &[Entry], object: usize) -> bool {
     let kind = program.objects.get(object).map(|o| o.kind);
-    let others = |e: &&Entry| !matches!(e.role, Role::Xdp | Role::OnPacket | Role::OnStart);
+    let others = |e: &&Entry| !sums::once(e.role) && e.role != Role::OnStart;
     let mut others = entries.iter().filter(others).flat_map(|e| &e.at_most);
     kind.is_some_and(|k| k.merging() == Some(Merging::Counts))
         && !others.any(|t| t.object.0 == object && t.effect != Effect::Read)

@@ -106,7 +106,7 @@ pub(crate) fn parts(
     for e in entries.iter() {
         let mut paths = Vec::new();
         for p in &e.paths {
-            let packet = matches!(e.role, Role::Xdp | Role::OnPacket);
+            let packet = once(e.role);
             let touched = p.accesses.iter().any(|a| a.object == object);
             // What is there before the first packet is there on every core.
             let idle = e.role == Role::OnStart
@@ -222,7 +222,7 @@ pub(crate) fn parts(
     out.latest = !out.stored.iter().all(loads);
     if out.inserts {
         for (e, added) in entries.iter_mut().zip(&added) {
-            let packet = matches!(e.role, Role::Xdp | Role::OnPacket);
+            let packet = once(e.role);
             if packet {
                 out.room_decides |= presence::hidden(program, e, oracle, object, added)?;
             }
@@ -233,6 +233,12 @@ pub(crate) fn parts(
         }
     }
     Some(out)
+}
+
+/// Whether an entry runs once for each packet, or for each entry that expires, on whichever core: what it adds to a core's
+/// own part is added once.
+pub(crate) fn once(role: Role) -> bool {
+    matches!(role, Role::Xdp | Role::OnPacket | Role::Expiry)
 }
 
 /// Whether any entry may touch an object.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::btf::Btf;
 use crate::elf::Elf;
 use crate::error::LoadError;
-use crate::program::{Nesting, ObjectId, StateObject};
+use crate::helper::TIMER_FIRED;
+use crate::program::{FunctionId, Nesting, ObjectId, StateObject};
 use crate::state::StateKind;
 use crate::{globals, handlers, maps};
 
@@ -169,15 +170,30 @@ impl Layout {
         self.contents.get(section).unwrap_or(&Content::Other)
     }
 
-    fn add(&mut self, object: StateObject) -> Result<ObjectId, LoadError> {
-        (object.kind.validate)(&object).map_err(|problem| {
-            LoadError::new(
-                "absurd-size",
-                format!("{} `{}`: {problem}", object.kind.name, object.name),
-                "change the declaration",
+    /// Makes an object the packet set, whose entries' expiry runs this function.
+    pub fn packet_set(
+        &mut self,
+        object: ObjectId,
+        expiry: Option<FunctionId>,
+    ) -> Result<(), LoadError> {
+        let Some(object) = self.objects.get_mut(object.0) else {
+            return Ok(());
+        };
+        if object.kind.does(&TIMER_FIRED).is_none() {
+            return Err(LoadError::new(
+                "state-declaration",
+                format!("a packet set that is a {}", object.kind.name),
+                "declare it with PACKET_SET",
             )
-            .at_symbol(&object.name)
-        })?;
+            .at_symbol(&object.name));
+        }
+        object.packet_set = true;
+        object.expiry = expiry;
+        valid(object)
+    }
+
+    fn add(&mut self, object: StateObject) -> Result<ObjectId, LoadError> {
+        valid(&object)?;
         if self.objects.len() == MAX_OBJECTS {
             return Err(too_many());
         }
@@ -256,6 +272,18 @@ impl Layout {
         }
         Ok(Content::Objects(records))
     }
+}
+
+/// Refuses sizes and options that no object can have.
+fn valid(object: &StateObject) -> Result<(), LoadError> {
+    (object.kind.validate)(object).map_err(|problem| {
+        LoadError::new(
+            "absurd-size",
+            format!("{} `{}`: {problem}", object.kind.name, object.name),
+            "change the declaration",
+        )
+        .at_symbol(&object.name)
+    })
 }
 
 /// The rule of [`too_many`].

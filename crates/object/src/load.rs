@@ -137,6 +137,12 @@ fn read(
             found.into_iter().map(|span| (Role::Xdp, span)).collect()
         }
     };
+    let set = match dialect {
+        Dialect::Handlers => {
+            handlers::expiry::read(&elf, &spans, &layout, Lines::new(btf, &ext))?
+        }
+        Dialect::Xdp => None,
+    };
     let params = params::find(&elf, btf, &mut layout, dialect)?;
     let ports = handlers::names::ports(&elf)?;
     let mut linker = Linker::new(
@@ -151,7 +157,11 @@ fn read(
         function: linker.function(span),
     };
     let entries = starts.into_iter().map(entry).collect();
+    let set = set.map(|set| (set.object, set.expiry.map(|span| linker.function(span))));
     let functions = linker.finish()?;
+    if let Some((object, expiry)) = set {
+        layout.packet_set(object, expiry)?;
+    }
     layout
         .objects
         .extend(implied(&functions, &layout.objects, capacities));

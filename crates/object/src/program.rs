@@ -160,6 +160,8 @@ pub enum Role {
     },
     /// a timer in a map's value; no program has such an entry: `check` finds which functions are set
     Timer,
+    /// an entry of a packet set has expired ([`StateObject::expiry`])
+    Expiry,
 }
 
 /// One state object: a map, a global section, or a handler's `MAP`, `VECTOR` …
@@ -196,6 +198,22 @@ pub struct StateObject {
     /// where in a value its timer is (`struct bpf_timer`, [`TIMER_BYTES`]), if it has one
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<u32>,
+    /// nanoseconds that a read may be behind what packets on other cores did (`DISTRIBUTED`); 0: not at all
+    #[serde(skip_serializing_if = "is_zero")]
+    pub staleness: u64,
+    /// each entry is a set of packets, those with its key (`PACKET_SET`)
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub packet_set: bool,
+    /// what runs when an entry expires, at that moment (`ON_EXPIRY`): it has a packet of no bytes, and copies of the
+    /// key and the value that the entry had
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expiry: Option<FunctionId>,
+}
+
+/// Whether an option is left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Bytes of a `struct bpf_timer`. They are always zero: what a timer is set to is kept beside the values.
@@ -247,6 +265,9 @@ impl StateObject {
             settable: false,
             nesting: None,
             timer: None,
+            staleness: 0,
+            packet_set: false,
+            expiry: None,
         }
     }
 
@@ -267,12 +288,19 @@ impl StateObject {
     #[must_use]
     pub fn does(&self, helper: &Helper) -> Option<Does> {
         let does = self.kind.does(helper)?;
-        let heap = self.timer.is_some() && does.act == Act::Write;
+        let heap = self.has_moments() && does.act == Act::Write;
         Some(if heap {
             does.or(write(Reach::Whole))
         } else {
             does
         })
+    }
+
+    /// Whether things happen in it at moments of their own: timers in its values, or entries whose expiry runs a
+    /// function.
+    #[must_use]
+    pub fn has_moments(&self) -> bool {
+        self.timer.is_some() || self.expiry.is_some()
     }
 
     /// Whether something is there where an entry has this value: of those that lead on 0 is nothing.

@@ -267,6 +267,7 @@ impl fmt::Display for Role {
             Role::OnStop => f.write_str("on_stop"),
             Role::Every { period } => write!(f, "every {period} ns"),
             Role::Timer => f.write_str("timer"),
+            Role::Expiry => f.write_str("expiry"),
         }
     }
 }

@@ -9,6 +9,7 @@ mod computed;
 mod constraints;
 pub mod cost;
 mod degenerate;
+mod expiring;
 mod fingerprints;
 mod key;
 mod leased;

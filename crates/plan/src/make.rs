@@ -1,7 +1,7 @@
 //! From a model to a plan.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,8 +20,11 @@ use crate::assumed::decided;
 use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
+use crate::expiring;
 use crate::degenerate::{Sets, degenerate, sets};
-use crate::plan::{By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule};
+use crate::plan::{
+    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule, SetPlan,
+};
 use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
 use crate::solved::{Device, Solved, is_six, slot, why};
@@ -117,6 +120,19 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     for entry in &mut model.entries {
         entry.arena.simplify_until(Some(budget.until()));
     }
+    let joined = expiring::join(model);
+    let plan = joined_plan(model, program, wanted, (began, budget));
+    joined.part(model);
+    plan
+}
+
+/// The same of a model in which expiries stand behind the packets that make their sets.
+fn joined_plan(
+    model: &mut Model,
+    program: &Program,
+    wanted: &Wanted,
+    (began, budget): (Instant, Budget),
+) -> Result<Plan, PlanError> {
     let nic = named(&wanted.nic)?;
     let mut software = named("software")?;
     (software.key_bytes, software.table_sizes) = (nic.key_bytes, nic.table_sizes.clone());
@@ -158,6 +174,11 @@ pub fn plan(model: &mut Model, program: &Program, wanted: &Wanted) -> Result<Pla
     let found = Strategy::of(objects.iter().map(|o| o.treatment));
     let strategy = wanted.strategy.unwrap_or(found);
     let mut solved = choice.solved.as_ref().unwrap_or(&spread);
+    let steered = ports(program, solved, &choice);
+    for o in &mut objects {
+        let set = program.objects.get(o.id.0).is_some_and(|o| o.packet_set);
+        o.set = set.then(|| set_plan(o, &steered));
+    }
     if strategy != found {
         let history = wanted.history.as_deref();
         asked_for((program, history), (strategy, found), &mut objects)?;
@@ -264,6 +285,22 @@ fn odd(solved: &Solved, choice: &Choice, port: usize) -> Option<&'static str> {
 }
 
 /// How the ports' packets are steered.
+/// What is said of a packet set, by its own treatment and what the ports are steered by.
+fn set_plan(object: &ObjectPlan, ports: &[PortPlan]) -> SetPlan {
+    let steered = object.treatment == Treatment::Shard;
+    let mut fields = BTreeSet::new();
+    for port in ports.iter().filter(|_| steered) {
+        let bound = port.kinds.iter().filter(|k| k.bound);
+        let names = bound.flat_map(|k| &k.fields);
+        fields.extend(names.map(|f| format!("{}: {}", port.name, words::spaced(f))));
+    }
+    SetPlan {
+        steered,
+        fields: fields.into_iter().collect(),
+        prevents: (!steered).then(|| object.reason.clone()),
+    }
+}
+
 fn ports(program: &Program, solved: &Solved, choice: &Choice) -> Vec<PortPlan> {
     // Any key tells the rank of the whole hash; what is drawn when it runs is another one.
     let keys = solved.space.draw(&mut ChaCha8Rng::seed_from_u64(0));

@@ -94,6 +94,21 @@ pub struct ObjectPlan {
     /// what a solver was asked about its keys, where they are computed from fields and equations do not say enough
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
+    /// of a packet set: whether packets can be steered by it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<SetPlan>,
+}
+
+/// Whether the packets of a set can be brought to one core by what the NIC hashes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SetPlan {
+    /// they can
+    pub steered: bool,
+    /// by which fields, PORT: FIELD
+    pub fields: Vec<String>,
+    /// which field of the key prevents it, in a sentence
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prevents: Option<String>,
 }
 
 /// How one kind of packet of a port is steered.

@@ -29,6 +29,14 @@ pub fn text(plan: &Plan) -> String {
         let treatment = o.treatment.name();
         let _ = writeln!(out, "  {}: {treatment}{rule}", o.name);
         let _ = writeln!(out, "    {line}{}", o.reason);
+        if let Some(set) = &o.set {
+            let said = match &set.prevents {
+                None if set.fields.is_empty() => "on one core".to_owned(),
+                None => format!("steered by {}", listed(&set.fields)),
+                Some(why) => format!("not steered by its fields: {why}"),
+            };
+            let _ = writeln!(out, "    packet set: {said}");
+        }
         if let Some(remedy) = &o.remedy {
             let _ = writeln!(out, "    help: {remedy}");
         }

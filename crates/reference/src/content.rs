@@ -138,7 +138,7 @@ impl Machine<'_> {
     fn take_entries(&mut self, id: ObjectId, o: &StateObject, held: Held) {
         let indexed = o.kind.addressing == Addressing::Index;
         let mut entries = BTreeMap::new();
-        let mut stamps = BTreeMap::new();
+        let (mut stamps, mut puts) = (BTreeMap::new(), BTreeMap::new());
         let mut places = Vec::new();
         for entry in held.entries {
             let key = match () {
@@ -159,6 +159,7 @@ impl Machine<'_> {
                 places.push((entry.place as usize, key.clone(), entry.stamp != 0));
             } else {
                 stamps.insert(key.clone(), entry.stamp);
+                puts.insert(key.clone(), entry.order);
             }
             entries.insert(key, at);
         }
@@ -175,6 +176,9 @@ impl Machine<'_> {
             exact.clocks.insert(id, clock);
         } else if *o.kind == millrace_object::state::map::KIND {
             exact.own.stamps.insert(id, stamps);
+            if o.expiry.is_some() {
+                exact.own.puts.insert(id, puts);
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Exact {
     tail_calls: u32,
     pub(super) clock: timer::Clock,
     /// what the handlers' kinds keep
-    pub(super) own: handlers::Own,
+    pub(crate) own: handlers::Own,
     /// bytes that records have taken of each ring buffer, before this packet and with it
     pub(super) produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is

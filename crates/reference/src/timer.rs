@@ -51,6 +51,18 @@ impl Clock {
     pub(super) fn ready(&mut self, at: u64, callback: Option<usize>, due: Option<(u64, u64)>) {
         self.timers.insert(at, Timer { callback, due });
     }
+
+    /// The place of what is started now in the order of all that is.
+    pub(super) fn next_start(&mut self) -> u64 {
+        self.started += 1;
+        self.started - 1
+    }
+}
+
+/// What is due: the moment and the order, and which entry of a map, or the address of which timer.
+enum Due {
+    Timer(u64),
+    Entry(ObjectId, Vec<u8>),
 }
 
 impl Machine<'_> {
@@ -156,19 +168,37 @@ impl Machine<'_> {
             let Some(exact) = &mut self.exact else {
                 return Ok(count);
             };
+            let timers = exact.clock.timers.iter();
+            let timers = timers.filter_map(|(at, t)| Some((t.due?, Due::Timer(*at))));
+            let entries = exact.own.puts.iter().flat_map(|(id, puts)| {
+                let stamps = exact.own.stamps.get(id);
+                let life = (self.program.objects.get(id.0)).map_or(u64::MAX, |o| o.expire_after);
+                puts.iter().filter_map(move |(key, put)| {
+                    let due = stamps?.get(key)?.saturating_add(life).min(i64::MAX as u64);
+                    Some(((due, *put), Due::Entry(*id, key.clone())))
+                })
+            });
+            let first = timers.chain(entries).min_by_key(|(due, _)| *due);
+            let first = first.filter(|((due, _), _)| *due <= time);
             let clock = &mut exact.clock;
-            let running = clock
-                .timers
-                .iter()
-                .filter_map(|(at, t)| Some((t.due?, *at)));
-            let first = running.min().filter(|((due, _), _)| *due <= time);
-            let Some(((due, _), at)) = first else {
+            let Some(((due, _), what)) = first else {
                 clock.now = time;
                 clock.until = None;
                 return Ok(count);
             };
             clock.until = Some(time);
             clock.now = due;
+            let at = match what {
+                Due::Timer(at) => at,
+                Due::Entry(id, key) => {
+                    count += 1;
+                    if count > MOST {
+                        return violation("more timers at once than are compared");
+                    }
+                    self.expire(id, key, steps)?;
+                    continue;
+                }
+            };
             clock.fired = Some(at);
             let timer = clock.timers.get_mut(&at);
             let callback = timer.and_then(|t| {
@@ -196,6 +226,38 @@ impl Machine<'_> {
             if let Some(exact) = &mut self.exact {
                 exact.clock.fired = None;
             }
+        }
+    }
+
+    /// Ends an entry whose expiry runs a function, and runs it with copies of key and value.
+    fn expire(&mut self, id: ObjectId, key: Vec<u8>, steps: u64) -> Result<(), Violation> {
+        let value = self.value_of(id, &key);
+        let value = value.and_then(|at| self.memory.get(&(at / APART)));
+        let value = value.map_or_else(Vec::new, |m| m.bytes.clone());
+        if let Some(exact) = &mut self.exact {
+            if let Some(entries) = exact.maps.get_mut(&id) {
+                entries.remove(&key);
+            }
+            for all in [&mut exact.own.stamps, &mut exact.own.puts] {
+                if let Some(of) = all.get_mut(&id) {
+                    of.remove(&key);
+                }
+            }
+        }
+        let function = self.declaration(id).and_then(|o| o.expiry);
+        let Some(function) = function else {
+            return violation("the expiry of an entry runs no function");
+        };
+        self.place_packet(Vec::new());
+        let (context, key) = (self.context, self.map(key, true, true));
+        let value = self.map(value, true, true);
+        let call = self.call(
+            function.0,
+            [Some(context), Some(key), Some(value), None, None],
+        );
+        match self.execute(call, Role::Expiry, steps)? {
+            End::OutOfSteps => violation("the function of an expiry does not end"),
+            End::Verdict(_) => Ok(()),
         }
     }
 }

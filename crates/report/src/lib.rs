@@ -134,6 +134,7 @@ fn role(role: Role) -> String {
         Role::OnStop => "at stop".to_owned(),
         Role::Every { period } => format!("every {} ms", period as f64 / 1e6),
         Role::Timer => "a timer".to_owned(),
+        Role::Expiry => "an entry that expires".to_owned(),
     }
 }
 

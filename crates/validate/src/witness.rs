@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Origin, SymId};
-use millrace_object::program::{Dialect, ObjectId, Program, StateObject};
+use millrace_object::program::{Dialect, ObjectId, Program, Role, StateObject};
 
 use crate::chart::{Chart, stored_key};
 use crate::stands::Stands;
@@ -23,7 +23,11 @@ const LENGTH: usize = 60;
 /// Why no execution can be made of the path's assignment.
 pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Result<Case, String> {
     if at >= program.entries.len() {
-        return Err("a timer in a map's value fires it, which is not driven here".into());
+        let what = match chart.entry.role {
+            Role::Expiry => "an entry that expires runs it",
+            _ => "a timer in a map's value fires it",
+        };
+        return Err(format!("{what}, which is not driven here"));
     }
     let entry = chart.entry;
     let arena = &entry.arena;

@@ -16,3 +16,4 @@ mod lock;
 mod lying;
 mod planted;
 mod replicas;
+mod sets;

@@ -6,6 +6,7 @@
 //! into which clang inlines the function. No rule knows of callbacks but one: what is called back, and
 //! the map that is gone through, are those that were found before (`rules/callback`).
 
+pub mod expiry;
 pub mod for_each;
 pub mod iter_num;
 pub mod loop_;

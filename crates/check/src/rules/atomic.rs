@@ -1,6 +1,7 @@
 //! Atomic instructions: on map values, globals, records and the stack, 4 or 8 aligned bytes.
 
 use millrace_object::insn::{AluOp, AtomicOp, Reg, Size, Width};
+use millrace_object::program::Dialect;
 
 use super::{memory, read, stack};
 use crate::domain::alu::alu;
@@ -34,6 +35,13 @@ pub fn atomic(
             "Use numbers only.",
         )),
     };
+    m.enforce(m.program.dialect == Dialect::Xdp, || {
+        fault(
+            "a handler uses an atomic instruction: it sees one packet at a time, and how many run at once is the plan's to \
+             decide",
+            "Read and write plainly, as in `count += 1`.",
+        )
+    })?;
     number(m, st, src)?;
     if op == AtomicOp::CompareExchange {
         number(m, st, Reg(0))?;

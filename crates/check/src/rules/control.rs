@@ -254,7 +254,9 @@ pub fn leave(m: &mut Machine<'_>, st: &mut State) -> Verdict<()> {
 pub fn exit(m: &Machine<'_>, st: &State) -> Verdict<()> {
     let verdict = match m.role {
         // What these return is not looked at; in C they return nothing.
-        Role::OnStart | Role::OnStop | Role::Every { .. } | Role::Timer => Value::constant(0),
+        Role::OnStart | Role::OnStop | Role::Every { .. } | Role::Timer | Role::Expiry => {
+            Value::constant(0)
+        }
         Role::Xdp | Role::OnPacket => read(m, st, Reg(0))?,
     };
     m.enforce(matches!(verdict, Value::Scalar(..)), || {

@@ -72,6 +72,9 @@ pub fn common(unit: &Unit) -> String {
     for (id, _) in unit.shared() {
         let _ = writeln!(out, "\tstruct {} {};", unit.kind(id), unit.member(id));
     }
+    if unit.timers && unit.treatment.shares_moments() {
+        let _ = writeln!(out, "\t{}", timers::MEMBER);
+    }
     out.push_str("};\n");
     out
 }
@@ -99,13 +102,14 @@ static int create_shared(struct mr_shared *self, const struct mr_config *config)
 {{
 	int error;
 
-{create}	return 0;
+{create}{moments}	return 0;
 {undo}}}
 
 static void destroy_shared(struct mr_shared *self)
 {{
 {destroy}}}
 ",
+        moments = timers::create_shared(unit),
         destroy = destruction(&all)
     )
 }

@@ -141,8 +141,9 @@ pub fn emit_as(
     out.lines(&treatment.functions(&unit));
     let redirects = [&REDIRECT, &REDIRECT_MAP];
     let redirects = helpers.iter().any(|h| redirects.contains(h));
+    let moments = timers::begin(&unit);
     let begin: Vec<&str> = [
-        (unit.timers, timers::BEGIN),
+        (unit.timers, &*moments),
         (redirects, "mr_packet_begin(packets[i]);"),
         (unit.tails, tail::BEGIN),
     ]
@@ -246,5 +247,6 @@ fn describe_role(role: program::Role) -> String {
         program::Role::OnStop => "after the last packet".into(),
         program::Role::Every { period } => format!("every {period} ns"),
         program::Role::Timer => "a timer in a map's value".into(),
+        program::Role::Expiry => "an entry that expires".into(),
     }
 }

@@ -131,7 +131,7 @@ pub fn table(unit: &Unit, entries: &[Entry]) -> String {
                 );
                 timer_count += 1;
             }
-            Role::Xdp | Role::OnPacket | Role::Timer => {}
+            Role::Xdp | Role::OnPacket | Role::Timer | Role::Expiry => {}
         }
     }
     if timer_count > 0 {
@@ -199,7 +199,7 @@ const struct mr_module *millrace_module(void)
         alarms = if !unit.timers {
             ""
         } else {
-            "\t.alarms = alarms,\n\t.alarm = fire_due,\n"
+            "\t.alarms = alarms,\n\t.alarm = alarm,\n"
         },
     );
     out

@@ -41,7 +41,7 @@ pub fn declarations(unit: &Unit) -> String {
         ),
         (unit.tails, tail::MEMBER),
         (unit.verdicts, tail::VERDICT),
-        (unit.timers, timers::MEMBER),
+        (unit.timers, timers::member(unit)),
         (nested, nested::MEMBER),
     ] {
         members.extend(there.then_some(member));
@@ -89,6 +89,7 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("rows", u64::from(object.rows)),
         ("flags", u64::from(object.flags)),
         ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
+        ("event", object.expiry.map_or(0, timers::number)),
         ("shared", u64::from(shared)),
         ("homes", u64::from(homes)),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),

@@ -77,6 +77,14 @@ impl<'a> Unit<'a> {
         self.objects().filter(|(id, _)| self.is_shared(*id))
     }
 
+    /// The queue of what is due at moments of its own, an lvalue.
+    pub fn alarms(&self) -> &'static str {
+        match self.treatment.shares_moments() {
+            true => "self->shared->alarms",
+            false => "self->alarms",
+        }
+    }
+
     /// Whether workers share this object.
     pub fn is_shared(&self, object: ObjectId) -> bool {
         self.treatment.shares(object)

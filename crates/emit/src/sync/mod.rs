@@ -111,6 +111,12 @@ pub trait Treatment {
         &Plain
     }
 
+    /// Whether what is due at moments of its own is one queue for all workers: the objects are shared. Else each worker
+    /// has its own.
+    fn shares_moments(&self) -> bool {
+        false
+    }
+
     /// Whether an entry without a packet runs once for all workers, between two [`Treatment::handler`]; else each worker
     /// runs it over its own objects.
     fn once(&self, _entry: usize) -> bool {

@@ -1,6 +1,6 @@
 //! Where a handler program begins: `on_packet`, `on_start`, `on_stop`, timers.
 
-use super::timers;
+use super::{expiry, timers};
 use crate::btf::Btf;
 use crate::btf::ext::{Ext, Lines};
 use crate::elf::Elf;
@@ -98,6 +98,7 @@ fn unknown_handlers(elf: &Elf<'_>) -> Result<(), LoadError> {
     for section in &elf.sections {
         let is_handler = section.executable && section.name.starts_with("millrace/");
         let known = section.name == "millrace/every"
+            || section.name == expiry::FUNCTION
             || SECTIONS.iter().any(|(name, _)| *name == section.name);
         if is_handler && !known && section.size > 0 {
             return Err(LoadError::new(
@@ -106,7 +107,7 @@ fn unknown_handlers(elf: &Elf<'_>) -> Result<(), LoadError> {
                     "the handler `{}` does not exist",
                     handler_name(section.name)
                 ),
-                "there are ON_PACKET, ON_START, ON_STOP and EVERY",
+                "there are ON_PACKET, ON_START, ON_STOP and EVERY; of a packet set ON_EXPIRY",
             )
             .in_section(section.name));
         }

@@ -1,6 +1,7 @@
 //! The handler dialect (docs/dialect.md): which sections hold what, and where execution begins.
 
 pub(crate) mod entries;
+pub(crate) mod expiry;
 pub(crate) mod names;
 pub(crate) mod state;
 pub(crate) mod timers;

@@ -5,6 +5,7 @@ use crate::bytes::{u32_at, u64_at};
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::layout::{Declaration, admits, blank, too_many};
+use crate::program::StateObject;
 use crate::state;
 
 /// The section's name.
@@ -12,6 +13,8 @@ pub(crate) const SECTION: &str = "millrace/state";
 
 /// Bytes of a record: two pointers, four 32-bit fields, the options.
 const RECORD: u64 = 72;
+/// Where the staleness is that newer headers declare behind it.
+const STALENESS: u64 = 72;
 
 /// Reads every record: each is a variable of the section.
 pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, LoadError> {
@@ -37,7 +40,13 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
                 "a record beyond the end of its section",
             )));
         };
-        let object = record(symbol.name, bytes).map_err(place)?;
+        let mut object = record(symbol.name, bytes).map_err(place)?;
+        if symbol.size >= STALENESS + 8 {
+            let at = symbol.value.saturating_add(STALENESS) as usize;
+            object.staleness = u64_at(section.data, at)
+                .ok_or_else(|| place(LoadError::malformed("a record is cut short")))?;
+            distributed(&object).map_err(place)?;
+        }
         if !admits(declarations.len() + 1) {
             return Err(too_many().in_section(SECTION));
         }
@@ -61,7 +70,20 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
     Ok(declarations)
 }
 
-fn record(name: &str, bytes: &[u8]) -> Result<crate::program::StateObject, LoadError> {
+/// Refuses a bound on the staleness of what is no `DISTRIBUTED`.
+fn distributed(object: &StateObject) -> Result<(), LoadError> {
+    let is = *object.kind == state::vector::KIND && object.capacity == 1;
+    if is || object.staleness == 0 {
+        return Ok(());
+    }
+    Err(LoadError::new(
+        "state-declaration",
+        format!("a {} takes no .staleness", object.kind.name),
+        "leave it out, or declare numbers that packets add to with DISTRIBUTED",
+    ))
+}
+
+fn record(name: &str, bytes: &[u8]) -> Result<StateObject, LoadError> {
     let cut = || LoadError::malformed("a record is cut short");
     let word = |at| u32_at(bytes, at).ok_or_else(cut);
     let long = |at| u64_at(bytes, at).ok_or_else(cut);

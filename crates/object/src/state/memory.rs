@@ -53,9 +53,10 @@ pub(super) fn table(object: &StateObject, head: u64) -> u64 {
         .saturating_add(part(entries.saturating_mul(4)))
 }
 
-/// The queue of entries that expire, if they do.
+/// The queue of entries that expire, if they do; those whose expiry runs a function are among the timers.
 pub(super) fn expiry(object: &StateObject) -> u64 {
     match object.expire_after {
+        _ if object.expiry.is_some() => 0,
         0 => 0,
         _ => part(object.capacity.saturating_add(4).saturating_mul(16)),
     }

@@ -14,17 +14,20 @@ pub(super) const CALLS: &[Call] = &[
     call(&TIMER_FIRED, write(Whole)),
 ];
 
+/// Entries whose expiry runs a function are found in the same way, and are in the same heap (`StateObject::expiry`).
+pub(super) const FIRED: &[Call] = &[call(&TIMER_FIRED, write(Whole))];
+
 /// Moment, order, place in the heap and function of a timer.
 const TIMER: u64 = 24;
 /// A place in the heap.
 const PLACE: u64 = 4;
 
-/// Bytes of a mapping of their own, 0 where values have no timer.
+/// Bytes of a mapping of their own, 0 where nothing happens at a moment of its own.
 pub(super) fn bytes(object: &StateObject) -> u64 {
     let timers = memory::part(object.capacity.saturating_mul(TIMER));
-    match object.timer {
-        None => 0,
-        Some(_) => memory::mapped(
+    match object.has_moments() {
+        false => 0,
+        true => memory::mapped(
             timers.saturating_add(memory::part(object.capacity.saturating_mul(PLACE))),
         ),
     }

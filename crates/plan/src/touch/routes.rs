@@ -218,6 +218,7 @@ impl Routes {
                 }
                 if !matches!(e.role, Role::Xdp | Role::OnPacket) {
                     let each = p.accesses.iter().enumerate().filter(|(_, a)| mine(a));
+
                     out.others.extend(each.map(|(access, a)| {
                         let at = At {
                             entry,

@@ -84,6 +84,7 @@ impl Subject<'_> {
                 _ => Vec::new(),
             },
             asked: None,
+            set: None,
         }
     }
 }

@@ -15,9 +15,11 @@ const NONE: u64 = u64::MAX;
 
 /// Data of these kinds beside their values.
 #[derive(Default)]
-pub(in super::super) struct Own {
+pub(crate) struct Own {
     /// when an entry of a map was last refreshed
-    pub(in super::super) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    pub(crate) stamps: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
+    /// of those whose expiry is an event: the place of an entry in the order in which entries were put
+    pub(crate) puts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, u64>>,
     pub(in super::super) leases: BTreeMap<ObjectId, Leases>,
     /// by key: the window, and the sum in it
     pub(in super::super) counts: BTreeMap<ObjectId, BTreeMap<Vec<u8>, (u64, u64)>>,
@@ -36,9 +38,9 @@ pub(in super::super) struct Leases {
     pub(in super::super) freed: Vec<(u64, usize)>,
 }
 
-/// Whether what was stamped then is over now.
+/// Whether what was stamped then is over now. Where expiry is an event, what is there is not.
 pub(super) fn over(o: &StateObject, stamp: u64, now: u64) -> bool {
-    o.expire_after > 0 && now >= stamp && now - stamp >= o.expire_after
+    o.expire_after > 0 && o.expiry.is_none() && now >= stamp && now - stamp >= o.expire_after
 }
 
 /// CRC-32C of eight bytes, a bit at a time (RFC 3720, appendix B.4).
@@ -132,11 +134,18 @@ impl Machine<'_> {
             ("map_delete", _) => {
                 entries.remove(&key);
                 stamps.remove(&key);
+                if let Some(puts) = exact.own.puts.get_mut(&id) {
+                    puts.remove(&key);
+                }
                 return Ok(u64::from(found.is_some()));
             }
             ("map_put", None) if entries.len() as u64 + crowd >= o.capacity => {}
             ("map_put", found) => {
                 stamps.insert(key.clone(), now);
+                if found.is_none() && o.expiry.is_some() {
+                    let put = exact.clock.next_start();
+                    exact.own.puts.entry(id).or_default().insert(key.clone(), put);
+                }
                 if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
                     memory.bytes = value;
                     return Ok(found.unwrap_or(0));

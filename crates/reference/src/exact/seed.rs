@@ -36,6 +36,9 @@ impl Machine<'_> {
         if let Some(exact) = &mut self.exact {
             let stamps = exact.own.stamps.entry(id).or_default();
             stamps.insert(key.to_vec(), now);
+            let put = exact.clock.next_start();
+            let puts = exact.own.puts.entry(id).or_default();
+            puts.entry(key.to_vec()).or_insert(put);
             exact.maps.entry(id).or_default().insert(key.to_vec(), at);
         }
     }

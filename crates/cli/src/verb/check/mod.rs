@@ -190,6 +190,7 @@ fn role(entry: &Entry) -> String {
         Role::OnStop => "on-stop".into(),
         Role::Every { period } => format!("every {period} ns"),
         Role::Timer => "timer".into(),
+        Role::Expiry => "expiry".into(),
     }
 }
 

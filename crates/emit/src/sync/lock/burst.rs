@@ -6,18 +6,36 @@ use std::fmt::Write;
 use super::text::{READ, ageing};
 use crate::codegen::{Burst, Gate};
 
-/// The text. `undo`: readers keep what they overwrite; `clock`: programs read the packet's time, which a prefetch pass
-/// may have kept.
-pub fn bursts(burst: &Burst, undo: bool, clock: bool) -> String {
+/// How packets are run.
+pub struct How {
+    /// readers keep what they overwrite
+    pub undo: bool,
+    /// programs read the packet's time, which a prefetch pass may have kept
+    pub clock: bool,
+    /// what is due at moments of its own is in shared objects
+    pub moments: bool,
+    /// no moment is told that is earlier than what was done to shared objects
+    pub floor: bool,
+}
+
+/// The text.
+pub fn bursts(burst: &Burst, how: &How) -> String {
+    let How {
+        undo,
+        clock,
+        moments,
+        floor,
+    } = *how;
     let Burst {
         unit, index, entry, ..
     } = burst;
-    let begin: String = burst
-        .begin
-        .iter()
-        .flat_map(|l| l.lines())
-        .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
-        .collect();
+    let statements = |which: &dyn Fn(&str) -> bool| -> String {
+        let lines = burst.begin.iter().filter(|s| which(s)).flat_map(|s| s.lines());
+        lines
+            .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
+            .collect()
+    };
+    let begin = statements(&|_| true);
     let undo_all = if undo && entry.attempt.is_some() {
         "\tundo_all(&self->undo);\n"
     } else {
@@ -29,7 +47,7 @@ pub fn bursts(burst: &Burst, undo: bool, clock: bool) -> String {
     } else {
         ""
     };
-    let floor = if unit.timers {
+    let floor = if unit.timers && floor {
         "\tself->alarms.floor = self->shared->lock.time;\n"
     } else {
         ""
@@ -65,12 +83,26 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
         "\tpkt->undo = NULL;\n"
     };
     let slot = if entry.slotted { ", NULL" } else { "" };
+    // Events of shared objects are a writer's; it fires them before the packet.
+    let (due, reading) = match moments {
+        true => (
+            format!(
+                "	if (mr_unlikely(pkt->time >= self->shared->alarms.seen.next)) {{
+		write{index}(self, pkt);
+		return;
+	}}
+"
+            ),
+            statements(&|l| !l.contains("fire_due")),
+        ),
+        false => (String::new(), begin.clone()),
+    };
     let as_reader = |name: &str, parameter: &str, call: &str| {
         format!(
             "
 MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter})
 {{
-{undo_begin}{begin}	if (mr_unlikely({call} == LOCK_RESTART))
+{undo_begin}{due}{reading}	if (mr_unlikely({call} == LOCK_RESTART))
 		write{index}(self, pkt);
 }}
 "

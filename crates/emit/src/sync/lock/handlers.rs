@@ -46,7 +46,7 @@ fn found_in_another(program: &Program, checked: &Checked, object: &StateObject) 
 }
 
 /// Objects that are shared, and with them all others that a handler without a packet (`ON_START`, `ON_STOP`,
-/// `EVERY`) works on beside a shared one: such a handler runs once for all workers, so that each of them having its own
+/// `EVERY`, `ON_EXPIRY` with its set) works on beside a shared one: such a handler runs once for all workers, so that each of them having its own
 /// would leave those of the others behind. To share an object is right whatever else could be done with it.
 #[must_use]
 pub fn together(
@@ -56,7 +56,7 @@ pub fn together(
 ) -> BTreeSet<ObjectId> {
     let mut all = shared.clone();
     let handlers = checked.running(program);
-    let handlers = handlers.filter(|r| is_handler(r.role));
+    let handlers = handlers.filter(|r| is_handler(r.role) || r.role == Role::Expiry);
     let touched: Vec<_> = handlers.map(|r| touched(program, r.flow)).collect();
     loop {
         let before = all.len();

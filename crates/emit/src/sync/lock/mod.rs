@@ -25,6 +25,11 @@
 //! its own do not. `EVERY`, `ON_START` and `ON_STOP` write if they work on shared objects.
 //! A program with tail calls or with timers in values runs all its packets as writers.
 //!
+//! The expiry of a packet set is an event in the order of commits. Where the set is shared, what is due is one queue
+//! for all workers: a reader to whose packet something is due becomes a writer, and a writer first fires it. So no packet
+//! commits behind an event at an earlier time, and who replays the packets in their order meets each event where it was.
+//! Where the set is each worker's own, so is all that its `ON_EXPIRY` works on (`together`), and a reader fires it.
+//!
 //! A counter that is only added to needs no lock: give each worker its own and add them up when they are read
 //! (treatment `merge`).
 
@@ -36,8 +41,9 @@ pub(super) mod text;
 
 use std::collections::BTreeSet;
 
+use millrace_check::Checked;
 use millrace_object::Program;
-use millrace_object::program::ObjectId;
+use millrace_object::program::{ObjectId, Role};
 use millrace_place::Held;
 
 pub use handlers::{apart, handled, obstacle, repeated, together};
@@ -55,6 +61,10 @@ struct Lock {
     bodies: Vec<Locked>,
     /// by timer in the value of a map
     timers: Vec<Writer>,
+    /// what is due at moments of its own is in shared objects
+    moments: bool,
+    /// such moments may come out of order: timers in a worker's own objects that work on shared ones
+    floor: bool,
     /// readers keep what they overwrite
     undo: bool,
     /// programs read the packet's time as a number
@@ -93,7 +103,9 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         }
     }
     let test = sharing.test.is_some();
-    let reads = !input.tails && checked.timers.is_empty();
+    let expires = |t: &millrace_check::facts::Timed| t.role(program) == Role::Expiry;
+    let reads = !input.tails && checked.timers.iter().all(expires);
+    let moments = shares_moments(program, checked, &shared)?;
     let mut bodies = Vec::new();
     for (entry, whole) in program.entries.iter().zip(input.wholes) {
         let packets = takes_packets(entry.role);
@@ -116,6 +128,8 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
             .any(Reader::undoes),
         clock: checked.flows.iter().any(reads_clock),
         test: sharing.test,
+        moments,
+        floor: !checked.timers.iter().all(expires),
         shared,
         bodies,
         timers,
@@ -161,6 +175,10 @@ impl Treatment for Lock {
         &self.timers[timer]
     }
 
+    fn shares_moments(&self) -> bool {
+        self.moments
+    }
+
     fn once(&self, entry: usize) -> bool {
         self.bodies[entry].once
     }
@@ -190,7 +208,13 @@ impl Treatment for Lock {
     }
 
     fn burst(&self, burst: &Burst) -> String {
-        burst::bursts(burst, self.undo, self.clock)
+        let how = burst::How {
+            undo: self.undo,
+            clock: self.clock,
+            moments: self.moments,
+            floor: self.floor,
+        };
+        burst::bursts(burst, &how)
     }
 
     fn control(&self) -> [&'static str; 2] {
@@ -200,6 +224,50 @@ impl Treatment for Lock {
     fn handler(&self) -> [&'static str; 2] {
         [text::HANDLER, text::WRITE_END]
     }
+}
+
+/// Whether entries whose expiry runs a function are in shared objects.
+///
+/// # Errors
+/// [`Error::Unsupported`] if some are and some are not, or their function works on shared objects and on others.
+fn shares_moments(
+    program: &Program,
+    checked: &Checked,
+    shared: &BTreeSet<ObjectId>,
+) -> Result<bool, Error> {
+    let unsupported = |what: String| Error::Unsupported {
+        place: program.name.clone(),
+        what,
+    };
+    let mut found = None;
+    for timed in &checked.timers {
+        if timed.role(program) != Role::Expiry {
+            if shared.iter().any(|o| program.objects.get(o.0).is_some_and(|o| o.expiry.is_some())) {
+                return Err(unsupported(
+                    "timers in values beside a packet set that is shared under the lock".into(),
+                ));
+            }
+            continue;
+        }
+        let all = effects::touched(program, &timed.flow);
+        let written = |id: &&ObjectId| program.objects.get(id.0).is_some_and(|o| !o.read_only);
+        let (mut common, mut own) = (false, false);
+        for id in all.iter().filter(written).chain([&timed.object]) {
+            match shared.contains(id) {
+                true => common = true,
+                false => own = true,
+            }
+        }
+        if common && own || found.is_some_and(|found| found != common) {
+            let set = called(program, timed.object);
+            return Err(unsupported(format!(
+                "the expiry of {set}, which works on objects shared under the lock and on each worker's own; treat both \
+                 alike"
+            )));
+        }
+        found = Some(common);
+    }
+    Ok(found.unwrap_or(false))
 }
 
 pub(super) fn called(program: &Program, object: ObjectId) -> &str {

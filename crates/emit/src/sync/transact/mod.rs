@@ -57,7 +57,7 @@ struct Body {
 
 /// Whether packets may work on an object beside each other.
 fn is_map(object: &StateObject) -> bool {
-    object.kind.c == "hash" && !object.kind.per_cpu && object.timer.is_none()
+    object.kind.c == "hash" && !object.kind.per_cpu && !object.has_moments()
 }
 
 /// For placements that have an object in transactions.
@@ -88,7 +88,9 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         )));
     }
     for id in &shared {
-        if let Some(what) = obstacle(program, checked, *id) {
+        let event = program.objects.get(id.0).is_some_and(|o| o.expiry.is_some());
+        let event = event.then_some("the expiry of its entries runs a function");
+        if let Some(what) = event.or_else(|| obstacle(program, checked, *id)) {
             let name = called(program, *id);
             return Err(unsupported(format!(
                 "sharing {name} in transactions: {what}; give each worker its own"
