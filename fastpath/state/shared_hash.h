@@ -158,8 +158,10 @@ SHARED_HASH_CALLS(copied_, struct transact *t = shared_hash_of(pkt), t, 1)
 /* ---- alone ---- */
 
 /* What operations of who is alone need of a struct transact. */
-MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now)
+MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now, const struct transact *of)
 {
+    (void)of;
+    TRANSACT_LOGGED(t->log = of ? of->log : NULL;)
     t->core = core;
     t->step = 0;
     t->time = now;
@@ -167,11 +169,11 @@ MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now)
     t->pendings = t->helds = 0;
 }
 
-#define SHARED_HASH_ALONE(core, now)                                                                                    \
+#define SHARED_HASH_ALONE(core, now, of)                                                                                \
     struct transact t;                                                                                                  \
-    shared_hash_alone(&t, core, now)
+    shared_hash_alone(&t, core, now, of)
 
-SHARED_HASH_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time), &t, 1)
+SHARED_HASH_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(pkt)), &t, 1)
 
 MR_INLINE u8 *shared_hash_map_slot(struct shared_hash *h, const struct shape *s, u64 place, u8 *key,
                                    struct mr_packet *pkt)
@@ -206,7 +208,7 @@ static inline int shared_hash_get(struct shared_hash *h, const struct shape *s, 
 {
     u64 word[MR_KEY_WORDS_MAX];
     u8 *there;
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     there = transact_map_get(&t, &h->map, s, word, transact_map_token(&h->map, s, word), 0, 0);
@@ -219,7 +221,7 @@ static inline int shared_hash_get(struct shared_hash *h, const struct shape *s, 
 static inline int shared_hash_set(struct shared_hash *h, const struct shape *s, const u8 *key, const u8 *value, u64 now)
 {
     u64 word[MR_KEY_WORDS_MAX];
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     return transact_map_put(&t, &h->map, s, word, transact_map_token(&h->map, s, word), value) ? 0 : -E2BIG;
@@ -228,7 +230,7 @@ static inline int shared_hash_set(struct shared_hash *h, const struct shape *s, 
 static inline int shared_hash_remove(struct shared_hash *h, const struct shape *s, const u8 *key, u64 now)
 {
     u64 word[MR_KEY_WORDS_MAX];
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     return transact_map_delete(&t, &h->map, s, word, transact_map_token(&h->map, s, word)) ? 0 : -ENOENT;

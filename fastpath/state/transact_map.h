@@ -8,7 +8,7 @@
  * A bucket is one cache line: its version word, thirteen ways as in table.h, and the next bucket of its chain. Ways may be
  * vacant anywhere. The word of a chain's first bucket covers all ways of the chain; only who is alone lengthens or
  * shortens chains, so that a packet may follow one without looking twice. An entry begins with its version word and, if
- * it expires, its stamp; key and value follow.
+ * it expires, its stamp, and where programs compute with the time, the time of its last writer; key and value follow.
  *
  * - Hit: the entry's word is read. A dead entry or one that is taken: another attempt.
  * - Miss: the bucket's word is read, from before its ways were looked at.
@@ -25,7 +25,7 @@
  * - Alone: a full chain, an empty pool, or what does not fit a packet's sets.
  *
  * Memory: mapped(buckets + slab), 64 * (power_of_two(ceil(capacity / 8)) + capacity / 13 + 1) and stride * capacity, and
- * pools.h, and stamps.h. stride: as in table.h with a head of 8, or 16 for entries that expire.
+ * pools.h, and stamps.h. stride: as in table.h with a head of 8, 8 more for entries that expire, and 8 more for times.
  */
 #ifndef MR_TRANSACT_MAP_H
 #define MR_TRANSACT_MAP_H
@@ -62,7 +62,7 @@ struct transact_map {
     u64 until;                             /* ns; written alone */
 };
 
-MR_INLINE u32 transact_map_head(const struct shape *s) { return s->expire_after ? 16 : 8; }
+MR_INLINE u32 transact_map_head(const struct shape *s) { return (s->expire_after ? 16 : 8) + (s->timed ? 8 : 0); }
 
 MR_INLINE u64 transact_map_spares(const struct shape *s) { return s->capacity / TRANSACT_WAYS + 1; }
 
@@ -95,6 +95,12 @@ MR_INLINE u64 *transact_map_word(const struct transact_map *m, const struct shap
 MR_INLINE u64 *transact_map_stamp(const struct transact_map *m, const struct shape *s, u32 index)
 {
     return (u64 *)(transact_map_entry(m, s, index) + 8);
+}
+
+/* ns, of the packet that wrote it last; of maps that have it. */
+MR_INLINE u64 *transact_map_time(const struct transact_map *m, const struct shape *s, u32 index)
+{
+    return (u64 *)(transact_map_entry(m, s, index) + transact_map_head(s) - 8);
 }
 
 MR_INLINE u64 *transact_map_key(const struct transact_map *m, const struct shape *s, u32 index)
@@ -317,6 +323,13 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
     }
 }
 
+/* For tests: an entry is removed because it has expired. */
+MR_INLINE void transact_map_expired(struct transact *t, const struct transact_map *m, const struct shape *s, u32 index)
+{
+    (void)t, (void)m, (void)s, (void)index;
+    TRANSACT_LOGGED(accesses_removed(t->log, m, t->time, (const u8 *)transact_map_key(m, s, index), s->key_bytes);)
+}
+
 /* ---- removal at once: alone, or with the words of entry and bucket taken ---- */
 
 MR_INLINE void transact_map_remove(struct transact *t, struct transact_map *m, const struct shape *s,
@@ -368,6 +381,7 @@ MR_OUTLINE void transact_map_resolve(struct transact *t, struct transact_map *m,
     latest = transact_stamp_joined(m, s, index);
     if (!expiry_over(latest, s->expire_after, t->time)) {
         __atomic_store_n(transact_map_stamp(m, s, index), latest, __ATOMIC_RELAXED);
+        TRANSACT_LOGGED(accesses_note(t->log, MR_ACCESS_WRITE, word, transact_next(t, marked, 0) >> 25, 0);)
         transact_store(word, transact_next(t, marked, 0));
         return;
     }
@@ -389,6 +403,7 @@ MR_OUTLINE void transact_map_resolve(struct transact *t, struct transact_map *m,
         }
         transact_relax(&spins);
     }
+    transact_map_expired(t, m, s, index);
     transact_map_remove(t, m, s, first, transact_map_way(m, s, first, token, index), index);
 }
 
@@ -403,6 +418,7 @@ MR_OUTLINE void transact_map_decide(struct transact *t, void *object, const stru
     if (!TRANSACT_FAULT(TRANSACT_FAULT_GRACE))
         transact_grace(t);
     transact_map_resolve(t, m, s, index, seen | TRANSACT_DYING);
+    TRANSACT_LOGGED(accesses_end(t->log, MR_ACCESS_EVENT, 0, t->lock->commits, t->time);)
 }
 
 /* Once a burst, by who has its line, between packets: free entries that have rested are made ready, and of the core's
@@ -448,6 +464,7 @@ MR_OUTLINE void transact_map_age(struct transact *t, struct transact_map *m, con
         if (transact_load(transact_map_word(m, s, index[i])) != marked[i])
             continue;
         transact_map_resolve(t, m, s, index[i], marked[i]);
+        TRANSACT_LOGGED(accesses_end(t->log, MR_ACCESS_EVENT, 0, t->lock->commits, t->time);)
         if (transact_load(transact_map_word(m, s, index[i])) & TRANSACT_DEAD)
             continue;
         /* It lives: its bound is mended. Nobody but this core files its entries or takes them out of the heap. */

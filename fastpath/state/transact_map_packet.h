@@ -6,12 +6,31 @@
 #ifndef MR_TRANSACT_MAP_PACKET_H
 #define MR_TRANSACT_MAP_PACKET_H
 
+/* Whether the packet came before the one that wrote an entry last: it runs again, at that one's time. */
+MR_INLINE int transact_map_early(struct transact *t, const struct transact_map *m, const struct shape *s, u32 index)
+{
+    u64 wrote;
+
+    if (!s->timed)
+        return 0;
+    MR_POINT();
+    wrote = __atomic_load_n(transact_map_time(m, s, index), __ATOMIC_RELAXED);
+    if (mr_likely(wrote <= t->time) || TRANSACT_FAULT(TRANSACT_FAULT_TIME))
+        return 0;
+    t->late = wrote;
+    t->again = 1;
+    return 1;
+}
+
 /* Reads what was found, and refreshes it where this is asked for. */
 MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const struct shape *s,
                                const struct transact_find *f, int refresh)
 {
+    if (transact_map_early(t, m, s, f->index))
+        return 1;
     if (!TRANSACT_FAULT(TRANSACT_FAULT_READS) && transact_read(t, transact_map_word(m, s, f->index), f->seen))
         return 1;
+    TRANSACT_LOGGED(t->read[t->reads - 1].flags = s->timed;)
     return refresh && s->expire_after && transact_refresh(t, stamps_at(&m->stamps, t->core, f->index));
 }
 
@@ -27,6 +46,7 @@ MR_INLINE u8 *transact_map_copy(struct transact *t, struct transact_map *m, cons
     copy = transact_copy(t, s->value_bytes);
     if (!copy || !transact_pend(t, (struct transact_pending){ .change = TRANSACT_COPIED, .index = f->index, .object = m,
                                                               .place = place, .copy = copy, .bytes = s->value_bytes,
+                                                              .time = s->timed ? transact_map_time(m, s, f->index) : NULL,
                                                               .word = transact_map_word(m, s, f->index),
                                                               .seen = f->seen }))
         return MR_RESTART;
@@ -90,7 +110,7 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
     u64 full, *word;
 
     if (mr_unlikely(!f->room)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_BUCKET);
         return MR_RESTART;
     }
     index = pools_take(&m->pools, t->lock, t->core);
@@ -101,7 +121,7 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
             return MR_RESTART;
         }
         if (!(full & TRANSACT_FULL) || t->time >= m->until) {
-            transact_crowd(t);
+            transact_crowd(t, TRANSACT_WHY_POOL);
             return MR_RESTART;
         }
         if (transact_map_absent(t, f) || (!TRANSACT_FAULT(TRANSACT_FAULT_FULLNESS) && transact_read(t, &m->word, full)))

@@ -22,12 +22,18 @@
  * read the word before cannot commit any more; one that committed before the mark may still write its stamp, so the core
  * passes through every other line before it looks at the stamps (`transact_grace`).
  *
+ * Time. Where programs compute with the packet's time, an entry has the time of the packet that wrote it last; a packet that
+ * came earlier and reads it runs again at that time, and a packet that runs alone is no earlier than any packet before it
+ * (lock.h). So a program that subtracts what it finds in state from its own time never gets a negative number. A packet that
+ * overwrites what a later one only read keeps its time: to know of that, readers would have to write.
+ *
  * A packet that only reads executes no atomic read-modify-write. Words and orders of memory: words.h.
  */
 #ifndef MR_SYNC_TRANSACT_H
 #define MR_SYNC_TRANSACT_H
 
 #include "../state/pools.h"
+#include "accesses.h"
 #include "stamps.h"
 #include "undo.h"
 
@@ -50,6 +56,15 @@
 enum {
     TRANSACT_DONE,
     TRANSACT_AGAIN, /* nothing that it did so far may show */
+};
+
+/* Why a packet ran alone; behind these, the steps that do so, as the emitter numbers them. */
+enum transact_why {
+    TRANSACT_WHY_ROOM,     /* it had no room in its sets */
+    TRANSACT_WHY_POOL,     /* no entry in the core's pool */
+    TRANSACT_WHY_BUCKET,   /* no vacant way in the bucket */
+    TRANSACT_WHY_ATTEMPTS, /* TRANSACT_ALONE attempts */
+    TRANSACT_WHYS,
 };
 
 enum transact_kind {
@@ -89,6 +104,7 @@ struct transact_pending {
     const void *object;
     u8 *place, *copy; /* of a value */
     u32 bytes;
+    u64 *time;        /* of the entry; NULL: it has none */
     u32 *way;         /* the way that is written */
     u64 *word;
     u64 seen;
@@ -104,6 +120,9 @@ struct transact {
     u32 core;
     u32 step;     /* of the program, for who meets a word later */
     u64 time;     /* ns: the packet's */
+    u64 late;     /* ns: an entry that it read has this later time */
+    u64 *whys;    /* of each reason to run alone: how many packets did */
+    u32 why;      /* the reason, if this packet has to */
     u32 alone;    /* this packet holds all lines */
     u32 crowded;  /* it must run alone */
     u32 again;    /* the attempt met another core */
@@ -114,14 +133,13 @@ struct transact {
 #ifdef TRANSACT_ORDER
     u64 order; /* of the packet that committed */
 #endif
+    TRANSACT_LOGGED(struct accesses *log;)
     /* an entry to decide about before the next attempt; none: NULL */
     transact_decide_fn *decide;
     void *decide_object;
     const struct shape *decide_shape;
     u32 decide_index;
-    struct {
-        u64 commits, aborts, holds, alone, graces;
-    } count;
+    struct mr_transact_counts count;
     struct transact_word read[TRANSACT_READS], write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
     struct transact_effect effect[TRANSACT_EFFECTS];
@@ -146,7 +164,10 @@ MR_INLINE u64 transact_next(const struct transact *t, u64 seen, u64 flags)
 /* The next version of a word that this core has taken, or that nobody else can be at. */
 MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 {
-    transact_store(word, transact_next(t, __atomic_load_n(word, __ATOMIC_RELAXED), flags));
+    u64 next = transact_next(t, __atomic_load_n(word, __ATOMIC_RELAXED), flags);
+
+    TRANSACT_LOGGED(accesses_note(t->log, MR_ACCESS_WRITE, word, next >> 25, 0);)
+    transact_store(word, next);
 }
 
 /* ---- the sets of a packet ---- */
@@ -154,8 +175,8 @@ MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 MR_INLINE void transact_begin(struct transact *t)
 {
     t->reads = t->writes = t->effects = t->refreshes = t->pendings = 0;
-    t->again = t->done = 0;
-    t->copied = 0;
+    t->again = t->done = t->why = 0;
+    t->copied = t->late = 0;
     undo_begin(&t->undo);
 }
 
@@ -183,16 +204,17 @@ MR_INLINE int transact_look(const struct transact *t, const u64 *word, u64 *seen
 
 /* These give 1 if there is no room, where the packet must run alone. */
 
-MR_INLINE int transact_crowd(struct transact *t)
+MR_INLINE int transact_crowd(struct transact *t, enum transact_why why)
 {
     t->crowded = 1;
+    t->why = why;
     return 1;
 }
 
 MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
 {
     if (mr_unlikely(t->reads == TRANSACT_READS))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     t->read[t->reads++] = (struct transact_word){ word, seen, 0 };
     return 0;
 }
@@ -210,7 +232,7 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
         return t->write[at - 1].seen != seen && transact_read(t, word, seen);
     }
     if (mr_unlikely(t->writes == TRANSACT_WRITES))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     for (u32 i = t->writes; i > at; i--)
         t->write[i] = t->write[i - 1];
     t->write[at] = (struct transact_word){ word, seen, flags };
@@ -221,7 +243,7 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
 MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
 {
     if (mr_unlikely(t->effects == TRANSACT_EFFECTS))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     t->effect[t->effects++] = effect;
     return 0;
 }
@@ -230,7 +252,7 @@ MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
 MR_INLINE int transact_refresh(struct transact *t, u64 *stamp)
 {
     if (mr_unlikely(t->refreshes == TRANSACT_READS))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     t->refresh[t->refreshes++] = stamp;
     return 0;
 }
@@ -238,7 +260,7 @@ MR_INLINE int transact_refresh(struct transact *t, u64 *stamp)
 MR_INLINE struct transact_pending *transact_pend(struct transact *t, struct transact_pending pending)
 {
     if (mr_unlikely(t->pendings == TRANSACT_PENDING)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_ROOM);
         return NULL;
     }
     t->pending[t->pendings] = pending;
@@ -251,7 +273,7 @@ MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
     u8 *copy = (u8 *)t->copy + t->copied;
 
     if (mr_unlikely(bytes > TRANSACT_COPY_BYTES - t->copied)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_ROOM);
         return NULL;
     }
     t->copied += mr_round_up(bytes, 8);
@@ -267,9 +289,15 @@ MR_INLINE void transact_apply(struct transact *t)
         if (t->time > __atomic_load_n(t->refresh[i], __ATOMIC_RELAXED))
             __atomic_store_n(t->refresh[i], t->time, __ATOMIC_RELAXED);
     }
-    for (u32 i = 0; i < t->pendings; i++)
-        if (t->pending[i].change == TRANSACT_STORED)
-            transact_put_bytes(t->pending[i].place, t->pending[i].copy, t->pending[i].bytes);
+    for (u32 i = 0; i < t->pendings; i++) {
+        const struct transact_pending *p = &t->pending[i];
+
+        if (p->change != TRANSACT_STORED)
+            continue;
+        transact_put_bytes(p->place, p->copy, p->bytes);
+        if (p->time)
+            __atomic_store_n(p->time, t->time, __ATOMIC_RELAXED);
+    }
     for (u32 i = 0; i < t->effects; i++) {
         const struct transact_effect *e = &t->effect[i];
 
@@ -342,6 +370,20 @@ MR_INLINE int transact_still(const struct transact *t, const struct transact_wor
     return transact_held(t, r->word) != NULL;
 }
 
+#ifdef TRANSACT_LOG
+/* What a packet that commits read and wrote. */
+MR_INLINE void transact_log(const struct transact *t)
+{
+    for (u32 i = 0; i < t->reads; i++)
+        accesses_note(t->log, MR_ACCESS_READ, t->read[i].word, t->read[i].seen >> 25, (u32)t->read[i].flags);
+    for (u32 i = 0; i < t->writes; i++)
+        accesses_note(t->log, MR_ACCESS_WRITE, t->write[i].word, (t->write[i].seen >> 25) + 1, 0);
+    for (u32 i = 0; i < t->effects; i++)
+        if (t->effect[i].kind == TRANSACT_WORD)
+            accesses_note(t->log, MR_ACCESS_WRITE, (u64 *)t->effect[i].to, t->effect[i].value >> 25, 0);
+}
+#endif
+
 /* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
 MR_INLINE int transact_commit(struct transact *t)
 {
@@ -373,6 +415,7 @@ MR_INLINE int transact_commit(struct transact *t)
         while (i < t->reads && transact_still(t, &t->read[i]))
             i++;
         if (i == t->reads) {
+            TRANSACT_LOGGED(transact_log(t);)
             TRANSACT_FENCE(__ATOMIC_RELEASE);
             transact_apply(t);
             for (i = 0; i < t->writes; i++)
@@ -479,7 +522,11 @@ MR_OUTLINE void transact_again(struct transact *t)
     t->decide = NULL;
     /* Who met nobody came to something that runs alone. */
     t->crowded |= !t->again && !decide;
+    if (t->late > t->time)
+        t->time = t->late;
     if (t->crowded || t->attempts >= TRANSACT_ALONE) {
+        if (t->whys)
+            t->whys[t->crowded ? t->why : TRANSACT_WHY_ATTEMPTS]++;
         if (TRANSACT_FAULT(TRANSACT_FAULT_ALONE))
             MR_POINT();
         else

@@ -149,10 +149,16 @@ impl Placement {
         objects.map(|o| o.name.as_str())
     }
 
-    /// Whether workers have any object in common.
+    /// Whether workers have any object in common, under the lock or in transactions.
     #[must_use]
     pub fn locks(&self) -> bool {
-        self.objects.iter().any(|o| o.held == Held::Locked)
+        self.objects.iter().any(|o| o.held.shared())
+    }
+
+    /// Whether packets are transactions.
+    #[must_use]
+    pub fn transacts(&self) -> bool {
+        self.objects.iter().any(|o| o.held == Held::Transacted)
     }
 
     /// Whether each worker has a replica of any object.

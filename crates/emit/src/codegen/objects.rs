@@ -90,6 +90,7 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("flags", u64::from(object.flags)),
         ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
         ("shared", u64::from(shared)),
+        ("timed", u64::from(unit.treatment.timed(id))),
         ("homes", u64::from(homes)),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),
     ];
