@@ -172,7 +172,7 @@ static void prepare(const struct model_scenario *m)
     config.workers = m->cores;
     now_run = m;
     shape = (struct shape){ .key_bytes = 8, .value_bytes = sizeof(struct value), .capacity = m->capacity,
-                            .expire_after = m->expire_after, .shared = 1 };
+                            .expire_after = m->expire_after, .shared = 1, .timed = m->timed };
     CHECK(lock_create(&lock, m->cores) == 0);
     CHECK(transact_map_create(&map, &shape, &config) == 0);
     for (u32 i = 0; i < m->cores; i++)
@@ -309,6 +309,66 @@ static int violates(const struct model_scenario *m, u32 bound)
 
 #include "transact_scenarios.h"
 
+/* ---- time ---- */
+
+/* Each core's packet stores its time in one value, and says whether it found a later one there: with times in entries none does, and
+ * the latest stays. */
+static const struct model_scenario clock_scenario = {
+    .name = "clock", .capacity = 4, .cores = 3, .timed = 1, .before = { PUTS(0) },
+    .packet = { { AT(250, { GET, 0, 0, 0 }) }, { AT(100, { GET, 0, 0, 0 }) }, { AT(150, { GET, 0, 0, 0 }) } },
+};
+
+static u32 clock_backwards;
+
+static void clock_work(u32 fiber)
+{
+    struct transact *t = &core[fiber];
+    u64 key = key_of[0], token = transact_map_token(&map, &shape, &key), was = 0;
+
+    lock_read(&lock, fiber);
+    t->time = lock_time_read(&lock, fiber, now_run->packet[fiber][0].time);
+    for (;;) {
+        u8 *p;
+
+        transact_begin(t);
+        p = transact_map_get(t, &map, &shape, &key, token, 0, 1);
+        if (p != MR_RESTART) {
+            was = value_of(p);
+            value_store(p, t->time);
+            if (transact_commit(t))
+                break;
+        }
+        transact_again(t);
+        t->time = t->alone ? lock_time_write(&lock, t->time) : lock_time_read(&lock, fiber, t->time);
+    }
+    transact_end(t);
+    clock_backwards += was != TORN && was > t->time;
+    lock_read_end(&lock, fiber);
+}
+
+/* Whether time went back in some order. */
+static int clock_violates(u32 bound)
+{
+    int wrong = 0;
+
+    prepare(&clock_scenario);
+    explore_first(bound);
+    do {
+        u64 key = key_of[0];
+        struct value v;
+
+        restore();
+        clock_backwards = 0;
+        explore_run(clock_scenario.cores, clock_work);
+        core[0].alone = 1;
+        memcpy(&v, transact_map_get(&core[0], &map, &shape, &key, transact_map_token(&map, &shape, &key), 0, 0), sizeof v);
+        core[0].alone = 0;
+        wrong = explore.stuck || clock_backwards || v.number != 250;
+    } while (!wrong && explore_next());
+    finish();
+    return wrong;
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -344,6 +404,10 @@ int main(void)
         printf("fault %s: %s after %llu orders\n", faults[f].name, caught ? "found" : "not found",
                (unsigned long long)(explore.runs - runs));
     }
+    CHECK(!clock_violates(bound > 1 ? bound - 1 : bound));
+    planted = TRANSACT_FAULT_TIME;
+    CHECK(clock_violates(2));
+    planted = 0;
     CHECK(met.aborts && met.holds && met.alone && met.graces);
     printf("aborts %llu, words held %llu, alone %llu, graces %llu\n", (unsigned long long)met.aborts,
            (unsigned long long)met.holds, (unsigned long long)met.alone, (unsigned long long)met.graces);

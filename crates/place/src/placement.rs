@@ -109,9 +109,15 @@ impl Placement {
     /// Objects of these names are locked, whatever their sizes are; nothing is said of others.
     #[must_use]
     pub fn locked<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let place = |name: &str| Place {
+        Self::holding(names.into_iter().map(|name| (name, Held::Locked)))
+    }
+
+    /// Objects of these names are held so, whatever their sizes are; nothing is said of others.
+    #[must_use]
+    pub fn holding<'a>(names: impl IntoIterator<Item = (&'a str, Held)>) -> Self {
+        let place = |(name, held): (&str, Held)| Place {
             name: name.to_owned(),
-            held: Held::Locked,
+            held,
             whole: 0,
             part: 0,
             home: None,

@@ -49,11 +49,13 @@ pub fn bursts(burst: &Burst, clock: bool, test: Test) -> String {
         false => "",
     };
     let logged = match log {
-        true => "\taccesses_end(&self->log, MR_ACCESS_ALONE, pkt->number, pkt->commit, pkt->time);\n",
+        true => "\taccesses_end(&self->log, MR_ACCESS_ALONE, pkt->number, self->shared->lock.commits, pkt->time);\n",
         false => "",
     };
     let alone = format!(
-        "\tpkt->commit = ++self->shared->lock.commits;\n{later}{draws}{floor}{begin}\t{run}(self, pkt);\n{logged}"
+        "\tpkt->commit = {}++self->shared->lock.commits;\n{later}{draws}{floor}{begin}\t{run}(self, pkt);\n{logged}",
+        // Even, as those of packets that write under the lock; others have none.
+        if test.order { "" } else { "2 * " }
     );
     let Some(attempt) = &entry.attempt else {
         return format!(
