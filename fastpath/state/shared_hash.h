@@ -13,6 +13,7 @@
 
 #include "hash.h"
 #include "transact_map.h"
+#include "transact_map_saved.h"
 
 struct shared_hash {
     struct transact_map map;
@@ -240,6 +241,18 @@ static inline int shared_hash_next(struct shared_hash *h, const struct shape *s,
                                    u64 now)
 {
     return transact_map_next(&h->map, s, cursor, key, value, now);
+}
+
+/* ---- save and load ---- */
+
+static inline int shared_hash_save(struct shared_hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    return transact_map_save(&h->map, s, fn, context);
+}
+
+static inline int shared_hash_load(struct shared_hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    return transact_map_load(&h->map, s, piece, now);
 }
 
 #endif

@@ -113,10 +113,20 @@ MR_INLINE u8 *transact_map_value(const struct transact_map *m, const struct shap
     return table_value(s, transact_map_entry(m, s, index), transact_map_head(s));
 }
 
+/* Of a map without entries. */
+MR_INLINE void transact_map_spare_list(struct transact_map *m, const struct shape *s)
+{
+    u32 primaries = m->mask + 1, spares = (u32)transact_map_spares(s);
+
+    m->spare = primaries;
+    for (u32 i = 0; i < spares; i++)
+        m->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+}
+
 static inline int transact_map_create(struct transact_map *m, const struct shape *s, const struct mr_config *config)
 {
     int error = table_valid(s);
-    u32 primaries, spares;
+    u32 primaries;
     u8 *memory;
 
     *m = (struct transact_map){0};
@@ -133,14 +143,11 @@ static inline int transact_map_create(struct transact_map *m, const struct shape
         return error;
     }
     primaries = (u32)table_primaries(s);
-    spares = (u32)transact_map_spares(s);
     m->secret = mr_secret(config->hash_seed);
     m->mask = primaries - 1;
     m->bucket = (struct transact_bucket *)mr_take(&memory, transact_map_buckets(s));
     m->slab = memory;
-    m->spare = primaries;
-    for (u32 i = 0; i < spares; i++)
-        m->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+    transact_map_spare_list(m, s);
     for (u32 i = 0; i < s->capacity; i++)
         *transact_map_word(m, s, i) = TRANSACT_DEAD;
     return 0;

@@ -106,7 +106,8 @@ impl Link {
     }
 
     /// Whether its packets are transactions.
-    pub(super) fn transacts(&self) -> bool {
+    #[must_use]
+    pub fn transacts(&self) -> bool {
         match &self.code {
             Code::Module(code) => code.module.transacts(),
             Code::Foreign(_) | Code::Classed(_) => false,

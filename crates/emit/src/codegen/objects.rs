@@ -153,6 +153,11 @@ pub fn control(unit: &Unit) -> String {
         let constant = unit.is_constant(id);
         let bytes = match unit.homes(id) {
             _ if constant => 0,
+            _ if unit.kind(id) != object.kind.c => {
+                let timed = unit.treatment.timed(id);
+                let found = object.transacted_bytes(timed);
+                found.map_or(object.bytes(), |(common, _)| common)
+            }
             0 => object.bytes(),
             homes => object.bytes() + homes_bytes(object.capacity, homes),
         };
