@@ -234,8 +234,8 @@ MR_INLINE int transact_key_equal(const u64 *shared, const u64 *key, u32 words)
     return difference == 0;
 }
 
-/* The ways of a bucket with this signature, and those that are vacant: bit i for way i. */
-MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape *s, u32 signature, u32 *vacant)
+/* The ways of a bucket with this signature: bit i for way i. */
+MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape *s, u32 signature)
 {
 #if defined(__clang__) && __clang_major__ >= 15 && !__has_feature(thread_sanitizer) && !defined(TRANSACT_EXACT)
     /* As wide loads are of what is stored by 32 bits: each way is old or new. */
@@ -243,24 +243,16 @@ MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape
     typedef _Bool bits __attribute__((ext_vector_type(16)));
     const line all = *(const volatile line *)b;
     bits equal = __builtin_convertvector((all & ~table_indices(s)) == signature, bits);
-    bits zero = __builtin_convertvector(all == 0, bits);
-    u16 match, free;
+    u16 match;
 
     _Static_assert(sizeof(struct transact_bucket) == 64 && TRANSACT_WAYS == 13, "ways are lanes 3 to 15");
     memcpy(&match, &equal, sizeof match);
-    memcpy(&free, &zero, sizeof free);
-    *vacant = free >> 3;
     return match >> 3;
 #else
     u32 match = 0;
 
-    *vacant = 0;
-    for (u32 i = 0; i < TRANSACT_WAYS; i++) {
-        u32 way = transact_load32(&b->way[i]);
-
-        match |= (u32)((way & ~table_indices(s)) == signature) << i;
-        *vacant |= (u32)(way == 0) << i;
-    }
+    for (u32 i = 0; i < TRANSACT_WAYS; i++)
+        match |= (u32)((transact_load32(&b->way[i]) & ~table_indices(s)) == signature) << i;
     return match;
 #endif
 }
@@ -275,6 +267,15 @@ MR_INLINE struct transact_pending *transact_map_pending(struct transact *t, cons
         if (p->object == m && p->change == change && (way ? p->way == way : p->index == index))
             return p;
     }
+    return NULL;
+}
+
+/* The first vacant way of a bucket into which this packet has not put anything, or NULL. */
+MR_OUTLINE u32 *transact_vacant(struct transact *t, const struct transact_map *m, struct transact_bucket *b)
+{
+    for (u32 i = 0; i < TRANSACT_WAYS; i++)
+        if (transact_load32(&b->way[i]) == 0 && !transact_map_pending(t, m, TRANSACT_INSERTED, 0, &b->way[i]))
+            return &b->way[i];
     return NULL;
 }
 
@@ -297,7 +298,7 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
     f->room = NULL;
     f->first_free = transact_look(t, &b->word, &f->first_seen);
     for (;;) {
-        u32 vacant, match = transact_match(b, s, signature, &vacant);
+        u32 match = transact_match(b, s, signature);
 
         for (; match; match &= match - 1) {
             u32 *way = &b->way[__builtin_ctz(match)];
@@ -318,12 +319,8 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
             f->way = way;
             return TRANSACT_THERE;
         }
-        for (; vacant && !f->room; vacant &= vacant - 1) {
-            u32 *way = &b->way[__builtin_ctz(vacant)];
-
-            if (!mr_unlikely(t->pendings) || !transact_map_pending(t, m, TRANSACT_INSERTED, 0, way))
-                f->room = way;
-        }
+        if (!f->room)
+            f->room = transact_vacant(t, m, b);
         if (mr_likely(b->next == 0))
             return t->alone || f->first_free ? TRANSACT_ABSENT : TRANSACT_MET;
         b = &m->bucket[b->next];

@@ -30,7 +30,7 @@ MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const
         return 1;
     if (!TRANSACT_FAULT(TRANSACT_FAULT_READS) && transact_read(t, transact_map_word(m, s, f->index), f->seen))
         return 1;
-    TRANSACT_LOGGED(t->read[t->reads - 1].flags = s->timed;)
+    TRANSACT_LOGGED(t->read[t->reads - 1].timed = s->timed;)
     return refresh && s->expire_after && transact_refresh(t, stamps_at(&m->stamps, t->core, f->index));
 }
 
@@ -38,18 +38,21 @@ MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const
 MR_INLINE u8 *transact_map_copy(struct transact *t, struct transact_map *m, const struct shape *s,
                                 const struct transact_find *f)
 {
-    struct transact_pending *before = transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL);
+    struct transact_pending *p = transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL);
     u8 *copy, *place = transact_map_value(m, s, f->index);
 
-    if (before)
-        return before->copy;
+    if (p)
+        return p->copy;
     copy = transact_copy(t, s->value_bytes);
-    if (!copy || !transact_pend(t, (struct transact_pending){ .change = TRANSACT_COPIED, .index = f->index, .object = m,
-                                                              .place = place, .copy = copy, .bytes = s->value_bytes,
-                                                              .time = s->timed ? transact_map_time(m, s, f->index) : NULL,
-                                                              .word = transact_map_word(m, s, f->index),
-                                                              .seen = f->seen }))
+    p = copy ? transact_pend(t, TRANSACT_COPIED, m, f->index) : NULL;
+    if (mr_unlikely(!p))
         return MR_RESTART;
+    p->place = place;
+    p->copy = copy;
+    p->bytes = s->value_bytes;
+    p->time = s->timed ? transact_map_time(m, s, f->index) : NULL;
+    p->word = transact_map_word(m, s, f->index);
+    p->seen = f->seen;
     transact_get_bytes(copy, place, s->value_bytes);
     return copy;
 }
@@ -108,6 +111,7 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
 {
     u32 index, effect = t->effects;
     u64 full, *word;
+    struct transact_pending *p;
 
     if (mr_unlikely(!f->room)) {
         transact_crowd(t, TRANSACT_WHY_BUCKET);
@@ -141,9 +145,10 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
     if (transact_write(t, &f->first->word, f->first_seen, 0) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WORD, word, transact_next(t, *word, 0), 0 }) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WAY, f->room, table_signature(s, token) | index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_INSERTED, .index = index, .effect = effect,
-                                                     .object = m, .way = f->room }))
+        !(p = transact_pend(t, TRANSACT_INSERTED, m, index)))
         return MR_RESTART;
+    p->effect = effect;
+    p->way = f->room;
     return transact_map_value(m, s, index);
 }
 
@@ -218,7 +223,7 @@ MR_INLINE u64 transact_map_delete(struct transact *t, struct transact_map *m, co
         (full & TRANSACT_FULL && transact_write(t, &m->word, full, 0)) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WAY, f.way, 0, 0 }) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_FREE, &m->pools, f.index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_REMOVED, .index = f.index, .object = m }))
+        !transact_pend(t, TRANSACT_REMOVED, m, f.index))
         return MR_RESTART_NUMBER;
     return 1;
 }

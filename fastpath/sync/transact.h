@@ -89,6 +89,12 @@ struct transact_word {
     u64 flags; /* that it has afterwards, of words to write */
 };
 
+struct transact_seen {
+    u64 *word;
+    u64 seen;
+    TRANSACT_LOGGED(u64 timed;)
+};
+
 enum transact_change {
     TRANSACT_INSERTED,
     TRANSACT_REMOVED,
@@ -120,16 +126,28 @@ struct transact {
     u32 core;
     u32 step;     /* of the program, for who meets a word later */
     u64 time;     /* ns: the packet's */
-    u64 late;     /* ns: an entry that it read has this later time */
     u64 *whys;    /* of each reason to run alone: how many packets did */
-    u32 why;      /* the reason, if this packet has to */
     u32 alone;    /* this packet holds all lines */
     u32 crowded;  /* it must run alone */
-    u32 again;    /* the attempt met another core */
-    u32 done;     /* it has committed */
     u32 attempts;
-    u32 reads, writes, effects, refreshes, pendings, helds;
+    u32 helds;
+    /* of the attempt; side by side, so that few stores begin one */
+    union {
+        struct {
+            u16 writes, effects, pendings, unwritten;
+        };
+        u64 changes; /* 0: it only read; TRANSACT_ONE_COPY: it has one copy of a value */
+    };
+    union {
+        struct {
+            u16 reads, refreshes;
+            u8 again, done; /* it met another core; it has committed */
+            u16 why;        /* the reason to run alone, if it has to */
+        };
+        u64 course;
+    };
     u64 copied; /* bytes of `copy` */
+    u64 late;   /* ns: an entry that it read has this later time */
 #ifdef TRANSACT_ORDER
     u64 order; /* of the packet that committed */
 #endif
@@ -140,7 +158,8 @@ struct transact {
     const struct shape *decide_shape;
     u32 decide_index;
     struct mr_transact_counts count;
-    struct transact_word read[TRANSACT_READS], write[TRANSACT_WRITES];
+    struct transact_seen read[TRANSACT_READS];
+    struct transact_word write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
     struct transact_effect effect[TRANSACT_EFFECTS];
     u64 *refresh[TRANSACT_READS]; /* the core's own stamps, which move on to the packet's time */
@@ -174,9 +193,7 @@ MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 
 MR_INLINE void transact_begin(struct transact *t)
 {
-    t->reads = t->writes = t->effects = t->refreshes = t->pendings = 0;
-    t->again = t->done = t->why = 0;
-    t->copied = t->late = 0;
+    t->changes = t->course = t->copied = t->late = 0;
     undo_begin(&t->undo);
 }
 
@@ -207,7 +224,7 @@ MR_INLINE int transact_look(const struct transact *t, const u64 *word, u64 *seen
 MR_INLINE int transact_crowd(struct transact *t, enum transact_why why)
 {
     t->crowded = 1;
-    t->why = why;
+    t->why = (u16)why;
     return 1;
 }
 
@@ -215,7 +232,8 @@ MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
 {
     if (mr_unlikely(t->reads == TRANSACT_READS))
         return transact_crowd(t, TRANSACT_WHY_ROOM);
-    t->read[t->reads++] = (struct transact_word){ word, seen, 0 };
+    t->read[t->reads].word = word;
+    t->read[t->reads++].seen = seen;
     return 0;
 }
 
@@ -257,14 +275,22 @@ MR_INLINE int transact_refresh(struct transact *t, u64 *stamp)
     return 0;
 }
 
-MR_INLINE struct transact_pending *transact_pend(struct transact *t, struct transact_pending pending)
+/* Room for another one, whose members the caller sets. */
+MR_INLINE struct transact_pending *transact_pend(struct transact *t, enum transact_change change, const void *object,
+                                                 u32 index)
 {
+    struct transact_pending *p = &t->pending[t->pendings];
+
     if (mr_unlikely(t->pendings == TRANSACT_PENDING)) {
         transact_crowd(t, TRANSACT_WHY_ROOM);
         return NULL;
     }
-    t->pending[t->pendings] = pending;
-    return &t->pending[t->pendings++];
+    t->pendings++;
+    p->change = change;
+    p->object = object;
+    p->index = index;
+    p->way = NULL;
+    return p;
 }
 
 /* Room for a private copy of a value, or NULL. */
@@ -282,13 +308,18 @@ MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
 
 /* ---- the end of a packet ---- */
 
-MR_INLINE void transact_apply(struct transact *t)
+MR_INLINE void transact_touch(const struct transact *t)
 {
     for (u32 i = 0; i < t->refreshes; i++) {
         MR_POINT();
         if (t->time > __atomic_load_n(t->refresh[i], __ATOMIC_RELAXED))
             __atomic_store_n(t->refresh[i], t->time, __ATOMIC_RELAXED);
     }
+}
+
+MR_INLINE void transact_apply(struct transact *t)
+{
+    transact_touch(t);
     for (u32 i = 0; i < t->pendings; i++) {
         const struct transact_pending *p = &t->pending[i];
 
@@ -353,7 +384,7 @@ MR_INLINE int transact_take(struct transact *t, const struct transact_word *w)
     return transact_cas(w->word, w->seen, w->seen | TRANSACT_TAKEN);
 }
 
-MR_INLINE int transact_still(const struct transact *t, const struct transact_word *r)
+MR_INLINE int transact_still(const struct transact *t, const struct transact_seen *r)
 {
     u64 now;
 
@@ -375,7 +406,7 @@ MR_INLINE int transact_still(const struct transact *t, const struct transact_wor
 MR_INLINE void transact_log(const struct transact *t)
 {
     for (u32 i = 0; i < t->reads; i++)
-        accesses_note(t->log, MR_ACCESS_READ, t->read[i].word, t->read[i].seen >> 25, (u32)t->read[i].flags);
+        accesses_note(t->log, MR_ACCESS_READ, t->read[i].word, t->read[i].seen >> 25, (u32)t->read[i].timed);
     for (u32 i = 0; i < t->writes; i++)
         accesses_note(t->log, MR_ACCESS_WRITE, t->write[i].word, (t->write[i].seen >> 25) + 1, 0);
     for (u32 i = 0; i < t->effects; i++)
@@ -384,13 +415,77 @@ MR_INLINE void transact_log(const struct transact *t)
 }
 #endif
 
-/* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
-MR_INLINE int transact_commit(struct transact *t)
+/* For tests: a place in an order. Who reads what this packet writes has a later one, as that is read after the
+ * release; and so has who writes what it reads, as that word is taken after it is looked at below. */
+MR_INLINE void transact_place(struct transact *t)
+{
+    (void)t;
+#ifdef TRANSACT_ORDER
+    MR_POINT();
+    t->order = __atomic_add_fetch(&t->lock->commits, 1, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/* The words that were read are what they were, but for `own`, which this packet has taken from the value `own_seen`. */
+MR_INLINE int transact_reads_hold(const struct transact *t, const u64 *own, u64 own_seen)
+{
+    u64 changed = 0;
+
+    TRANSACT_FENCE(__ATOMIC_ACQUIRE);
+    for (u32 i = 0; i < t->reads; i++) {
+        const struct transact_seen *r = &t->read[i];
+
+        MR_POINT();
+        changed |= (r->word == own ? own_seen : __atomic_load_n(r->word, __ATOMIC_SEQ_CST)) ^ r->seen;
+    }
+    return changed == 0;
+}
+
+/* The commit of a packet that only read. */
+MR_INLINE int transact_commit_read(struct transact *t)
+{
+    transact_place(t);
+    if (mr_unlikely(!transact_reads_hold(t, NULL, 0))) {
+        t->again = 1;
+        return 0;
+    }
+    TRANSACT_LOGGED(transact_log(t);)
+    transact_touch(t);
+    return 1;
+}
+
+/* The commit of a packet that changes one value and nothing else. */
+MR_INLINE int transact_commit_one(struct transact *t)
+{
+    struct transact_pending *p = &t->pending[0];
+
+    if (transact_same_bytes(p->place, p->copy, p->bytes))
+        return transact_commit_read(t);
+    if (mr_unlikely(!transact_cas(p->word, p->seen, p->seen | TRANSACT_TAKEN))) {
+        t->again = 1;
+        return 0;
+    }
+    transact_place(t);
+    if (mr_unlikely(!transact_reads_hold(t, p->word, p->seen))) {
+        transact_store(p->word, p->seen);
+        t->again = 1;
+        return 0;
+    }
+    TRANSACT_LOGGED(transact_log(t); accesses_note(t->log, MR_ACCESS_WRITE, p->word, (p->seen >> 25) + 1, 0);)
+    TRANSACT_FENCE(__ATOMIC_RELEASE);
+    transact_touch(t);
+    transact_put_bytes(p->place, p->copy, p->bytes);
+    if (p->time)
+        __atomic_store_n(p->time, t->time, __ATOMIC_RELAXED);
+    transact_store(p->word, transact_next(t, p->seen, 0));
+    return 1;
+}
+
+/* That of any other packet. */
+MR_OUTLINE int transact_commit_any(struct transact *t)
 {
     u32 taken = 0;
 
-    if (t->done || mr_unlikely(t->alone))
-        return 1;
     for (u32 i = 0; i < t->pendings; i++) {
         struct transact_pending *p = &t->pending[i];
 
@@ -405,12 +500,7 @@ MR_INLINE int transact_commit(struct transact *t)
     if (taken == t->writes) {
         u32 i = 0;
 
-#ifdef TRANSACT_ORDER
-        /* For tests: a place in an order. Who reads what this packet writes has a later one, as that is read after the
-         * release; and so has who writes what it reads, as that word is taken after it is looked at below. */
-        MR_POINT();
-        t->order = __atomic_add_fetch(&t->lock->commits, 1, __ATOMIC_SEQ_CST);
-#endif
+        transact_place(t);
         TRANSACT_FENCE(__ATOMIC_ACQUIRE);
         while (i < t->reads && transact_still(t, &t->read[i]))
             i++;
@@ -430,8 +520,6 @@ MR_INLINE int transact_commit(struct transact *t)
             }
             t->helds = 0;
             transact_give_back(t);
-            t->count.commits++;
-            t->done = 1;
             return 1;
         }
     }
@@ -440,6 +528,29 @@ MR_INLINE int transact_commit(struct transact *t)
             transact_store(t->write[taken].word, t->write[taken].seen);
     t->again = 1;
     return 0;
+}
+
+/* `changes` of a packet with one copy of a value. */
+#define TRANSACT_ONE_COPY ((union { struct { u16 writes, effects, pendings, unwritten; }; u64 all; }){ { 0, 0, 1, 0 } }.all)
+
+/* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
+MR_INLINE int transact_commit(struct transact *t)
+{
+    int done;
+
+    if (t->done || mr_unlikely(t->alone))
+        return 1;
+    if (mr_unlikely(t->helds || TRANSACT_FAULT(TRANSACT_FAULT_UPDATE)))
+        done = transact_commit_any(t);
+    else if (t->changes == 0)
+        done = transact_commit_read(t);
+    else if (t->changes == TRANSACT_ONE_COPY && t->pending[0].change == TRANSACT_COPIED)
+        done = transact_commit_one(t);
+    else
+        done = transact_commit_any(t);
+    t->count.commits += (u64)done;
+    t->done = (u8)done;
+    return done;
 }
 
 /* ---- another attempt ---- */
