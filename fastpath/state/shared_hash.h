@@ -52,22 +52,19 @@ MR_INLINE void shared_hash_prefetch(const struct shared_hash *h, const struct sh
     mr_prefetch(transact_map_first(&h->map, token));
 }
 
-/* The entry of the first way that matches, and where entries expire the core's own stamp of it, which a refresh writes and every
- * look reads. The token stays what it is: who comes to the operation looks at the bucket again, whose line is near then. */
+/* The entry of the first way that matches, which the token names then, and where entries expire the core's own stamp of it, which a
+ * refresh writes and every look reads. */
 MR_INLINE u64 shared_hash_prefetch_entry_of(const struct shared_hash *h, const struct shape *s, u64 token, u32 core)
 {
-    const struct transact_bucket *b = transact_map_first(&h->map, token);
-    u32 match = transact_match(b, s, table_signature(s, token));
     u64 touched = transact_map_head(s) + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
-    u32 index = __atomic_load_n(&b->way[__builtin_ctz(match | 1u << (TRANSACT_WAYS - 1))], __ATOMIC_RELAXED);
+    u64 named = transact_map_named(&h->map, s, token);
 
-    index &= table_indices(s);
-    if (index >= s->capacity)
+    if (!(named & TRANSACT_NAMED))
         return token;
-    mr_prefetch_range(transact_map_entry(&h->map, s, index), touched <= 256 ? touched : 256);
+    mr_prefetch_range(transact_map_entry(&h->map, s, (u32)named), touched <= 256 ? touched : 256);
     if (s->expire_after)
-        mr_prefetch(stamps_at(&h->map.stamps, core, index));
-    return token;
+        mr_prefetch(stamps_at(&h->map.stamps, core, (u32)named));
+    return named;
 }
 
 MR_INLINE u64 shared_hash_prefetch_entry(const struct shared_hash *h, const struct shape *s, u64 token)

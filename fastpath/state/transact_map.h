@@ -215,6 +215,7 @@ enum transact_sought {
 };
 
 struct transact_find {
+    /* of a token that names an entry, which is there, nothing but `index` and `seen` is set */
     struct transact_bucket *first;
     u64 first_seen;
     int first_free;  /* no other core has taken the bucket's word */
@@ -279,12 +280,48 @@ MR_OUTLINE u32 *transact_vacant(struct transact *t, const struct transact_map *m
     return NULL;
 }
 
+/* A token that names the entry which a bucket shows for it now: who comes to the operation looks at that entry, and not at the bucket.
+ * An entry whose word says that it lives, with the key that is sought, is that key's, however long ago it was named. */
+#define TRANSACT_NAMED (1ull << 63)
+
+MR_INLINE u64 transact_map_named(const struct transact_map *m, const struct shape *s, u64 token)
+{
+    const struct transact_bucket *b = transact_map_first(m, token);
+    u32 match = transact_match(b, s, table_signature(s, token));
+    /* Whatever it shows: the entry says whether it is the key's. */
+    u32 way = __atomic_load_n(&b->way[__builtin_ctz(match | 1u << (TRANSACT_WAYS - 1))], __ATOMIC_RELAXED);
+    u32 index = way & table_indices(s);
+
+    return match && index < s->capacity ? TRANSACT_NAMED | index : token;
+}
+
+/* The token of the key itself. */
+MR_INLINE u64 transact_map_unnamed(const struct transact_map *m, const struct shape *s, const u64 *key, u64 token)
+{
+    return mr_likely(!(token & TRANSACT_NAMED)) ? token : transact_map_token(m, s, key);
+}
+
 MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct transact_map *m, const struct shape *s,
                                                  const u64 *key, u64 token, struct transact_find *f)
 {
-    u32 signature = table_signature(s, token), words = mr_words(s->key_bytes);
-    struct transact_bucket *b = transact_map_first(m, token);
+    u32 signature, words = mr_words(s->key_bytes);
+    struct transact_bucket *b;
 
+    /* What the packet itself has done to keys its list says. */
+    if (token & TRANSACT_NAMED && mr_likely(!t->pendings && !t->alone)) {
+        u32 index = (u32)token;
+        int still = transact_look(t, transact_map_word(m, s, index), &f->seen);
+
+        MR_POINT();
+        if (mr_likely(still && !(f->seen & TRANSACT_GONE) &&
+                      transact_key_equal(transact_map_key(m, s, index), key, words))) {
+            f->index = index;
+            return TRANSACT_THERE;
+        }
+    }
+    token = transact_map_unnamed(m, s, key, token);
+    signature = table_signature(s, token);
+    b = transact_map_first(m, token);
     for (u32 i = 0; mr_unlikely(i < t->pendings); i++) {
         struct transact_pending *p = &t->pending[i];
 

@@ -170,6 +170,7 @@ MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m
         return NULL;
     }
     index = pools_ready_take(&m->pools, t->core);
+    token = transact_map_unnamed(m, s, key, token);
     if (!f.room)
         f.room = transact_map_lengthen(t, m, f.first);
     transact_map_fill(m, s, index, key, value, t->time);

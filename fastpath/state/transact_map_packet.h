@@ -140,6 +140,7 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
         pools_untake(&m->pools, t->core, index);
         return MR_RESTART;
     }
+    token = transact_map_unnamed(m, s, key, token);
     transact_map_fill(m, s, index, key, value, t->time);
     word = transact_map_word(m, s, index);
     if (transact_write(t, &f->first->word, f->first_seen, 0) ||
@@ -193,7 +194,7 @@ MR_INLINE u64 transact_map_delete(struct transact *t, struct transact_map *m, co
 
     if (mr_unlikely(t->alone))
         return transact_map_alone_delete(t, m, s, key, token);
-    switch (transact_map_seek(t, m, s, key, token, &f)) {
+    switch (transact_map_seek(t, m, s, key, transact_map_unnamed(m, s, key, token), &f)) {
     case TRANSACT_MET:
         t->again = 1;
         return MR_RESTART_NUMBER;

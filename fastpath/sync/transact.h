@@ -136,7 +136,7 @@ struct transact {
         struct {
             u16 writes, effects, pendings, unwritten;
         };
-        u64 changes; /* 0: it only read; TRANSACT_ONE_COPY: it has one copy of a value */
+        u64 changes; /* only stored: a load of all behind a store of one would wait for it */
     };
     union {
         struct {
@@ -158,13 +158,13 @@ struct transact {
     const struct shape *decide_shape;
     u32 decide_index;
     struct mr_transact_counts count;
-    struct transact_seen read[TRANSACT_READS];
+    struct transact_seen read[TRANSACT_READS] __attribute__((aligned(64)));
     struct transact_word write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
     struct transact_effect effect[TRANSACT_EFFECTS];
     u64 *refresh[TRANSACT_READS]; /* the core's own stamps, which move on to the packet's time */
-    struct transact_pending pending[TRANSACT_PENDING];
-    u64 copy[TRANSACT_COPY_BYTES / 8];
+    struct transact_pending pending[TRANSACT_PENDING] __attribute__((aligned(64)));
+    u64 copy[TRANSACT_COPY_BYTES / 8] __attribute__((aligned(64)));
 };
 
 MR_INLINE void transact_create(struct transact *t, struct lock *lock, u32 core)
@@ -530,9 +530,6 @@ MR_OUTLINE int transact_commit_any(struct transact *t)
     return 0;
 }
 
-/* `changes` of a packet with one copy of a value. */
-#define TRANSACT_ONE_COPY ((union { struct { u16 writes, effects, pendings, unwritten; }; u64 all; }){ { 0, 0, 1, 0 } }.all)
-
 /* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
 MR_INLINE int transact_commit(struct transact *t)
 {
@@ -542,9 +539,11 @@ MR_INLINE int transact_commit(struct transact *t)
         return 1;
     if (mr_unlikely(t->helds || TRANSACT_FAULT(TRANSACT_FAULT_UPDATE)))
         done = transact_commit_any(t);
-    else if (t->changes == 0)
+    else if (t->writes | t->effects)
+        done = transact_commit_any(t);
+    else if (t->pendings == 0)
         done = transact_commit_read(t);
-    else if (t->changes == TRANSACT_ONE_COPY && t->pending[0].change == TRANSACT_COPIED)
+    else if (t->pendings == 1 && t->pending[0].change == TRANSACT_COPIED)
         done = transact_commit_one(t);
     else
         done = transact_commit_any(t);

@@ -46,11 +46,21 @@ static void value_store(u8 *p, u64 number)
     transact_put_bytes(p, (const u8 *)&v, sizeof v);
 }
 
+/* Tokens as a prefetch pass leaves them: of keys with odd names as it found them before the run, which others outdate. */
+static u64 named[MODEL_KEYS];
+
+static u64 token_of(u32 key)
+{
+    if (key % 2)
+        return named[key];
+    return transact_map_named(&map, &shape, transact_map_token(&map, &shape, &key_of[key]));
+}
+
 /* 0: the attempt ends. */
 static int operate(struct transact *t, const struct model_step *step, u64 *result)
 {
     u64 *key = &key_of[step->key], *other = &key_of[step->other];
-    u64 token = transact_map_token(&map, &shape, key), other_token = transact_map_token(&map, &shape, other);
+    u64 token = token_of(step->key), other_token = token_of(step->other);
     struct value v = value(step->value);
     u64 deleted;
     u8 *p, *q;
@@ -181,6 +191,8 @@ static void prepare(const struct model_scenario *m)
     for (u32 i = 0; i < MODEL_KEYS; number++)
         if (!map.mask || (transact_map_token(&map, &shape, &number) & 1) == i % 2)
             key_of[i++] = number;
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        named[i] = transact_map_token(&map, &shape, &key_of[i]);
     for (u32 i = 0; i < 16 && model_given(&m->before[i]); i++) {
         u32 c = m->before_core[i];
 
@@ -188,6 +200,8 @@ static void prepare(const struct model_scenario *m)
         packet(&core[c], &m->before[i], 0);
         lock_read_end(&lock, c);
     }
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        named[i] = transact_map_named(&map, &shape, named[i]);
     areas = 0;
     keep(&lock, sizeof lock);
     keep(lock.line, sizeof(struct lock_line) * m->cores);
@@ -369,6 +383,67 @@ static int clock_violates(u32 bound)
     return wrong;
 }
 
+/* ---- progress ---- */
+
+/* One attempt to add to a key; whether it committed. */
+static int attempt(struct transact *t, u64 key, u64 add)
+{
+    u8 *p;
+
+    transact_begin(t);
+    p = transact_map_get(t, &map, &shape, &key, transact_map_token(&map, &shape, &key), 0, 1);
+    if (p == MR_RESTART || !p)
+        return 0;
+    value_store(p, value_of(p) + add);
+    return 1;
+}
+
+/* A packet whose entry another core writes during each of its attempts commits by its fifth: it has the word by then, and the
+ * other one gives way. And a core that stalls while it has a word keeps nobody from committing who does not need that. */
+static void progress(void)
+{
+    static const struct model_scenario two = { .name = "progress", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) } };
+    struct transact *victim = &core[0], *other = &core[1];
+    u32 tries = 1;
+
+    prepare(&two);
+    lock_read(&lock, 0);
+    lock_read(&lock, 1);
+    for (;; tries++) {
+        int ran = attempt(victim, key_of[0], 1);
+
+        if (attempt(other, key_of[0], 1) && transact_commit(other))
+            transact_end(other);
+        else
+            transact_abort(other);
+        if (ran && transact_commit(victim))
+            break;
+        transact_again(victim);
+    }
+    transact_end(victim);
+    CHECK(tries == TRANSACT_HOLD + 1);
+    CHECK(victim->count.holds == 1 && victim->count.alone == 0);
+    /* The other core has the word of one entry, and does not go on. */
+    {
+        struct transact_find f;
+        u64 key = key_of[1];
+
+        transact_begin(other);
+        CHECK(transact_map_seek(other, &map, &shape, &key, transact_map_token(&map, &shape, &key), &f) == TRANSACT_THERE);
+        CHECK(transact_cas(transact_map_word(&map, &shape, f.index), f.seen, f.seen | TRANSACT_TAKEN));
+        CHECK(attempt(victim, key_of[0], 1) && transact_commit(victim));
+        transact_end(victim);
+        CHECK(!attempt(victim, key_of[1], 1) && victim->again);
+        transact_abort(victim);
+        transact_store(transact_map_word(&map, &shape, f.index), f.seen);
+        CHECK(attempt(victim, key_of[1], 1) && transact_commit(victim));
+        transact_end(victim);
+    }
+    lock_read_end(&lock, 0);
+    lock_read_end(&lock, 1);
+    finish();
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -404,6 +479,7 @@ int main(void)
         printf("fault %s: %s after %llu orders\n", faults[f].name, caught ? "found" : "not found",
                (unsigned long long)(explore.runs - runs));
     }
+    progress();
     CHECK(!clock_violates(bound > 1 ? bound - 1 : bound));
     planted = TRANSACT_FAULT_TIME;
     CHECK(clock_violates(2));
