@@ -188,6 +188,52 @@ struct mr_history {
                  u64 number, u64 time, u64 ingress);
 };
 
+/* Packets of one instance that are transactions (sync/transact.h); written by its worker. */
+struct mr_transact_counts {
+    u64 commits; /* packets that committed beside others */
+    u64 aborts;  /* attempts that did not commit */
+    u64 holds;   /* attempts before which the packet took all words that it had met */
+    u64 alone;   /* packets that ran as the only one at work */
+    u64 graces;  /* waits for other cores' packets before an entry's expiry was decided */
+};
+
+/* For tests: what packets read and wrote, in a worker's order. */
+enum mr_access_what {
+    MR_ACCESS_READ = 0,    /* the word had this version */
+    MR_ACCESS_WRITE = 1,   /* the word has had this version since */
+    MR_ACCESS_EXPIRED = 2, /* an entry was removed for its age */
+    /* These end what one packet, or one decision over an entry's expiry, did. `version`: packets that had run alone by then, this one
+     * included. */
+    MR_ACCESS_PACKET = 3,
+    MR_ACCESS_ALONE = 4,
+    MR_ACCESS_EVENT = 5,
+};
+
+struct mr_access {
+    u32 what;       /* enum mr_access_what */
+    u32 timed;      /* read: the packet's time may not be before that of the version's writer */
+    u32 object;     /* expired: the map's place among the objects */
+    u32 key_bytes;  /* expired */
+    u64 word;       /* read, write: which; a number that means nothing but that */
+    u64 version;
+    u64 number;     /* packet, alone: `number` of the packet */
+    u64 time;       /* ns; packet, alone, event, expired */
+    const u8 *key;  /* expired */
+};
+
+typedef void mr_access_fn(void *context, const struct mr_access *access);
+
+/* Of a module whose packets are transactions. */
+struct mr_transact {
+    u32 whys; /* reasons to run alone */
+    u32 unused;
+    const char *const *why; /* in words; of a step with its line */
+    const struct mr_transact_counts *(*counts)(struct mr_instance *);
+    const u64 *(*alone)(struct mr_instance *); /* packets that ran alone, by reason */
+    /* Hands over what was noted since the last call; NULL in modules that are not for tests. */
+    void (*accesses)(struct mr_instance *, mr_access_fn *fn, void *context);
+};
+
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
  * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
  */
@@ -221,6 +267,7 @@ struct mr_module {
     u32 start_once; /* 1: `start` works on shared state, one worker calls it for all */
     u32 stop_once;
     const struct mr_history *history; /* NULL where state is not replicated */
+    const struct mr_transact *transact; /* NULL where packets are no transactions */
 };
 
 #endif

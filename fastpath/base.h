@@ -37,6 +37,7 @@ struct shape {
     u32 timer;        /* where in a value its timer is, and 1; 0: it has none (state/timers.h) */
     u32 event;        /* an entry's expiry runs this function, by its number from 1; 0: nobody hears of it (state/timers.h) */
     u32 shared;       /* several workers have it in common: who calls holds the lock (sync/lock.h) */
+    u32 timed;        /* shared_hash: its entries have the time of their last writer (state/transact_map.h) */
     u32 homes;        /* allocators: a lease takes a number of the packet's own index, of this many (state/homes.h); 0: any */
     u32 object;       /* where `homes` is set: its place among the program's objects */
 };

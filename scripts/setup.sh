@@ -60,6 +60,8 @@ needed() {
         [ -d /usr/share/dpdk/examples/l3fwd ] || echo dpdk-doc
         # simulates the sequencer in Verilog
         command -v iverilog >/dev/null || echo iverilog
+        # all interleavings of the protocol of transactions
+        command -v spin >/dev/null || echo spin
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

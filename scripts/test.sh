@@ -54,6 +54,7 @@ suite() {
 }
 
 suite "fastpath: state objects in C, under AddressSanitizer and UndefinedBehaviorSanitizer" fastpath/tests/run.sh
+suite "fastpath: the protocol of transactions for three workers, in spin" fastpath/tests/spin.sh
 # With the ports of DPDK, where it is there, in the one build; what the build says without them comes last.
 dpdk=()
 if pkg-config --exists 'libdpdk >= 22.11' 2>/dev/null; then

@@ -221,6 +221,17 @@ MR_INLINE u64 hash_prefetch_entry(const struct hash *h, const struct shape *s, u
     return table_prefetch_entry(&h->table, s, hash_head(s), token);
 }
 
+/* The same where cores share it, with the core's own stamp of the entry, which a refresh writes and every look reads. */
+MR_INLINE u64 hash_prefetch_entry_of(const struct hash *h, const struct shape *s, u64 token, u32 core)
+{
+    u64 found = hash_prefetch_entry(h, s, token);
+
+    /* The lower half is the entry's index then. */
+    if (s->expire_after && found >> 63)
+        mr_prefetch(stamps_at(&h->stamps, core, (u32)found));
+    return found;
+}
+
 MR_INLINE int hash_cold(const struct hash *h, const struct shape *s)
 {
     return table_cold(&h->table, s, hash_head(s));

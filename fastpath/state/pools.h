@@ -69,7 +69,27 @@ MR_INLINE u32 pools_pop(struct pools *p, u32 *list)
     return index;
 }
 
-/* All entries are free; each core has an equal part of them, successive ones. */
+/* Gives back an entry that was taken and never published. */
+MR_INLINE void pools_untake(struct pools *p, u32 core, u32 index)
+{
+    pools_push(p, &p->pool[core].free, index);
+    p->pool[core].frees++;
+}
+
+/* Each core has an equal part of the entries, successive ones; none is free or filed. */
+static inline void pools_empty(struct pools *p, const struct shape *s)
+{
+    for (u32 c = 0; c < p->cores; c++) {
+        struct pool *own = &p->pool[c];
+
+        own->free = own->fresh = own->waiting = own->returned = POOLS_NIL;
+        own->frees = own->expiry.count = 0;
+    }
+    for (u64 i = 0; i < s->capacity; i++)
+        p->owner[i] = (u16)(i * p->cores / s->capacity);
+}
+
+/* All entries are free. */
 static inline int pools_create(struct pools *p, const struct shape *s, u32 cores)
 {
     u8 *memory;
@@ -95,18 +115,13 @@ static inline int pools_create(struct pools *p, const struct shape *s, u32 cores
     for (u32 c = 0; c < cores; c++) {
         struct pool *own = &p->pool[c];
 
-        own->free = own->fresh = own->waiting = own->returned = POOLS_NIL;
         own->passed = passed + (u64)c * cores;
         if (p->expires)
             expiry_create(&own->expiry, s, place, &memory);
     }
-    for (u64 i = s->capacity; i-- > 0;) {
-        u32 c = (u32)(i * cores / s->capacity);
-
-        p->owner[i] = (u16)c;
-        pools_push(p, &p->pool[c].free, (u32)i);
-        p->pool[c].frees++;
-    }
+    pools_empty(p, s);
+    for (u64 i = s->capacity; i-- > 0;)
+        pools_untake(p, p->owner[i], (u32)i);
     return 0;
 }
 
@@ -195,13 +210,6 @@ MR_INLINE u32 pools_take(struct pools *p, struct lock *k, u32 core)
     if (mr_unlikely(p->pool[core].free == POOLS_NIL))
         pools_settle(p, k, core);
     return pools_ready_take(p, core);
-}
-
-/* Gives back an entry that was taken and never published. */
-MR_INLINE void pools_untake(struct pools *p, u32 core, u32 index)
-{
-    pools_push(p, &p->pool[core].free, index);
-    p->pool[core].frees++;
 }
 
 /* An entry that was taken is filed, and expires no earlier than `due`. */

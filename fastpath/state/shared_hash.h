@@ -13,6 +13,7 @@
 
 #include "hash.h"
 #include "transact_map.h"
+#include "transact_map_saved.h"
 
 struct shared_hash {
     struct transact_map map;
@@ -51,19 +52,24 @@ MR_INLINE void shared_hash_prefetch(const struct shared_hash *h, const struct sh
     mr_prefetch(transact_map_first(&h->map, token));
 }
 
-/* The entry of the first way that matches. The token stays what it is: who comes to the operation looks at the bucket
- * again, whose line is near then. */
+/* The entry of the first way that matches, which the token names then, and where entries expire the core's own stamp of it, which a
+ * refresh writes and every look reads. */
+MR_INLINE u64 shared_hash_prefetch_entry_of(const struct shared_hash *h, const struct shape *s, u64 token, u32 core)
+{
+    u64 touched = transact_map_head(s) + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
+    u64 named = transact_map_named(&h->map, s, token);
+
+    if (!(named & TRANSACT_NAMED))
+        return token;
+    mr_prefetch_range(transact_map_entry(&h->map, s, (u32)named), touched <= 256 ? touched : 256);
+    if (s->expire_after)
+        mr_prefetch(stamps_at(&h->map.stamps, core, (u32)named));
+    return named;
+}
+
 MR_INLINE u64 shared_hash_prefetch_entry(const struct shared_hash *h, const struct shape *s, u64 token)
 {
-    const struct transact_bucket *b = transact_map_first(&h->map, token);
-    u32 vacant, match = transact_match(b, s, table_signature(s, token), &vacant);
-    u64 touched = transact_map_head(s) + mr_round_up(s->key_bytes, 8) + mr_round_up(s->value_bytes, 8);
-    u32 index = __atomic_load_n(&b->way[__builtin_ctz(match | 1u << (TRANSACT_WAYS - 1))], __ATOMIC_RELAXED);
-
-    index &= table_indices(s);
-    if (index < s->capacity)
-        mr_prefetch_range(transact_map_entry(&h->map, s, index), touched <= 256 ? touched : 256);
-    return token;
+    return shared_hash_prefetch_entry_of(h, s, token, 0);
 }
 
 /* How many entries there are is nowhere counted; what could be is what may outgrow the cache. */
@@ -158,8 +164,10 @@ SHARED_HASH_CALLS(copied_, struct transact *t = shared_hash_of(pkt), t, 1)
 /* ---- alone ---- */
 
 /* What operations of who is alone need of a struct transact. */
-MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now)
+MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now, const struct transact *of)
 {
+    (void)of;
+    TRANSACT_LOGGED(t->log = of ? of->log : NULL;)
     t->core = core;
     t->step = 0;
     t->time = now;
@@ -167,11 +175,11 @@ MR_INLINE void shared_hash_alone(struct transact *t, u32 core, u64 now)
     t->pendings = t->helds = 0;
 }
 
-#define SHARED_HASH_ALONE(core, now)                                                                                    \
+#define SHARED_HASH_ALONE(core, now, of)                                                                                \
     struct transact t;                                                                                                  \
-    shared_hash_alone(&t, core, now)
+    shared_hash_alone(&t, core, now, of)
 
-SHARED_HASH_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time), &t, 1)
+SHARED_HASH_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(pkt)), &t, 1)
 
 MR_INLINE u8 *shared_hash_map_slot(struct shared_hash *h, const struct shape *s, u64 place, u8 *key,
                                    struct mr_packet *pkt)
@@ -206,7 +214,7 @@ static inline int shared_hash_get(struct shared_hash *h, const struct shape *s, 
 {
     u64 word[MR_KEY_WORDS_MAX];
     u8 *there;
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     there = transact_map_get(&t, &h->map, s, word, transact_map_token(&h->map, s, word), 0, 0);
@@ -219,7 +227,7 @@ static inline int shared_hash_get(struct shared_hash *h, const struct shape *s, 
 static inline int shared_hash_set(struct shared_hash *h, const struct shape *s, const u8 *key, const u8 *value, u64 now)
 {
     u64 word[MR_KEY_WORDS_MAX];
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     return transact_map_put(&t, &h->map, s, word, transact_map_token(&h->map, s, word), value) ? 0 : -E2BIG;
@@ -228,7 +236,7 @@ static inline int shared_hash_set(struct shared_hash *h, const struct shape *s, 
 static inline int shared_hash_remove(struct shared_hash *h, const struct shape *s, const u8 *key, u64 now)
 {
     u64 word[MR_KEY_WORDS_MAX];
-    SHARED_HASH_ALONE(0, now);
+    SHARED_HASH_ALONE(0, now, NULL);
 
     mr_pad_key(word, key, s->key_bytes);
     return transact_map_delete(&t, &h->map, s, word, transact_map_token(&h->map, s, word)) ? 0 : -ENOENT;
@@ -238,6 +246,18 @@ static inline int shared_hash_next(struct shared_hash *h, const struct shape *s,
                                    u64 now)
 {
     return transact_map_next(&h->map, s, cursor, key, value, now);
+}
+
+/* ---- save and load ---- */
+
+static inline int shared_hash_save(struct shared_hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
+{
+    return transact_map_save(&h->map, s, fn, context);
+}
+
+static inline int shared_hash_load(struct shared_hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    return transact_map_load(&h->map, s, piece, now);
 }
 
 #endif

@@ -8,7 +8,7 @@
  * A bucket is one cache line: its version word, thirteen ways as in table.h, and the next bucket of its chain. Ways may be
  * vacant anywhere. The word of a chain's first bucket covers all ways of the chain; only who is alone lengthens or
  * shortens chains, so that a packet may follow one without looking twice. An entry begins with its version word and, if
- * it expires, its stamp; key and value follow.
+ * it expires, its stamp, and where programs compute with the time, the time of its last writer; key and value follow.
  *
  * - Hit: the entry's word is read. A dead entry or one that is taken: another attempt.
  * - Miss: the bucket's word is read, from before its ways were looked at.
@@ -25,7 +25,7 @@
  * - Alone: a full chain, an empty pool, or what does not fit a packet's sets.
  *
  * Memory: mapped(buckets + slab), 64 * (power_of_two(ceil(capacity / 8)) + capacity / 13 + 1) and stride * capacity, and
- * pools.h, and stamps.h. stride: as in table.h with a head of 8, or 16 for entries that expire.
+ * pools.h, and stamps.h. stride: as in table.h with a head of 8, 8 more for entries that expire, and 8 more for times.
  */
 #ifndef MR_TRANSACT_MAP_H
 #define MR_TRANSACT_MAP_H
@@ -62,7 +62,7 @@ struct transact_map {
     u64 until;                             /* ns; written alone */
 };
 
-MR_INLINE u32 transact_map_head(const struct shape *s) { return s->expire_after ? 16 : 8; }
+MR_INLINE u32 transact_map_head(const struct shape *s) { return (s->expire_after ? 16 : 8) + (s->timed ? 8 : 0); }
 
 MR_INLINE u64 transact_map_spares(const struct shape *s) { return s->capacity / TRANSACT_WAYS + 1; }
 
@@ -97,6 +97,12 @@ MR_INLINE u64 *transact_map_stamp(const struct transact_map *m, const struct sha
     return (u64 *)(transact_map_entry(m, s, index) + 8);
 }
 
+/* ns, of the packet that wrote it last; of maps that have it. */
+MR_INLINE u64 *transact_map_time(const struct transact_map *m, const struct shape *s, u32 index)
+{
+    return (u64 *)(transact_map_entry(m, s, index) + transact_map_head(s) - 8);
+}
+
 MR_INLINE u64 *transact_map_key(const struct transact_map *m, const struct shape *s, u32 index)
 {
     return (u64 *)(transact_map_entry(m, s, index) + transact_map_head(s));
@@ -107,10 +113,20 @@ MR_INLINE u8 *transact_map_value(const struct transact_map *m, const struct shap
     return table_value(s, transact_map_entry(m, s, index), transact_map_head(s));
 }
 
+/* Of a map without entries. */
+MR_INLINE void transact_map_spare_list(struct transact_map *m, const struct shape *s)
+{
+    u32 primaries = m->mask + 1, spares = (u32)transact_map_spares(s);
+
+    m->spare = primaries;
+    for (u32 i = 0; i < spares; i++)
+        m->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+}
+
 static inline int transact_map_create(struct transact_map *m, const struct shape *s, const struct mr_config *config)
 {
     int error = table_valid(s);
-    u32 primaries, spares;
+    u32 primaries;
     u8 *memory;
 
     *m = (struct transact_map){0};
@@ -127,14 +143,11 @@ static inline int transact_map_create(struct transact_map *m, const struct shape
         return error;
     }
     primaries = (u32)table_primaries(s);
-    spares = (u32)transact_map_spares(s);
     m->secret = mr_secret(config->hash_seed);
     m->mask = primaries - 1;
     m->bucket = (struct transact_bucket *)mr_take(&memory, transact_map_buckets(s));
     m->slab = memory;
-    m->spare = primaries;
-    for (u32 i = 0; i < spares; i++)
-        m->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
+    transact_map_spare_list(m, s);
     for (u32 i = 0; i < s->capacity; i++)
         *transact_map_word(m, s, i) = TRANSACT_DEAD;
     return 0;
@@ -202,6 +215,7 @@ enum transact_sought {
 };
 
 struct transact_find {
+    /* of a token that names an entry, which is there, nothing but `index` and `seen` is set */
     struct transact_bucket *first;
     u64 first_seen;
     int first_free;  /* no other core has taken the bucket's word */
@@ -221,8 +235,8 @@ MR_INLINE int transact_key_equal(const u64 *shared, const u64 *key, u32 words)
     return difference == 0;
 }
 
-/* The ways of a bucket with this signature, and those that are vacant: bit i for way i. */
-MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape *s, u32 signature, u32 *vacant)
+/* The ways of a bucket with this signature: bit i for way i. */
+MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape *s, u32 signature)
 {
 #if defined(__clang__) && __clang_major__ >= 15 && !__has_feature(thread_sanitizer) && !defined(TRANSACT_EXACT)
     /* As wide loads are of what is stored by 32 bits: each way is old or new. */
@@ -230,24 +244,16 @@ MR_INLINE u32 transact_match(const struct transact_bucket *b, const struct shape
     typedef _Bool bits __attribute__((ext_vector_type(16)));
     const line all = *(const volatile line *)b;
     bits equal = __builtin_convertvector((all & ~table_indices(s)) == signature, bits);
-    bits zero = __builtin_convertvector(all == 0, bits);
-    u16 match, free;
+    u16 match;
 
     _Static_assert(sizeof(struct transact_bucket) == 64 && TRANSACT_WAYS == 13, "ways are lanes 3 to 15");
     memcpy(&match, &equal, sizeof match);
-    memcpy(&free, &zero, sizeof free);
-    *vacant = free >> 3;
     return match >> 3;
 #else
     u32 match = 0;
 
-    *vacant = 0;
-    for (u32 i = 0; i < TRANSACT_WAYS; i++) {
-        u32 way = transact_load32(&b->way[i]);
-
-        match |= (u32)((way & ~table_indices(s)) == signature) << i;
-        *vacant |= (u32)(way == 0) << i;
-    }
+    for (u32 i = 0; i < TRANSACT_WAYS; i++)
+        match |= (u32)((transact_load32(&b->way[i]) & ~table_indices(s)) == signature) << i;
     return match;
 #endif
 }
@@ -265,12 +271,57 @@ MR_INLINE struct transact_pending *transact_map_pending(struct transact *t, cons
     return NULL;
 }
 
+/* The first vacant way of a bucket into which this packet has not put anything, or NULL. */
+MR_OUTLINE u32 *transact_vacant(struct transact *t, const struct transact_map *m, struct transact_bucket *b)
+{
+    for (u32 i = 0; i < TRANSACT_WAYS; i++)
+        if (transact_load32(&b->way[i]) == 0 && !transact_map_pending(t, m, TRANSACT_INSERTED, 0, &b->way[i]))
+            return &b->way[i];
+    return NULL;
+}
+
+/* A token that names the entry which a bucket shows for it now: who comes to the operation looks at that entry, and not at the bucket.
+ * An entry whose word says that it lives, with the key that is sought, is that key's, however long ago it was named. */
+#define TRANSACT_NAMED (1ull << 63)
+
+MR_INLINE u64 transact_map_named(const struct transact_map *m, const struct shape *s, u64 token)
+{
+    const struct transact_bucket *b = transact_map_first(m, token);
+    u32 match = transact_match(b, s, table_signature(s, token));
+    /* Whatever it shows: the entry says whether it is the key's. */
+    u32 way = __atomic_load_n(&b->way[__builtin_ctz(match | 1u << (TRANSACT_WAYS - 1))], __ATOMIC_RELAXED);
+    u32 index = way & table_indices(s);
+
+    return match && index < s->capacity ? TRANSACT_NAMED | index : token;
+}
+
+/* The token of the key itself. */
+MR_INLINE u64 transact_map_unnamed(const struct transact_map *m, const struct shape *s, const u64 *key, u64 token)
+{
+    return mr_likely(!(token & TRANSACT_NAMED)) ? token : transact_map_token(m, s, key);
+}
+
 MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct transact_map *m, const struct shape *s,
                                                  const u64 *key, u64 token, struct transact_find *f)
 {
-    u32 signature = table_signature(s, token), words = mr_words(s->key_bytes);
-    struct transact_bucket *b = transact_map_first(m, token);
+    u32 signature, words = mr_words(s->key_bytes);
+    struct transact_bucket *b;
 
+    /* What the packet itself has done to keys its list says. */
+    if (token & TRANSACT_NAMED && mr_likely(!t->pendings && !t->alone)) {
+        u32 index = (u32)token;
+        int still = transact_look(t, transact_map_word(m, s, index), &f->seen);
+
+        MR_POINT();
+        if (mr_likely(still && !(f->seen & TRANSACT_GONE) &&
+                      transact_key_equal(transact_map_key(m, s, index), key, words))) {
+            f->index = index;
+            return TRANSACT_THERE;
+        }
+    }
+    token = transact_map_unnamed(m, s, key, token);
+    signature = table_signature(s, token);
+    b = transact_map_first(m, token);
     for (u32 i = 0; mr_unlikely(i < t->pendings); i++) {
         struct transact_pending *p = &t->pending[i];
 
@@ -284,7 +335,7 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
     f->room = NULL;
     f->first_free = transact_look(t, &b->word, &f->first_seen);
     for (;;) {
-        u32 vacant, match = transact_match(b, s, signature, &vacant);
+        u32 match = transact_match(b, s, signature);
 
         for (; match; match &= match - 1) {
             u32 *way = &b->way[__builtin_ctz(match)];
@@ -305,16 +356,19 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
             f->way = way;
             return TRANSACT_THERE;
         }
-        for (; vacant && !f->room; vacant &= vacant - 1) {
-            u32 *way = &b->way[__builtin_ctz(vacant)];
-
-            if (!mr_unlikely(t->pendings) || !transact_map_pending(t, m, TRANSACT_INSERTED, 0, way))
-                f->room = way;
-        }
+        if (!f->room)
+            f->room = transact_vacant(t, m, b);
         if (mr_likely(b->next == 0))
             return t->alone || f->first_free ? TRANSACT_ABSENT : TRANSACT_MET;
         b = &m->bucket[b->next];
     }
+}
+
+/* For tests: an entry is removed because it has expired. */
+MR_INLINE void transact_map_expired(struct transact *t, const struct transact_map *m, const struct shape *s, u32 index)
+{
+    (void)t, (void)m, (void)s, (void)index;
+    TRANSACT_LOGGED(accesses_removed(t->log, m, t->time, (const u8 *)transact_map_key(m, s, index), s->key_bytes);)
 }
 
 /* ---- removal at once: alone, or with the words of entry and bucket taken ---- */
@@ -368,6 +422,7 @@ MR_OUTLINE void transact_map_resolve(struct transact *t, struct transact_map *m,
     latest = transact_stamp_joined(m, s, index);
     if (!expiry_over(latest, s->expire_after, t->time)) {
         __atomic_store_n(transact_map_stamp(m, s, index), latest, __ATOMIC_RELAXED);
+        TRANSACT_LOGGED(accesses_note(t->log, MR_ACCESS_WRITE, word, transact_next(t, marked, 0) >> 25, 0);)
         transact_store(word, transact_next(t, marked, 0));
         return;
     }
@@ -389,6 +444,7 @@ MR_OUTLINE void transact_map_resolve(struct transact *t, struct transact_map *m,
         }
         transact_relax(&spins);
     }
+    transact_map_expired(t, m, s, index);
     transact_map_remove(t, m, s, first, transact_map_way(m, s, first, token, index), index);
 }
 
@@ -403,6 +459,7 @@ MR_OUTLINE void transact_map_decide(struct transact *t, void *object, const stru
     if (!TRANSACT_FAULT(TRANSACT_FAULT_GRACE))
         transact_grace(t);
     transact_map_resolve(t, m, s, index, seen | TRANSACT_DYING);
+    TRANSACT_LOGGED(accesses_end(t->log, MR_ACCESS_EVENT, 0, t->lock->commits, t->time);)
 }
 
 /* Once a burst, by who has its line, between packets: free entries that have rested are made ready, and of the core's
@@ -448,6 +505,7 @@ MR_OUTLINE void transact_map_age(struct transact *t, struct transact_map *m, con
         if (transact_load(transact_map_word(m, s, index[i])) != marked[i])
             continue;
         transact_map_resolve(t, m, s, index[i], marked[i]);
+        TRANSACT_LOGGED(accesses_end(t->log, MR_ACCESS_EVENT, 0, t->lock->commits, t->time);)
         if (transact_load(transact_map_word(m, s, index[i])) & TRANSACT_DEAD)
             continue;
         /* It lives: its bound is mended. Nobody but this core files its entries or takes them out of the heap. */

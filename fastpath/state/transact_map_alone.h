@@ -18,6 +18,8 @@ MR_INLINE void transact_map_fill(struct transact_map *m, const struct shape *s, 
         __atomic_store_n(&to[i], key[i], __ATOMIC_RELAXED);
     }
     transact_put_bytes(transact_map_value(m, s, index), value, s->value_bytes);
+    if (s->timed)
+        __atomic_store_n(transact_map_time(m, s, index), now, __ATOMIC_RELAXED);
     if (!s->expire_after)
         return;
     __atomic_store_n(transact_map_stamp(m, s, index), now, __ATOMIC_RELAXED);
@@ -40,6 +42,7 @@ MR_OUTLINE u8 *transact_map_alone_get(struct transact *t, struct transact_map *m
     if (transact_map_seek(t, m, s, key, token, &f) != TRANSACT_THERE)
         return NULL;
     if (s->expire_after && expiry_over(transact_stamp_joined(m, s, f.index), s->expire_after, t->time)) {
+        transact_map_expired(t, m, s, f.index);
         transact_map_remove(t, m, s, f.first, f.way, f.index);
         return NULL;
     }
@@ -141,6 +144,7 @@ MR_OUTLINE int transact_map_reclaim(struct transact *t, struct transact_map *m, 
         }
         mr_pad_key(key, (const u8 *)transact_map_key(m, s, index), s->key_bytes);
         token = transact_map_token(m, s, key);
+        transact_map_expired(t, m, s, index);
         transact_map_remove(t, m, s, transact_map_first(m, token),
                             transact_map_way(m, s, transact_map_first(m, token), token, index), index);
         return 1;
@@ -166,6 +170,7 @@ MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m
         return NULL;
     }
     index = pools_ready_take(&m->pools, t->core);
+    token = transact_map_unnamed(m, s, key, token);
     if (!f.room)
         f.room = transact_map_lengthen(t, m, f.first);
     transact_map_fill(m, s, index, key, value, t->time);

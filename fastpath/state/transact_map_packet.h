@@ -6,12 +6,31 @@
 #ifndef MR_TRANSACT_MAP_PACKET_H
 #define MR_TRANSACT_MAP_PACKET_H
 
+/* Whether the packet came before the one that wrote an entry last: it runs again, at that one's time. */
+MR_INLINE int transact_map_early(struct transact *t, const struct transact_map *m, const struct shape *s, u32 index)
+{
+    u64 wrote;
+
+    if (!s->timed)
+        return 0;
+    MR_POINT();
+    wrote = __atomic_load_n(transact_map_time(m, s, index), __ATOMIC_RELAXED);
+    if (mr_likely(wrote <= t->time) || TRANSACT_FAULT(TRANSACT_FAULT_TIME))
+        return 0;
+    t->late = wrote;
+    t->again = 1;
+    return 1;
+}
+
 /* Reads what was found, and refreshes it where this is asked for. */
 MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const struct shape *s,
                                const struct transact_find *f, int refresh)
 {
+    if (transact_map_early(t, m, s, f->index))
+        return 1;
     if (!TRANSACT_FAULT(TRANSACT_FAULT_READS) && transact_read(t, transact_map_word(m, s, f->index), f->seen))
         return 1;
+    TRANSACT_LOGGED(t->read[t->reads - 1].timed = s->timed;)
     return refresh && s->expire_after && transact_refresh(t, stamps_at(&m->stamps, t->core, f->index));
 }
 
@@ -19,17 +38,21 @@ MR_INLINE int transact_map_use(struct transact *t, struct transact_map *m, const
 MR_INLINE u8 *transact_map_copy(struct transact *t, struct transact_map *m, const struct shape *s,
                                 const struct transact_find *f)
 {
-    struct transact_pending *before = transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL);
+    struct transact_pending *p = transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL);
     u8 *copy, *place = transact_map_value(m, s, f->index);
 
-    if (before)
-        return before->copy;
+    if (p)
+        return p->copy;
     copy = transact_copy(t, s->value_bytes);
-    if (!copy || !transact_pend(t, (struct transact_pending){ .change = TRANSACT_COPIED, .index = f->index, .object = m,
-                                                              .place = place, .copy = copy, .bytes = s->value_bytes,
-                                                              .word = transact_map_word(m, s, f->index),
-                                                              .seen = f->seen }))
+    p = copy ? transact_pend(t, TRANSACT_COPIED, m, f->index) : NULL;
+    if (mr_unlikely(!p))
         return MR_RESTART;
+    p->place = place;
+    p->copy = copy;
+    p->bytes = s->value_bytes;
+    p->time = s->timed ? transact_map_time(m, s, f->index) : NULL;
+    p->word = transact_map_word(m, s, f->index);
+    p->seen = f->seen;
     transact_get_bytes(copy, place, s->value_bytes);
     return copy;
 }
@@ -88,9 +111,10 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
 {
     u32 index, effect = t->effects;
     u64 full, *word;
+    struct transact_pending *p;
 
     if (mr_unlikely(!f->room)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_BUCKET);
         return MR_RESTART;
     }
     index = pools_take(&m->pools, t->lock, t->core);
@@ -101,7 +125,7 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
             return MR_RESTART;
         }
         if (!(full & TRANSACT_FULL) || t->time >= m->until) {
-            transact_crowd(t);
+            transact_crowd(t, TRANSACT_WHY_POOL);
             return MR_RESTART;
         }
         if (transact_map_absent(t, f) || (!TRANSACT_FAULT(TRANSACT_FAULT_FULLNESS) && transact_read(t, &m->word, full)))
@@ -116,14 +140,16 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
         pools_untake(&m->pools, t->core, index);
         return MR_RESTART;
     }
+    token = transact_map_unnamed(m, s, key, token);
     transact_map_fill(m, s, index, key, value, t->time);
     word = transact_map_word(m, s, index);
     if (transact_write(t, &f->first->word, f->first_seen, 0) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WORD, word, transact_next(t, *word, 0), 0 }) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WAY, f->room, table_signature(s, token) | index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_INSERTED, .index = index, .effect = effect,
-                                                     .object = m, .way = f->room }))
+        !(p = transact_pend(t, TRANSACT_INSERTED, m, index)))
         return MR_RESTART;
+    p->effect = effect;
+    p->way = f->room;
     return transact_map_value(m, s, index);
 }
 
@@ -168,7 +194,7 @@ MR_INLINE u64 transact_map_delete(struct transact *t, struct transact_map *m, co
 
     if (mr_unlikely(t->alone))
         return transact_map_alone_delete(t, m, s, key, token);
-    switch (transact_map_seek(t, m, s, key, token, &f)) {
+    switch (transact_map_seek(t, m, s, key, transact_map_unnamed(m, s, key, token), &f)) {
     case TRANSACT_MET:
         t->again = 1;
         return MR_RESTART_NUMBER;
@@ -198,7 +224,7 @@ MR_INLINE u64 transact_map_delete(struct transact *t, struct transact_map *m, co
         (full & TRANSACT_FULL && transact_write(t, &m->word, full, 0)) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_WAY, f.way, 0, 0 }) ||
         transact_effect(t, (struct transact_effect){ TRANSACT_FREE, &m->pools, f.index, 0 }) ||
-        !transact_pend(t, (struct transact_pending){ .change = TRANSACT_REMOVED, .index = f.index, .object = m }))
+        !transact_pend(t, TRANSACT_REMOVED, m, f.index))
         return MR_RESTART_NUMBER;
     return 1;
 }

@@ -22,12 +22,18 @@
  * read the word before cannot commit any more; one that committed before the mark may still write its stamp, so the core
  * passes through every other line before it looks at the stamps (`transact_grace`).
  *
+ * Time. Where programs compute with the packet's time, an entry has the time of the packet that wrote it last; a packet that
+ * came earlier and reads it runs again at that time, and a packet that runs alone is no earlier than any packet before it
+ * (lock.h). So a program that subtracts what it finds in state from its own time never gets a negative number. A packet that
+ * overwrites what a later one only read keeps its time: to know of that, readers would have to write.
+ *
  * A packet that only reads executes no atomic read-modify-write. Words and orders of memory: words.h.
  */
 #ifndef MR_SYNC_TRANSACT_H
 #define MR_SYNC_TRANSACT_H
 
 #include "../state/pools.h"
+#include "accesses.h"
 #include "stamps.h"
 #include "undo.h"
 
@@ -52,6 +58,15 @@ enum {
     TRANSACT_AGAIN, /* nothing that it did so far may show */
 };
 
+/* Why a packet ran alone; behind these, the steps that do so, as the emitter numbers them. */
+enum transact_why {
+    TRANSACT_WHY_ROOM,     /* it had no room in its sets */
+    TRANSACT_WHY_POOL,     /* no entry in the core's pool */
+    TRANSACT_WHY_BUCKET,   /* no vacant way in the bucket */
+    TRANSACT_WHY_ATTEMPTS, /* TRANSACT_ALONE attempts */
+    TRANSACT_WHYS,
+};
+
 enum transact_kind {
     TRANSACT_NOTHING,
     TRANSACT_WAY,     /* store 32 bits */
@@ -74,6 +89,12 @@ struct transact_word {
     u64 flags; /* that it has afterwards, of words to write */
 };
 
+struct transact_seen {
+    u64 *word;
+    u64 seen;
+    TRANSACT_LOGGED(u64 timed;)
+};
+
 enum transact_change {
     TRANSACT_INSERTED,
     TRANSACT_REMOVED,
@@ -89,6 +110,7 @@ struct transact_pending {
     const void *object;
     u8 *place, *copy; /* of a value */
     u32 bytes;
+    u64 *time;        /* of the entry; NULL: it has none */
     u32 *way;         /* the way that is written */
     u64 *word;
     u64 seen;
@@ -104,30 +126,45 @@ struct transact {
     u32 core;
     u32 step;     /* of the program, for who meets a word later */
     u64 time;     /* ns: the packet's */
+    u64 *whys;    /* of each reason to run alone: how many packets did */
     u32 alone;    /* this packet holds all lines */
     u32 crowded;  /* it must run alone */
-    u32 again;    /* the attempt met another core */
-    u32 done;     /* it has committed */
     u32 attempts;
-    u32 reads, writes, effects, refreshes, pendings, helds;
+    u32 helds;
+    /* of the attempt; side by side, so that few stores begin one */
+    union {
+        struct {
+            u16 writes, effects, pendings, unwritten;
+        };
+        u64 changes; /* only stored: a load of all behind a store of one would wait for it */
+    };
+    union {
+        struct {
+            u16 reads, refreshes;
+            u8 again, done; /* it met another core; it has committed */
+            u16 why;        /* the reason to run alone, if it has to */
+        };
+        u64 course;
+    };
     u64 copied; /* bytes of `copy` */
+    u64 late;   /* ns: an entry that it read has this later time */
 #ifdef TRANSACT_ORDER
     u64 order; /* of the packet that committed */
 #endif
+    TRANSACT_LOGGED(struct accesses *log;)
     /* an entry to decide about before the next attempt; none: NULL */
     transact_decide_fn *decide;
     void *decide_object;
     const struct shape *decide_shape;
     u32 decide_index;
-    struct {
-        u64 commits, aborts, holds, alone, graces;
-    } count;
-    struct transact_word read[TRANSACT_READS], write[TRANSACT_WRITES];
+    struct mr_transact_counts count;
+    struct transact_seen read[TRANSACT_READS] __attribute__((aligned(64)));
+    struct transact_word write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
     struct transact_effect effect[TRANSACT_EFFECTS];
     u64 *refresh[TRANSACT_READS]; /* the core's own stamps, which move on to the packet's time */
-    struct transact_pending pending[TRANSACT_PENDING];
-    u64 copy[TRANSACT_COPY_BYTES / 8];
+    struct transact_pending pending[TRANSACT_PENDING] __attribute__((aligned(64)));
+    u64 copy[TRANSACT_COPY_BYTES / 8] __attribute__((aligned(64)));
 };
 
 MR_INLINE void transact_create(struct transact *t, struct lock *lock, u32 core)
@@ -146,16 +183,17 @@ MR_INLINE u64 transact_next(const struct transact *t, u64 seen, u64 flags)
 /* The next version of a word that this core has taken, or that nobody else can be at. */
 MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 {
-    transact_store(word, transact_next(t, __atomic_load_n(word, __ATOMIC_RELAXED), flags));
+    u64 next = transact_next(t, __atomic_load_n(word, __ATOMIC_RELAXED), flags);
+
+    TRANSACT_LOGGED(accesses_note(t->log, MR_ACCESS_WRITE, word, next >> 25, 0);)
+    transact_store(word, next);
 }
 
 /* ---- the sets of a packet ---- */
 
 MR_INLINE void transact_begin(struct transact *t)
 {
-    t->reads = t->writes = t->effects = t->refreshes = t->pendings = 0;
-    t->again = t->done = 0;
-    t->copied = 0;
+    t->changes = t->course = t->copied = t->late = 0;
     undo_begin(&t->undo);
 }
 
@@ -183,17 +221,19 @@ MR_INLINE int transact_look(const struct transact *t, const u64 *word, u64 *seen
 
 /* These give 1 if there is no room, where the packet must run alone. */
 
-MR_INLINE int transact_crowd(struct transact *t)
+MR_INLINE int transact_crowd(struct transact *t, enum transact_why why)
 {
     t->crowded = 1;
+    t->why = (u16)why;
     return 1;
 }
 
 MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
 {
     if (mr_unlikely(t->reads == TRANSACT_READS))
-        return transact_crowd(t);
-    t->read[t->reads++] = (struct transact_word){ word, seen, 0 };
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
+    t->read[t->reads].word = word;
+    t->read[t->reads++].seen = seen;
     return 0;
 }
 
@@ -210,7 +250,7 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
         return t->write[at - 1].seen != seen && transact_read(t, word, seen);
     }
     if (mr_unlikely(t->writes == TRANSACT_WRITES))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     for (u32 i = t->writes; i > at; i--)
         t->write[i] = t->write[i - 1];
     t->write[at] = (struct transact_word){ word, seen, flags };
@@ -221,7 +261,7 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
 MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
 {
     if (mr_unlikely(t->effects == TRANSACT_EFFECTS))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     t->effect[t->effects++] = effect;
     return 0;
 }
@@ -230,19 +270,27 @@ MR_INLINE int transact_effect(struct transact *t, struct transact_effect effect)
 MR_INLINE int transact_refresh(struct transact *t, u64 *stamp)
 {
     if (mr_unlikely(t->refreshes == TRANSACT_READS))
-        return transact_crowd(t);
+        return transact_crowd(t, TRANSACT_WHY_ROOM);
     t->refresh[t->refreshes++] = stamp;
     return 0;
 }
 
-MR_INLINE struct transact_pending *transact_pend(struct transact *t, struct transact_pending pending)
+/* Room for another one, whose members the caller sets. */
+MR_INLINE struct transact_pending *transact_pend(struct transact *t, enum transact_change change, const void *object,
+                                                 u32 index)
 {
+    struct transact_pending *p = &t->pending[t->pendings];
+
     if (mr_unlikely(t->pendings == TRANSACT_PENDING)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_ROOM);
         return NULL;
     }
-    t->pending[t->pendings] = pending;
-    return &t->pending[t->pendings++];
+    t->pendings++;
+    p->change = change;
+    p->object = object;
+    p->index = index;
+    p->way = NULL;
+    return p;
 }
 
 /* Room for a private copy of a value, or NULL. */
@@ -251,7 +299,7 @@ MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
     u8 *copy = (u8 *)t->copy + t->copied;
 
     if (mr_unlikely(bytes > TRANSACT_COPY_BYTES - t->copied)) {
-        transact_crowd(t);
+        transact_crowd(t, TRANSACT_WHY_ROOM);
         return NULL;
     }
     t->copied += mr_round_up(bytes, 8);
@@ -260,16 +308,27 @@ MR_INLINE u8 *transact_copy(struct transact *t, u32 bytes)
 
 /* ---- the end of a packet ---- */
 
-MR_INLINE void transact_apply(struct transact *t)
+MR_INLINE void transact_touch(const struct transact *t)
 {
     for (u32 i = 0; i < t->refreshes; i++) {
         MR_POINT();
         if (t->time > __atomic_load_n(t->refresh[i], __ATOMIC_RELAXED))
             __atomic_store_n(t->refresh[i], t->time, __ATOMIC_RELAXED);
     }
-    for (u32 i = 0; i < t->pendings; i++)
-        if (t->pending[i].change == TRANSACT_STORED)
-            transact_put_bytes(t->pending[i].place, t->pending[i].copy, t->pending[i].bytes);
+}
+
+MR_INLINE void transact_apply(struct transact *t)
+{
+    transact_touch(t);
+    for (u32 i = 0; i < t->pendings; i++) {
+        const struct transact_pending *p = &t->pending[i];
+
+        if (p->change != TRANSACT_STORED)
+            continue;
+        transact_put_bytes(p->place, p->copy, p->bytes);
+        if (p->time)
+            __atomic_store_n(p->time, t->time, __ATOMIC_RELAXED);
+    }
     for (u32 i = 0; i < t->effects; i++) {
         const struct transact_effect *e = &t->effect[i];
 
@@ -325,7 +384,7 @@ MR_INLINE int transact_take(struct transact *t, const struct transact_word *w)
     return transact_cas(w->word, w->seen, w->seen | TRANSACT_TAKEN);
 }
 
-MR_INLINE int transact_still(const struct transact *t, const struct transact_word *r)
+MR_INLINE int transact_still(const struct transact *t, const struct transact_seen *r)
 {
     u64 now;
 
@@ -342,13 +401,91 @@ MR_INLINE int transact_still(const struct transact *t, const struct transact_wor
     return transact_held(t, r->word) != NULL;
 }
 
-/* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
-MR_INLINE int transact_commit(struct transact *t)
+#ifdef TRANSACT_LOG
+/* What a packet that commits read and wrote. */
+MR_INLINE void transact_log(const struct transact *t)
+{
+    for (u32 i = 0; i < t->reads; i++)
+        accesses_note(t->log, MR_ACCESS_READ, t->read[i].word, t->read[i].seen >> 25, (u32)t->read[i].timed);
+    for (u32 i = 0; i < t->writes; i++)
+        accesses_note(t->log, MR_ACCESS_WRITE, t->write[i].word, (t->write[i].seen >> 25) + 1, 0);
+    for (u32 i = 0; i < t->effects; i++)
+        if (t->effect[i].kind == TRANSACT_WORD)
+            accesses_note(t->log, MR_ACCESS_WRITE, (u64 *)t->effect[i].to, t->effect[i].value >> 25, 0);
+}
+#endif
+
+/* For tests: a place in an order. Who reads what this packet writes has a later one, as that is read after the
+ * release; and so has who writes what it reads, as that word is taken after it is looked at below. */
+MR_INLINE void transact_place(struct transact *t)
+{
+    (void)t;
+#ifdef TRANSACT_ORDER
+    MR_POINT();
+    t->order = __atomic_add_fetch(&t->lock->commits, 1, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/* The words that were read are what they were, but for `own`, which this packet has taken from the value `own_seen`. */
+MR_INLINE int transact_reads_hold(const struct transact *t, const u64 *own, u64 own_seen)
+{
+    u64 changed = 0;
+
+    TRANSACT_FENCE(__ATOMIC_ACQUIRE);
+    for (u32 i = 0; i < t->reads; i++) {
+        const struct transact_seen *r = &t->read[i];
+
+        MR_POINT();
+        changed |= (r->word == own ? own_seen : __atomic_load_n(r->word, __ATOMIC_SEQ_CST)) ^ r->seen;
+    }
+    return changed == 0;
+}
+
+/* The commit of a packet that only read. */
+MR_INLINE int transact_commit_read(struct transact *t)
+{
+    transact_place(t);
+    if (mr_unlikely(!transact_reads_hold(t, NULL, 0))) {
+        t->again = 1;
+        return 0;
+    }
+    TRANSACT_LOGGED(transact_log(t);)
+    transact_touch(t);
+    return 1;
+}
+
+/* The commit of a packet that changes one value and nothing else. */
+MR_INLINE int transact_commit_one(struct transact *t)
+{
+    struct transact_pending *p = &t->pending[0];
+
+    if (transact_same_bytes(p->place, p->copy, p->bytes))
+        return transact_commit_read(t);
+    if (mr_unlikely(!transact_cas(p->word, p->seen, p->seen | TRANSACT_TAKEN))) {
+        t->again = 1;
+        return 0;
+    }
+    transact_place(t);
+    if (mr_unlikely(!transact_reads_hold(t, p->word, p->seen))) {
+        transact_store(p->word, p->seen);
+        t->again = 1;
+        return 0;
+    }
+    TRANSACT_LOGGED(transact_log(t); accesses_note(t->log, MR_ACCESS_WRITE, p->word, (p->seen >> 25) + 1, 0);)
+    TRANSACT_FENCE(__ATOMIC_RELEASE);
+    transact_touch(t);
+    transact_put_bytes(p->place, p->copy, p->bytes);
+    if (p->time)
+        __atomic_store_n(p->time, t->time, __ATOMIC_RELAXED);
+    transact_store(p->word, transact_next(t, p->seen, 0));
+    return 1;
+}
+
+/* That of any other packet. */
+MR_OUTLINE int transact_commit_any(struct transact *t)
 {
     u32 taken = 0;
 
-    if (t->done || mr_unlikely(t->alone))
-        return 1;
     for (u32 i = 0; i < t->pendings; i++) {
         struct transact_pending *p = &t->pending[i];
 
@@ -363,16 +500,12 @@ MR_INLINE int transact_commit(struct transact *t)
     if (taken == t->writes) {
         u32 i = 0;
 
-#ifdef TRANSACT_ORDER
-        /* For tests: a place in an order. Who reads what this packet writes has a later one, as that is read after the
-         * release; and so has who writes what it reads, as that word is taken after it is looked at below. */
-        MR_POINT();
-        t->order = __atomic_add_fetch(&t->lock->commits, 1, __ATOMIC_SEQ_CST);
-#endif
+        transact_place(t);
         TRANSACT_FENCE(__ATOMIC_ACQUIRE);
         while (i < t->reads && transact_still(t, &t->read[i]))
             i++;
         if (i == t->reads) {
+            TRANSACT_LOGGED(transact_log(t);)
             TRANSACT_FENCE(__ATOMIC_RELEASE);
             transact_apply(t);
             for (i = 0; i < t->writes; i++)
@@ -387,8 +520,6 @@ MR_INLINE int transact_commit(struct transact *t)
             }
             t->helds = 0;
             transact_give_back(t);
-            t->count.commits++;
-            t->done = 1;
             return 1;
         }
     }
@@ -397,6 +528,28 @@ MR_INLINE int transact_commit(struct transact *t)
             transact_store(t->write[taken].word, t->write[taken].seen);
     t->again = 1;
     return 0;
+}
+
+/* Whether the packet committed; what it did is visible then. Once it has, it stays so. */
+MR_INLINE int transact_commit(struct transact *t)
+{
+    int done;
+
+    if (t->done || mr_unlikely(t->alone))
+        return 1;
+    if (mr_unlikely(t->helds || TRANSACT_FAULT(TRANSACT_FAULT_UPDATE)))
+        done = transact_commit_any(t);
+    else if (t->writes | t->effects)
+        done = transact_commit_any(t);
+    else if (t->pendings == 0)
+        done = transact_commit_read(t);
+    else if (t->pendings == 1 && t->pending[0].change == TRANSACT_COPIED)
+        done = transact_commit_one(t);
+    else
+        done = transact_commit_any(t);
+    t->count.commits += (u64)done;
+    t->done = (u8)done;
+    return done;
 }
 
 /* ---- another attempt ---- */
@@ -479,7 +632,11 @@ MR_OUTLINE void transact_again(struct transact *t)
     t->decide = NULL;
     /* Who met nobody came to something that runs alone. */
     t->crowded |= !t->again && !decide;
+    if (t->late > t->time)
+        t->time = t->late;
     if (t->crowded || t->attempts >= TRANSACT_ALONE) {
+        if (t->whys)
+            t->whys[t->crowded ? t->why : TRANSACT_WHY_ATTEMPTS]++;
         if (TRANSACT_FAULT(TRANSACT_FAULT_ALONE))
             MR_POINT();
         else

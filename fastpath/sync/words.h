@@ -24,6 +24,14 @@
 #define TRANSACT_FAULT_JOIN 8
 #define TRANSACT_FAULT_ALONE 9
 #define TRANSACT_FAULT_MARK 10
+#define TRANSACT_FAULT_TIME 11
+
+/* For tests: what packets read and wrote is noted (accesses.h). */
+#ifdef TRANSACT_LOG
+#define TRANSACT_LOGGED(...) __VA_ARGS__
+#else
+#define TRANSACT_LOGGED(...)
+#endif
 
 /* A version word, from the lowest bit: taken, dead, dying, the core (10 bits) and the step (12 bits) of the last
  * writer, the number of writes (39 bits). */

@@ -8,6 +8,7 @@
 #include "../state/lru_hash.h"
 #include "../state/queue.h"
 #include "../state/ringbuf.h"
+#include "../state/shared_hash.h"
 #include "../state/sketch.h"
 #include "../state/stack.h"
 #include "../state/vector.h"
@@ -31,6 +32,7 @@ struct pieces {
 struct object {
     union {
         struct hash hash;
+        struct shared_hash shared_hash;
         struct lru_hash lru_hash;
         struct allocator allocator;
         struct array array;
@@ -81,6 +83,7 @@ static const struct mr_config *now_making = &config;
 
 FUNCTIONS(hash)
 FUNCTIONS(lru_hash)
+FUNCTIONS(shared_hash)
 FUNCTIONS(allocator)
 FUNCTIONS(array)
 FUNCTIONS(vector)
@@ -153,6 +156,21 @@ static u64 folded(u64 seen, const u8 *bytes, u64 length)
 
 TABLE_STEP(hash)
 TABLE_STEP(lru_hash)
+
+/* By who is alone. Which place an entry has is each core's own and not kept. */
+static u64 shared_hash_steps(struct object *o, const struct shape *s, const u64 *n, u64 now)
+{
+    struct mr_packet pkt = { .time = now, .core = (u32)(n[0] % 3) };
+    u64 key = n[1] % (s->capacity * 2), token = shared_hash_token(&o->shared_hash, s, &key);
+    u8 value[64] = { (u8)n[2], (u8)(n[2] >> 8) }, *found;
+
+    if (n[0] % 5 < 2)
+        return shared_hash_map_update_elem(&o->shared_hash, s, &key, token, value, n[2] % 3, &pkt);
+    if (n[0] % 5 == 2)
+        return shared_hash_map_delete_elem(&o->shared_hash, s, &key, token, &pkt);
+    found = shared_hash_map_refresh(&o->shared_hash, s, &key, token, &pkt);
+    return folded(found != NULL, found, s->value_bytes) + shared_hash_full(&o->shared_hash, s, now);
+}
 
 static u64 allocator_steps(struct object *o, const struct shape *s, const u64 *n, u64 now)
 {
@@ -488,6 +506,9 @@ int main(void)
         { &hash_kind, { .key_bytes = 8, .value_bytes = 24, .capacity = 61, .timer = 9 } },
         { &lru_hash_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 70 } },
         { &lru_hash_kind, { .key_bytes = 8, .value_bytes = 24, .capacity = 70, .timer = 1 } },
+        { &shared_hash_kind, { .key_bytes = 8, .value_bytes = 12, .capacity = 61, .shared = 1 } },
+        { &shared_hash_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 61, .expire_after = 200, .shared = 1 } },
+        { &shared_hash_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 61, .expire_after = 200, .shared = 1, .timed = 1 } },
         { &allocator_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 50, .first = 1024 } },
         { &allocator_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 50, .expire_after = 150 } },
         { &allocator_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 50, .expire_after = 150, .shared = 1 } },

@@ -46,11 +46,21 @@ static void value_store(u8 *p, u64 number)
     transact_put_bytes(p, (const u8 *)&v, sizeof v);
 }
 
+/* Tokens as a prefetch pass leaves them: of keys with odd names as it found them before the run, which others outdate. */
+static u64 named[MODEL_KEYS];
+
+static u64 token_of(u32 key)
+{
+    if (key % 2)
+        return named[key];
+    return transact_map_named(&map, &shape, transact_map_token(&map, &shape, &key_of[key]));
+}
+
 /* 0: the attempt ends. */
 static int operate(struct transact *t, const struct model_step *step, u64 *result)
 {
     u64 *key = &key_of[step->key], *other = &key_of[step->other];
-    u64 token = transact_map_token(&map, &shape, key), other_token = transact_map_token(&map, &shape, other);
+    u64 token = token_of(step->key), other_token = token_of(step->other);
     struct value v = value(step->value);
     u64 deleted;
     u8 *p, *q;
@@ -172,7 +182,7 @@ static void prepare(const struct model_scenario *m)
     config.workers = m->cores;
     now_run = m;
     shape = (struct shape){ .key_bytes = 8, .value_bytes = sizeof(struct value), .capacity = m->capacity,
-                            .expire_after = m->expire_after, .shared = 1 };
+                            .expire_after = m->expire_after, .shared = 1, .timed = m->timed };
     CHECK(lock_create(&lock, m->cores) == 0);
     CHECK(transact_map_create(&map, &shape, &config) == 0);
     for (u32 i = 0; i < m->cores; i++)
@@ -181,6 +191,8 @@ static void prepare(const struct model_scenario *m)
     for (u32 i = 0; i < MODEL_KEYS; number++)
         if (!map.mask || (transact_map_token(&map, &shape, &number) & 1) == i % 2)
             key_of[i++] = number;
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        named[i] = transact_map_token(&map, &shape, &key_of[i]);
     for (u32 i = 0; i < 16 && model_given(&m->before[i]); i++) {
         u32 c = m->before_core[i];
 
@@ -188,6 +200,8 @@ static void prepare(const struct model_scenario *m)
         packet(&core[c], &m->before[i], 0);
         lock_read_end(&lock, c);
     }
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        named[i] = transact_map_named(&map, &shape, named[i]);
     areas = 0;
     keep(&lock, sizeof lock);
     keep(lock.line, sizeof(struct lock_line) * m->cores);
@@ -309,6 +323,127 @@ static int violates(const struct model_scenario *m, u32 bound)
 
 #include "transact_scenarios.h"
 
+/* ---- time ---- */
+
+/* Each core's packet stores its time in one value, and says whether it found a later one there: with times in entries none does, and
+ * the latest stays. */
+static const struct model_scenario clock_scenario = {
+    .name = "clock", .capacity = 4, .cores = 3, .timed = 1, .before = { PUTS(0) },
+    .packet = { { AT(250, { GET, 0, 0, 0 }) }, { AT(100, { GET, 0, 0, 0 }) }, { AT(150, { GET, 0, 0, 0 }) } },
+};
+
+static u32 clock_backwards;
+
+static void clock_work(u32 fiber)
+{
+    struct transact *t = &core[fiber];
+    u64 key = key_of[0], token = transact_map_token(&map, &shape, &key), was = 0;
+
+    lock_read(&lock, fiber);
+    t->time = lock_time_read(&lock, fiber, now_run->packet[fiber][0].time);
+    for (;;) {
+        u8 *p;
+
+        transact_begin(t);
+        p = transact_map_get(t, &map, &shape, &key, token, 0, 1);
+        if (p != MR_RESTART) {
+            was = value_of(p);
+            value_store(p, t->time);
+            if (transact_commit(t))
+                break;
+        }
+        transact_again(t);
+        t->time = t->alone ? lock_time_write(&lock, t->time) : lock_time_read(&lock, fiber, t->time);
+    }
+    transact_end(t);
+    clock_backwards += was != TORN && was > t->time;
+    lock_read_end(&lock, fiber);
+}
+
+/* Whether time went back in some order. */
+static int clock_violates(u32 bound)
+{
+    int wrong = 0;
+
+    prepare(&clock_scenario);
+    explore_first(bound);
+    do {
+        u64 key = key_of[0];
+        struct value v;
+
+        restore();
+        clock_backwards = 0;
+        explore_run(clock_scenario.cores, clock_work);
+        core[0].alone = 1;
+        memcpy(&v, transact_map_get(&core[0], &map, &shape, &key, transact_map_token(&map, &shape, &key), 0, 0), sizeof v);
+        core[0].alone = 0;
+        wrong = explore.stuck || clock_backwards || v.number != 250;
+    } while (!wrong && explore_next());
+    finish();
+    return wrong;
+}
+
+/* ---- progress ---- */
+
+/* One attempt to add to a key; whether it committed. */
+static int attempt(struct transact *t, u64 key, u64 add)
+{
+    u8 *p;
+
+    transact_begin(t);
+    p = transact_map_get(t, &map, &shape, &key, transact_map_token(&map, &shape, &key), 0, 1);
+    if (p == MR_RESTART || !p)
+        return 0;
+    value_store(p, value_of(p) + add);
+    return 1;
+}
+
+/* A packet whose entry another core writes during each of its attempts commits by its fifth: it has the word by then, and the
+ * other one gives way. And a core that stalls while it has a word keeps nobody from committing who does not need that. */
+static void progress(void)
+{
+    static const struct model_scenario two = { .name = "progress", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) } };
+    struct transact *victim = &core[0], *other = &core[1];
+    u32 tries = 1;
+
+    prepare(&two);
+    lock_read(&lock, 0);
+    lock_read(&lock, 1);
+    for (;; tries++) {
+        int ran = attempt(victim, key_of[0], 1);
+
+        if (attempt(other, key_of[0], 1) && transact_commit(other))
+            transact_end(other);
+        else
+            transact_abort(other);
+        if (ran && transact_commit(victim))
+            break;
+        transact_again(victim);
+    }
+    transact_end(victim);
+    CHECK(tries == TRANSACT_HOLD + 1);
+    CHECK(victim->count.holds == 1 && victim->count.alone == 0);
+    /* The other core has the word of one entry, and does not go on. */
+    {
+        struct transact_find f;
+        u64 key = key_of[1];
+
+        transact_begin(other);
+        CHECK(transact_map_seek(other, &map, &shape, &key, transact_map_token(&map, &shape, &key), &f) == TRANSACT_THERE);
+        CHECK(transact_cas(transact_map_word(&map, &shape, f.index), f.seen, f.seen | TRANSACT_TAKEN));
+        CHECK(attempt(victim, key_of[0], 1) && transact_commit(victim));
+        transact_end(victim);
+        CHECK(!attempt(victim, key_of[1], 1) && victim->again);
+        transact_abort(victim);
+        transact_store(transact_map_word(&map, &shape, f.index), f.seen);
+        CHECK(attempt(victim, key_of[1], 1) && transact_commit(victim));
+        transact_end(victim);
+    }
+    lock_read_end(&lock, 0);
+    lock_read_end(&lock, 1);
+    finish();
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -320,7 +455,12 @@ static double seconds(void)
 int main(void)
 {
     const char *more = getenv("TRANSACT_BOUND");
-    u32 bound = more ? (u32)atoi(more) : MR_GAP ? 1 : 3;
+#ifdef __AVX2__
+    const u32 deep = 3;
+#else
+    const u32 deep = 2; /* once is enough */
+#endif
+    u32 bound = more ? (u32)atoi(more) : MR_GAP ? 1 : deep;
 
     for (u32 i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         u64 runs = explore.runs;
@@ -344,6 +484,11 @@ int main(void)
         printf("fault %s: %s after %llu orders\n", faults[f].name, caught ? "found" : "not found",
                (unsigned long long)(explore.runs - runs));
     }
+    progress();
+    CHECK(!clock_violates(bound > 1 ? bound - 1 : bound));
+    planted = TRANSACT_FAULT_TIME;
+    CHECK(clock_violates(2));
+    planted = 0;
     CHECK(met.aborts && met.holds && met.alone && met.graces);
     printf("aborts %llu, words held %llu, alone %llu, graces %llu\n", (unsigned long long)met.aborts,
            (unsigned long long)met.holds, (unsigned long long)met.alone, (unsigned long long)met.graces);

@@ -295,6 +295,18 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
             a.workers.len()
         )?;
     }
+    if let Some(of) = &a.transactions {
+        write!(
+            text,
+            "\n  transact  {} packets committed, {} attempts did not, {} packets ran alone",
+            grouped(of.commits),
+            grouped(of.aborts),
+            grouped(of.alone)
+        )?;
+        for (why, packets) in &of.reasons {
+            write!(text, "\n            {} alone: {why}", grouped(*packets))?;
+        }
+    }
     if a.out_of_order > 0 {
         write!(
             text,

@@ -17,6 +17,8 @@ impl Wished {
     pub const SHARD: Self = Self(Some(Strategy::Shard));
     /// What packets write is one for all workers, under a lock.
     pub const LOCK: Self = Self(Some(Strategy::Lock));
+    /// What packets write is one for all workers, and packets are transactions.
+    pub const TRANSACT: Self = Self(Some(Strategy::Transact));
     /// Every worker has all state, and repeats what packets of others do to it.
     pub const REPLICATE: Self = Self(Some(Strategy::Replicate));
     /// A few heavy keys are replicated, all others sharded.
@@ -31,6 +33,7 @@ impl ValueEnum for Wished {
             Self::SHARD,
             Self::SEQUENTIAL,
             Self::LOCK,
+            Self::TRANSACT,
             Self::REPLICATE,
             Self::HYBRID,
         ]
@@ -60,8 +63,12 @@ impl ValueEnum for Wished {
                 "hybrid",
                 "a few heavy keys are replicated, moved while packets come, and all others sharded",
             ),
+            Some(Strategy::Transact) => (
+                "transact",
+                "what packets write is one for all workers, and packets that write different entries run at the same time",
+            ),
             // May not be asked for.
-            Some(Strategy::Transact | Strategy::Mixed) => return None,
+            Some(Strategy::Mixed) => return None,
         };
         Some(PossibleValue::new(name).help(help))
     }

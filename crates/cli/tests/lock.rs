@@ -102,14 +102,13 @@ fn what_is_there_at_start_is_there_for_all() {
     );
 }
 
-/// A bridge that writes an entry anew when it is a second old, so that most packets only read.
+/// A bridge, most of whose packets only read and refresh.
 #[test]
 fn verify_replays_the_order_of_commits() {
     let verify = |words: &[&str]| {
         let mut command = millrace();
         command
             .args(["verify", "bridge", "--cores", "1,2,4,8"])
-            .args(["--set", "refresh=1"])
             .args(words);
         json(&mut command)
     };

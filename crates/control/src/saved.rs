@@ -305,8 +305,8 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
     let held = match &exposed.share(at).held {
         Held::Copied => "copied",
         Held::Alone => "alone",
-        Held::Locked => LOCKED,
-        Held::Transacted => "transacted",
+        // One for all workers, with the same content whether they lock it or not.
+        Held::Locked | Held::Transacted => LOCKED,
         Held::Own { .. } => "own",
         Held::Replicated => "replicated",
         Held::Divided => "divided",

@@ -82,6 +82,9 @@ pub struct Account {
     /// replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<u64>,
+    /// what packets did as transactions, over all workers; none where they are none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<TransactionsAccount>,
     /// keys that were replicated while others were sharded, in the order in which they were promoted; none for other strategies
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elephants: Option<Vec<Elephant>>,
@@ -95,6 +98,24 @@ pub struct Account {
     pub interrupted: bool,
     /// what ended the run before its inputs did, or kept an output from being complete
     pub errors: Vec<Failure>,
+}
+
+/// Packets as transactions (docs/transact.md).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TransactionsAccount {
+    /// packets that committed beside others
+    pub commits: u64,
+    /// attempts that met another worker's packet and did not commit; each was followed by another one
+    pub aborts: u64,
+    /// attempts before which a packet took all words that it had met, after four
+    pub holds: u64,
+    /// packets that ran as the only one at work
+    pub alone: u64,
+    /// waits for other workers' packets before an entry's expiry was decided
+    pub graces: u64,
+    /// why packets ran alone, and how many; complete when the run is over
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, u64>,
 }
 
 /// Something that went wrong during the run.

@@ -294,6 +294,7 @@ fn a_lock_that_is_dropped_shows() {
             test: Some(Test {
                 seed,
                 dropped: true,
+                log: false,
             }),
             ..sharing(&program, &["counts"])
         };

@@ -200,6 +200,7 @@ impl Found {
             test: make.yields.map(|seed| millrace_emit::Test {
                 seed,
                 dropped: false,
+                log: make.placement.as_ref().is_some_and(|p| p.transacts()),
             }),
         };
         let cache = Cache::of_user()?;
@@ -291,7 +292,7 @@ impl Function {
         (self.workers, self.placement) = (make.workers, make.placement.clone());
         let shares = self.shares();
         let copies = |object: usize| match shares.get(object).map(|s| &s.held) {
-            Some(Held::Locked) => 1,
+            Some(held) if held.shared() => 1,
             _ => make.workers as u64,
         };
         make.budgets.holds(&self.name, &self.module, copies)?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::contract::{Act, Does, Reach, write};
 use crate::helper::Helper;
 use crate::insn::Insn;
-use crate::state::{self, StateKind};
+use crate::state::{self, StateKind, memory};
 
 /// Index into [`Program::functions`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -333,6 +333,17 @@ impl StateObject {
         } else {
             (self.kind.bytes)(self)
         }
+    }
+
+    /// Bytes that all workers together have of it where their packets are transactions, and what each worker adds. `timed`: programs
+    /// compute with the packet's time. None of what is no map: that is as under the lock.
+    #[must_use]
+    pub fn transacted_bytes(&self, timed: bool) -> Option<(u64, u64)> {
+        let map = self.kind.c == "hash" && !self.kind.per_cpu && self.timer.is_none();
+        map.then(|| {
+            let common = memory::transacted(self, timed);
+            (common, memory::transacted_per_worker(self))
+        })
     }
 
     /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).

@@ -71,6 +71,12 @@ impl Held {
         }
     }
 
+    /// Whether all workers have one of it.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        matches!(self, Self::Locked | Self::Transacted)
+    }
+
     /// Whether what other workers have counts as well as what the first one has.
     #[must_use]
     pub fn parted(&self) -> bool {

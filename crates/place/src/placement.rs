@@ -109,9 +109,15 @@ impl Placement {
     /// Objects of these names are locked, whatever their sizes are; nothing is said of others.
     #[must_use]
     pub fn locked<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let place = |name: &str| Place {
+        Self::holding(names.into_iter().map(|name| (name, Held::Locked)))
+    }
+
+    /// Objects of these names are held so, whatever their sizes are; nothing is said of others.
+    #[must_use]
+    pub fn holding<'a>(names: impl IntoIterator<Item = (&'a str, Held)>) -> Self {
+        let place = |(name, held): (&str, Held)| Place {
             name: name.to_owned(),
-            held: Held::Locked,
+            held,
             whole: 0,
             part: 0,
             home: None,
@@ -149,10 +155,16 @@ impl Placement {
         objects.map(|o| o.name.as_str())
     }
 
-    /// Whether workers have any object in common.
+    /// Whether workers have any object in common, under the lock or in transactions.
     #[must_use]
     pub fn locks(&self) -> bool {
-        self.objects.iter().any(|o| o.held == Held::Locked)
+        self.objects.iter().any(|o| o.held.shared())
+    }
+
+    /// Whether packets are transactions.
+    #[must_use]
+    pub fn transacts(&self) -> bool {
+        self.objects.iter().any(|o| o.held == Held::Transacted)
     }
 
     /// Whether each worker has a replica of any object.

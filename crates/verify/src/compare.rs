@@ -33,6 +33,8 @@ pub enum Kind {
     Records,
     /// packets of one flow may overtake each other
     Order,
+    /// no order of one core gives what packets found, by the versions that they read and wrote
+    Cycle,
     /// the program had a time for a packet that it cannot have on one core
     Time,
     /// entries of a state object at the end

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{
-    Config, Homes, Instance, Keeping, KeyValue, Module, ModuleError, Shared,
+    Access, Config, Homes, Instance, Keeping, KeyValue, Module, ModuleError, Shared,
 };
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
@@ -418,6 +418,25 @@ impl Copy {
     pub fn get(&mut self, object: usize, key: &[u8], now: u64) -> Option<Vec<u8>> {
         let own = self.instance.get(object, key, now).ok().flatten();
         own.or_else(|| self.small()?.get(object, key, now).ok().flatten())
+    }
+
+    /// What its packets read and wrote since the last call, where they are transactions.
+    pub fn accesses(&mut self) -> Vec<Access> {
+        let mut all = Vec::new();
+        self.instance.accesses(|access| all.push(access));
+        all
+    }
+
+    /// Attempts of its packets that did not commit.
+    #[must_use]
+    pub fn aborted(&self) -> u64 {
+        self.instance.transacted().map_or(0, |t| t.aborts)
+    }
+
+    /// Removes an entry that has expired at `now`, if it is there.
+    pub fn expire(&mut self, object: usize, key: &[u8], now: u64) {
+        // It may be gone already.
+        let _ = self.instance.remove(object, key, now);
     }
 
     /// All live entries of an object. Those of heavy keys, of which each copy has a replica, are among the first one's.

@@ -65,6 +65,12 @@ impl<'a> Deal<'a> {
         self.workers > 1 && self.placement.locks()
     }
 
+    /// Whether packets of several workers are transactions.
+    #[must_use]
+    pub fn transacts(&self) -> bool {
+        self.workers > 1 && self.placement.transacts()
+    }
+
     /// Whether each of several workers has a replica of any object.
     #[must_use]
     pub fn replicates(&self) -> bool {
@@ -92,7 +98,7 @@ pub fn private(held: &Held, object: &StateObject) -> Option<&'static str> {
     let records = object.kind.holds_records();
     let sequence = object.kind.addressing == Addressing::None && !object.kind.is_global();
     match held {
-        Held::Locked if records => {
+        Held::Locked | Held::Transacted if records => {
             Some("whose packet left a record is not told by a buffer that workers share")
         }
         _ if records => Some("its records are compared packet by packet"),

@@ -26,6 +26,9 @@ pub struct Findings {
     /// where workers share state: packets that took the lock to write
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writers: Option<u64>,
+    /// where packets are transactions
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Transactions>,
     /// where state is replicated: rows that the sequencer made, each of which all workers applied
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
@@ -51,6 +54,23 @@ pub struct Findings {
     pub not_compared: Vec<NotCompared>,
     /// what a reader should know of how far this goes
     pub notes: Vec<String>,
+}
+
+/// Packets as transactions, whose order is that of the versions which they read and wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Transactions {
+    /// packets that committed beside others
+    pub committed: u64,
+    /// attempts that did not
+    pub aborted: u64,
+    /// packets that ran alone
+    pub alone: u64,
+    /// decisions over the expiry of entries
+    pub decisions: u64,
+    /// reads and writes of words
+    pub accesses: u64,
+    /// pairs of packets of different workers of which one has to be first
+    pub dependencies: u64,
 }
 
 /// A relaxation that happened.

@@ -18,6 +18,7 @@ mod compare;
 mod copy;
 mod deal;
 mod findings;
+mod history;
 mod lane;
 mod lease;
 mod modules;
@@ -38,7 +39,7 @@ mod tuple;
 
 pub use compare::Kind;
 pub use deal::{Deal, Dispatch};
-pub use findings::{Around, AtWorker, Did, Difference, Findings, Relaxed, Shown};
+pub use findings::{Around, AtWorker, Did, Difference, Findings, Relaxed, Shown, Transactions};
 pub use modules::{Build, Wanted};
 pub use run::{Case, VerifyError, verify};
 pub use schedule::Schedule;

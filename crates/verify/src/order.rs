@@ -3,7 +3,8 @@
 //! Nothing of what the sequential program makes of it would show that: it does any order that it is given. So it is looked
 //! at by itself: each worker's packets, and so each flow's, are in it in the order in which they came; commits of a window
 //! lie behind all of the window before; and the times that the program had for its packets do not go back, are none
-//! before the packet came, and none that no packet has come at.
+//! before the packet came, and none that no packet has come at. Where packets are transactions, their order comes from the versions
+//! that they read, and time may go back in it but from who wrote to who read (`history.rs`).
 
 use std::collections::HashMap;
 
@@ -16,12 +17,22 @@ use crate::trace::Packet;
 pub struct Order {
     commit: u64,
     time: u64,
+    /// packets are transactions
+    transacts: bool,
 }
 
 /// Fault of a packet's place, if any.
 pub type Wrong = Option<(Kind, String)>;
 
 impl Order {
+    /// Of workers whose packets are transactions, or not.
+    pub fn of(transacts: bool) -> Self {
+        Self {
+            transacts,
+            ..Self::default()
+        }
+    }
+
     /// Looks at a window's packets, of workers that share state or do not.
     pub fn look(&mut self, shares: bool, window: &[Packet], done: &[Option<Done>]) -> Vec<Wrong> {
         let mut wrong: Vec<Wrong> = window.iter().map(|_| None).collect();
@@ -71,7 +82,7 @@ impl Order {
                     Kind::Order,
                     "a later packet of its worker committed before it".to_owned(),
                 ))
-            } else if time < self.time {
+            } else if time < self.time && !self.transacts {
                 let by = self.time - time;
                 let what = format!("time goes back by {by} ns in the order of commits");
                 Some((Kind::Time, what))

@@ -87,6 +87,8 @@ pub fn verify(
             placement,
             yields: match case.schedule {
                 Schedule::Seeded(seed) if placement.is_some_and(Placement::locks) => Some(seed),
+                // What its packets read and wrote is noted, and says their order.
+                _ if placement.is_some_and(Placement::transacts) => Some(0),
                 _ => None,
             },
         };
@@ -182,7 +184,7 @@ impl<'a, 'b> Going<'a, 'b> {
             findings: Findings {
                 workers: case.deal.workers,
                 schedule: case.schedule.name(),
-                writers: case.deal.shares().then_some(0),
+                writers: (case.deal.shares() && !case.deal.transacts()).then_some(0),
                 shares: vec![0; case.deal.workers as usize],
                 ..Findings::default()
             },
@@ -244,6 +246,19 @@ impl<'a, 'b> Going<'a, 'b> {
             }
         }
         self.work(&mut window);
+        if let Some((sides, _)) = &mut self.sides {
+            for what in sides.beyond() {
+                self.differs(Difference {
+                    kind: Kind::Cycle,
+                    what,
+                    packet: None,
+                    sequential: None,
+                    parallel: None,
+                    parts: None,
+                    state: Vec::new(),
+                });
+            }
+        }
         self.findings.packets = number;
         if self.sides.is_none() {
             return Err(VerifyError::Empty);
@@ -377,6 +392,7 @@ impl<'a, 'b> Going<'a, 'b> {
             });
         }
         self.findings.redirected = sides.parallel.answers.redirected;
+        self.findings.transactions = sides.transactions();
         for (name, (packets, entries)) in &self.fullness.counts {
             self.findings.relaxations.push(Relaxed {
                 name,

@@ -13,6 +13,8 @@ use millrace_place::Held;
 use crate::compare::{Found, Kind, Pair, compare};
 use crate::copy::Start;
 use crate::deal::{Deal, private};
+use crate::findings::Transactions;
+use crate::history::{self, History};
 use crate::lane::{Done, Lane};
 use crate::lease::Bijection;
 use crate::order::Order;
@@ -54,6 +56,10 @@ pub struct Sides<'a> {
     pub numbers: Vec<(u64, u64)>,
     /// what workers that share state have done so far
     order: Order,
+    /// where packets are transactions, what versions say of them
+    history: Option<History>,
+    /// faults in the order that are no packet's
+    beyond: Vec<String>,
 }
 
 /// Outcomes of a packet on both sides, and their difference.
@@ -88,7 +94,7 @@ impl<'a> Sides<'a> {
                 .filter(|(i, o)| {
                     let held = deal.held(*i);
                     let one = match held {
-                        Held::Locked => deal.shares(),
+                        Held::Locked | Held::Transacted => deal.shares(),
                         Held::Replicated => deal.replicates(),
                         _ => false,
                     };
@@ -100,7 +106,9 @@ impl<'a> Sides<'a> {
             flows: HashMap::new(),
             named: Arc::default(),
             numbers: Vec::new(),
-            order: Order::default(),
+            order: Order::of(deal.transacts()),
+            history: deal.transacts().then(History::default),
+            beyond: Vec::new(),
         })
     }
 
@@ -231,13 +239,24 @@ impl<'a> Sides<'a> {
         if window.is_empty() {
             return Vec::new();
         }
-        let parallel = self.parallel.work(theirs, None);
+        let mut parallel = self.parallel.work(theirs, None);
+        let versions = self.versions(theirs, &mut parallel);
         let cpus: Vec<u32> = parallel
             .iter()
             .map(|d| d.as_ref().map_or(0, |d| d.outcome.worker))
             .collect();
-        let wrong = self.order.look(self.parallel.shares, window, &parallel);
-        let sequential = if self.parallel.shares {
+        let mut wrong = self.order.look(self.parallel.shares, window, &parallel);
+        let sequential = if let Some(order) = versions {
+            let did = self.repeated(window, &cpus, &parallel, &order);
+            for (packet, kind, what) in order.faults {
+                let at = window.iter().position(|p| Some(p.number) == packet);
+                match at.and_then(|at| wrong.get_mut(at)) {
+                    Some(place) => *place = place.take().or(Some((kind, what))),
+                    None => self.beyond.push(what),
+                }
+            }
+            did
+        } else if self.parallel.shares {
             self.in_order(window, &cpus, &parallel)
         } else {
             self.sequential.work(window, Some(&cpus))
@@ -293,6 +312,99 @@ impl<'a> Sides<'a> {
             }
         }
         by_place
+    }
+
+    /// Where packets are transactions: their order by the versions that they read and wrote, which the packets have then.
+    fn versions(
+        &mut self,
+        window: &[Packet],
+        parallel: &mut [Option<Done>],
+    ) -> Option<history::Order> {
+        let history = self.history.as_mut()?;
+        let noted = self.parallel.copies.iter_mut().map(|copy| copy.accesses());
+        let order = history.order(noted.collect());
+        let at: HashMap<u64, usize> = (window.iter().enumerate())
+            .map(|(at, packet)| (packet.number, at))
+            .collect();
+        for (rank, place) in (order.first + 1..).zip(&order.places) {
+            let at = place.packet.and_then(|number| at.get(&number));
+            if let Some(Some(done)) = at.and_then(|at| parallel.get_mut(*at)) {
+                done.outcome.commit = rank;
+            }
+        }
+        Some(order)
+    }
+
+    /// The sequential program does what the workers did in the order that versions say, at the times that they had for it; what
+    /// they removed for its age goes where they did so. What is in no place did not cross the border.
+    fn repeated(
+        &mut self,
+        window: &[Packet],
+        cpus: &[u32],
+        parallel: &[Option<Done>],
+        order: &history::Order,
+    ) -> Vec<Option<Done>> {
+        let at: HashMap<u64, usize> = (window.iter().enumerate())
+            .map(|(at, packet)| (packet.number, at))
+            .collect();
+        let placed: BTreeSet<u64> = order.places.iter().filter_map(|p| p.packet).collect();
+        let rest = window.iter().filter(|p| !placed.contains(&p.number));
+        let rest = rest.map(|packet| history::Place {
+            packet: Some(packet.number),
+            removed: Vec::new(),
+        });
+        let places: Vec<history::Place> = order.places.iter().cloned().chain(rest).collect();
+        let mut done: Vec<Option<Done>> = window.iter().map(|_| None).collect();
+        let mut part: Vec<(usize, Packet)> = Vec::new();
+        let mut flush = |part: &mut Vec<(usize, Packet)>, lane: &mut Lane<'_>| {
+            let (places, packets): (Vec<usize>, Vec<Packet>) = part.drain(..).unzip();
+            let theirs: Vec<u32> = (places.iter())
+                .map(|at| cpus.get(*at).copied().unwrap_or(0))
+                .collect();
+            for (at, did) in places.into_iter().zip(lane.work(&packets, Some(&theirs))) {
+                if let Some(place) = done.get_mut(at) {
+                    *place = did;
+                }
+            }
+        };
+        for place in places {
+            if let Some(at) = place.packet.and_then(|number| at.get(&number)).copied()
+                && let Some(packet) = window.get(at)
+            {
+                let did = parallel.get(at).and_then(Option::as_ref);
+                let time = did.map_or(packet.time, |d| d.outcome.time);
+                part.push((at, Packet { time, ..packet.clone() }));
+            }
+            if !place.removed.is_empty() {
+                flush(&mut part, &mut self.sequential);
+                if let Some(copy) = self.sequential.copies.first_mut() {
+                    for gone in &place.removed {
+                        copy.expire(gone.object, &gone.key, gone.time);
+                    }
+                }
+            }
+        }
+        flush(&mut part, &mut self.sequential);
+        done
+    }
+
+    /// Faults in the order of packets that are no packet's, told once.
+    pub fn beyond(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.beyond)
+    }
+
+    /// What packets did as transactions; none where they are none.
+    #[must_use]
+    pub fn transactions(&self) -> Option<Transactions> {
+        let seen = self.history.as_ref()?.seen;
+        Some(Transactions {
+            committed: seen.committed,
+            aborted: self.parallel.copies.iter().map(|c| c.aborted()).sum(),
+            alone: seen.alone,
+            decisions: seen.decisions,
+            accesses: seen.accesses,
+            dependencies: seen.dependencies,
+        })
     }
 
     fn step(

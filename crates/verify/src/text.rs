@@ -29,6 +29,18 @@ pub fn text(found: &Findings) -> String {
             "  {writers} packets wrote shared state; compared in the order of commits"
         );
     }
+    if let Some(of) = found.transactions {
+        let _ = writeln!(
+            text,
+            "  {} packets committed as transactions, {} attempts did not, {} packets ran alone",
+            of.committed, of.aborted, of.alone
+        );
+        let _ = writeln!(
+            text,
+            "  {} dependencies between packets of different workers, by {} reads and writes of versions; compared in their order",
+            of.dependencies, of.accesses
+        );
+    }
     if let Some(rows) = found.rows {
         let _ = writeln!(
             text,

@@ -30,6 +30,7 @@ impl Collector for Counted {
         ports(encoder, &latest.account.ports)?;
         workers(encoder, &latest.account)?;
         replayed(encoder, &latest.account)?;
+        transactions(encoder, &latest.account)?;
         entries(encoder, &latest.account)?;
         queues(encoder, &latest.account)?;
         elements::encode(encoder, latest)
@@ -80,6 +81,27 @@ fn replayed(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<()
         ),
         None,
         [([], replayed)],
+    )
+}
+
+/// What packets did as transactions.
+fn transactions(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let Some(of) = &account.transactions else {
+        return Ok(());
+    };
+    let ends = [
+        ("commit", of.commits),
+        ("abort", of.aborts),
+        ("alone", of.alone),
+    ];
+    counts(
+        encoder,
+        (
+            "transactions",
+            "Packets as transactions: those that committed beside others, attempts that did not commit, and packets that ran alone",
+        ),
+        None,
+        ends.map(|(end, count)| ([("end", end.to_owned())], count)),
     )
 }
 

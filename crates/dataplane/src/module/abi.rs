@@ -104,6 +104,22 @@ impl Packet {
     }
 }
 
+/// `enum mr_access_what`.
+pub mod accessed {
+    /// a word had this version
+    pub const READ: u32 = 0;
+    /// a word has had it since
+    pub const WRITE: u32 = 1;
+    /// an entry was removed for its age
+    pub const EXPIRED: u32 = 2;
+    /// ends what a packet did beside others
+    pub const PACKET: u32 = 3;
+    /// ends what a packet did alone
+    pub const ALONE: u32 = 4;
+    /// ends a decision over an entry's expiry
+    pub const EVENT: u32 = 5;
+}
+
 /// `struct mr_instance`: only the module knows what is in it.
 #[repr(C)]
 pub struct Instance {
@@ -288,6 +304,68 @@ pub struct Module {
     pub stop_once: u32,
     /// how replicas are kept alike; null where state is not replicated
     pub history: *const History,
+    /// of packets that are transactions; null where they are none
+    pub transact: *const Transact,
+}
+
+/// `struct mr_transact_counts`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TransactCounts {
+    /// packets that committed beside others
+    pub commits: u64,
+    /// attempts that did not commit
+    pub aborts: u64,
+    /// attempts before which the packet took all words that it had met
+    pub holds: u64,
+    /// packets that ran as the only one at work
+    pub alone: u64,
+    /// waits for other cores' packets
+    pub graces: u64,
+}
+
+/// `struct mr_access`.
+#[repr(C)]
+pub struct Access {
+    /// `enum mr_access_what`
+    pub what: u32,
+    /// the packet's time may not be before that of the version's writer
+    pub timed: u32,
+    /// a map's place among the objects
+    pub object: u32,
+    /// bytes of `key`
+    pub key_bytes: u32,
+    /// which word
+    pub word: u64,
+    /// its version, or how many packets had run alone
+    pub version: u64,
+    /// the packet's
+    pub number: u64,
+    /// ns
+    pub time: u64,
+    /// of an entry that was removed
+    pub key: *const u8,
+}
+
+/// `mr_access_fn`.
+pub type AccessFn = unsafe extern "C" fn(*mut c_void, *const Access);
+
+/// `struct mr_transact`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Transact {
+    /// length of `why`
+    pub whys: u32,
+    /// nothing
+    pub unused: u32,
+    /// reasons to run alone, zero-terminated
+    pub why: *const *const c_char,
+    /// what an instance has counted
+    pub counts: Option<unsafe extern "C" fn(*mut Instance) -> *const TransactCounts>,
+    /// packets that ran alone, by reason
+    pub alone: Option<unsafe extern "C" fn(*mut Instance) -> *const u64>,
+    /// hands over what was noted
+    pub accesses: Option<unsafe extern "C" fn(*mut Instance, AccessFn, *mut c_void)>,
 }
 
 /// How replicas are kept alike.
@@ -442,8 +520,22 @@ mod tests {
             destroy_shared,
             start_once,
             stop_once,
-            history
+            history,
+            transact
         );
+        layout!(
+            "mr_transact_counts",
+            TransactCounts,
+            commits,
+            aborts,
+            holds,
+            alone,
+            graces
+        );
+        layout!(
+            "mr_access", Access, what, timed, object, key_bytes, word, version, number, time, key
+        );
+        layout!("mr_transact", Transact, whys, unused, why, counts, alone, accesses);
         layout!(
             "mr_history",
             History,
@@ -457,6 +549,12 @@ mod tests {
         );
         for (name, value) in [
             ("MR_ABI", ABI),
+            ("MR_ACCESS_READ", accessed::READ),
+            ("MR_ACCESS_WRITE", accessed::WRITE),
+            ("MR_ACCESS_EXPIRED", accessed::EXPIRED),
+            ("MR_ACCESS_PACKET", accessed::PACKET),
+            ("MR_ACCESS_ALONE", accessed::ALONE),
+            ("MR_ACCESS_EVENT", accessed::EVENT),
             ("MR_SAVED_HEAD", What::Head as u32),
             ("MR_SAVED_ENTRY", What::Entry as u32),
             ("MR_SAVED_FREE", What::Free as u32),

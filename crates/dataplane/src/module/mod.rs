@@ -13,6 +13,7 @@ mod rows;
 mod rules;
 mod saved;
 mod shared;
+mod transact;
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub use instance::{Config, Entry, Instance};
 pub use rows::Rows;
 pub use saved::{Keeping, Stamped};
 pub use shared::Shared;
+pub use transact::{Access, TransactCounts};
 
 /// The largest instance that is believed: its big parts are mapped by `create`, not held in it.
 const MAX_INSTANCE_BYTES: u64 = 1 << 30;
@@ -358,6 +360,15 @@ fn verify(table: &abi::Module) -> Result<(Vec<ObjectInfo>, Vec<u64>), String> {
         }
         if history.extract.is_none() || history.process.is_none() || history.replay.is_none() {
             return Err("its state is replicated, and it cannot make or replay rows".into());
+        }
+    }
+    // SAFETY: as above.
+    if let Some(transact) = unsafe { table.transact.as_ref() } {
+        if transact.whys > transact::MOST_WHYS || transact.why.is_null() {
+            return Err(format!("{} reasons to run alone", transact.whys));
+        }
+        if transact.counts.is_none() || transact.alone.is_none() {
+            return Err("its packets are transactions that it does not count".into());
         }
     }
     for program in 0..table.programs as usize {

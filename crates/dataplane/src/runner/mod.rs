@@ -188,7 +188,9 @@ fn between(
     let mut serve = parallel.serve(start, replicas.as_ref());
     let sequenced = replicas.as_ref().map_or(0, Sequencing::bytes);
     // In the order of rows packets stand as they came.
-    let order = (commits && replicas.is_none(), replicas);
+    // Transactions have no places in an order, but for those that run alone.
+    let transacts = serve.chain.iter().any(worker::chain::Link::transacts);
+    let order = (commits && replicas.is_none() && !transacts, replicas);
     let ingress = Arc::new(Ingress::new(serve.ports.len()));
     let mut sequencer = Sequencer::new(parallel, &serve.chain, &ingress, start, order);
     let group = sequencer.group();

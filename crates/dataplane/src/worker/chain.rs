@@ -105,6 +105,15 @@ impl Link {
         }
     }
 
+    /// Whether its packets are transactions.
+    #[must_use]
+    pub fn transacts(&self) -> bool {
+        match &self.code {
+            Code::Module(code) => code.module.transacts(),
+            Code::Foreign(_) | Code::Classed(_) => false,
+        }
+    }
+
     /// Its state objects; a foreign element shows none.
     #[must_use]
     pub fn objects(&self) -> &[ObjectInfo] {

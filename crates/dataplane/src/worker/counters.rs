@@ -143,8 +143,18 @@ pub enum Once {
     Heaviest,
     /// rows of other workers' packets that were applied, where state is replicated
     Replayed,
+    /// packets that committed beside others, where packets are transactions
+    Commits,
+    /// attempts that did not commit
+    Aborts,
+    /// attempts before which a packet took all words that it had met
+    Holds,
+    /// packets that ran alone
+    Alone,
+    /// waits for other workers' packets before an entry's expiry was decided
+    Graces,
 }
-const ONCE: usize = 8;
+const ONCE: usize = 13;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -42,6 +42,11 @@ pub fn complete(
         let first = account.objects.is_empty();
         objects(account, &mut counts, shared, worker, first);
         for stage in &mut worker.chain.stages {
+            if let Some(transactions) = &mut account.transactions {
+                for (why, packets) in stage.ran_alone().into_iter().filter(|(_, n)| *n > 0) {
+                    *transactions.reasons.entry(why).or_default() += packets;
+                }
+            }
             // What all workers have in common is there once.
             let common = stage.common_bytes().saturating_mul(u64::from(number > 0));
             state = state.saturating_add(stage.objects_bytes.saturating_sub(common));

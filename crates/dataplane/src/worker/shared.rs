@@ -1,5 +1,6 @@
 //! What the workers of a run share, and what anybody may read while they work.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +18,7 @@ use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
 use crate::account::{
-    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount, WorkerAccount,
+    TransactionsAccount,    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount, WorkerAccount,
 };
 use crate::histogram::Histogram;
 use crate::runner::{Lane, RecordWriter};
@@ -49,6 +50,8 @@ pub struct Shared {
     pub(super) pressure: Pressure,
     /// the state of a function is replicated
     replicated: bool,
+    /// packets of some function are transactions
+    transacts: bool,
     /// who brings packets to their workers, a port each, where that is known
     pub(super) owners: Arc<Vec<Owners>>,
     ports: Vec<String>,
@@ -86,6 +89,7 @@ impl Shared {
             has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
             lives,
             replicated: serve.chain.iter().any(|l| l.replicas().is_some()),
+            transacts: serve.chain.iter().any(super::chain::Link::transacts),
             owners: Arc::new(std::mem::take(&mut serve.owners)),
             ports: serve.ports.clone(),
             words: serve.words.clone(),
@@ -253,6 +257,17 @@ impl Shared {
             created: sum(self.places.once(Once::Created)),
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
             replayed: (self.replicated).then(|| sum(self.places.once(Once::Replayed))),
+            transactions: (self.transacts).then(|| {
+                let of = |what| sum(self.places.once(what));
+                TransactionsAccount {
+                    commits: of(Once::Commits),
+                    aborts: of(Once::Aborts),
+                    holds: of(Once::Holds),
+                    alone: of(Once::Alone),
+                    graces: of(Once::Graces),
+                    reasons: BTreeMap::new(),
+                }
+            }),
             ..Account::default()
         };
         for (index, name) in self.ports.iter().enumerate() {

@@ -8,7 +8,9 @@ use super::foreign::{self, Epilogue, Foreign, Given};
 use super::lives::Life;
 use super::order::Behaviour;
 use crate::clock;
-use crate::module::{Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, abi};
+use crate::module::{
+    Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
+};
 use crate::port::Frame;
 use crate::replica::{Fault, Mixed, Replica};
 use crate::runner::Timers;
@@ -26,6 +28,8 @@ pub struct Stage {
     pub objects_bytes: u64,
     /// how many firings of its maps' timers have been counted
     pub alarms: u64,
+    /// what of its transactions has been counted
+    pub transacted: TransactCounts,
     /// its timers; none of a foreign element
     pub timers: Timers,
     /// what is known of it beside its neighbours
@@ -132,6 +136,7 @@ impl Stage {
             shares: link.shares.clone(),
             objects_bytes: link.objects_bytes,
             alarms: 0,
+            transacted: TransactCounts::default(),
             begun: false,
             resumed: false,
             timers,
@@ -361,6 +366,20 @@ impl Stage {
         if let Some(instance) = self.instance() {
             instance.alarm(time);
         }
+    }
+
+    /// What its packets did as transactions; none where they are none.
+    pub fn transactions(&self) -> Option<TransactCounts> {
+        self.seen().and_then(Instance::transacted)
+    }
+
+    /// Why packets ran alone, and how many.
+    pub fn ran_alone(&self) -> Vec<(String, u64)> {
+        let Some(instance) = self.seen() else {
+            return Vec::new();
+        };
+        let counts = instance.ran_alone();
+        instance.module().reasons_alone().into_iter().zip(counts).collect()
     }
 
     /// How often they have fired. What all replicas do alike the first one counts.

@@ -155,6 +155,7 @@ impl Worker {
             // Other workers' packets may have come later than the last of this one's.
             self.alarms(self.clock);
             self.count_alarms();
+            self.count_transactions();
         }
         self.shared.ends(self.number);
         self.look(true);
@@ -342,6 +343,7 @@ impl Worker {
             }
         }
         self.count_alarms();
+        self.count_transactions();
         self.flush();
         // In a run over captures records have the time of the last packet before them, as timers may still fire.
         if received > 0 || !self.sequenced {
@@ -643,6 +645,27 @@ impl Worker {
                 let more = fired.saturating_sub(stage.alarms);
                 stage.life.add(self.number, OfStage::Timers, more);
                 stage.alarms = fired;
+            }
+        }
+    }
+
+    /// Counts what packets did as transactions since the last time.
+    fn count_transactions(&mut self) {
+        for stage in &mut self.chain.stages {
+            let Some(now) = stage.transactions() else {
+                continue;
+            };
+            let before = std::mem::replace(&mut stage.transacted, now);
+            let counters = self.shared.counters(self.number);
+            for (what, now, before) in [
+                (Once::Commits, now.commits, before.commits),
+                (Once::Aborts, now.aborts, before.aborts),
+                (Once::Holds, now.holds, before.holds),
+                (Once::Alone, now.alone, before.alone),
+                (Once::Graces, now.graces, before.graces),
+            ] {
+                let place = self.shared.places.once(what);
+                counters.add(place, now.saturating_sub(before));
             }
         }
     }

@@ -382,7 +382,11 @@ impl<'a> Body<'a> {
             Role::Absent => return Ok(Vec::new()),
             Role::Stop if self.purpose == Purpose::Prefetch => return Ok(vec!["return;".into()]),
             Role::Stop if self.purpose == Purpose::Part => return self.hooks.ends(self, Some(id)),
-            Role::Stop => return Ok(vec![self.leaving(id)?.into()]),
+            Role::Stop => {
+                let mut all = self.hooks.leaving(id);
+                all.push(self.leaving(id)?.into());
+                return Ok(all);
+            }
             Role::Pass => return Ok(Vec::new()),
             Role::Given => return Ok(self.given(id)),
             Role::Site(site) => return super::call::prefetch_site(self, id, site),

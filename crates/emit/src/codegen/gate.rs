@@ -131,9 +131,14 @@ impl<'a> Gate<'a> {
             if !any {
                 continue;
             }
+            // Of what expires each core has stamps of its own (fastpath/sync/stamps.h).
+            let expires = unit.program.objects.get(object.0).is_some_and(|o| o.expire_after > 0);
+            let stamped =
+                unit.is_shared(*object) && expires && unit.offers(*object, "prefetch_entry_of");
+            let (of, core) = if stamped { ("_of", ", self->core") } else { ("", "") };
             let _ = writeln!(
                 second,
-                "\t\tslot->token = {}_prefetch_entry({}, slot->token);\n\t\tbreak;",
+                "\t\tslot->token = {}_prefetch_entry{of}({}, slot->token{core});\n\t\tbreak;",
                 kind(*object),
                 unit.operands(*object)
             );

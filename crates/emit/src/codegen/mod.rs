@@ -59,7 +59,7 @@ pub use operand::memory_type;
 pub use prefetch::prefetched;
 pub use slice::{Role, Slice};
 pub(crate) use text::comment_text;
-pub use text::{Text, identifier, unsigned as number};
+pub use text::{Text, identifier, string, unsigned as number};
 pub use unit::Unit;
 
 use crate::error::Error;

@@ -91,6 +91,7 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("timer", object.timer.map_or(0, |at| u64::from(at) + 1)),
         ("event", object.expiry.map_or(0, timers::number)),
         ("shared", u64::from(shared)),
+        ("timed", u64::from(unit.treatment.timed(id))),
         ("homes", u64::from(homes)),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),
     ];
@@ -153,6 +154,11 @@ pub fn control(unit: &Unit) -> String {
         let constant = unit.is_constant(id);
         let bytes = match unit.homes(id) {
             _ if constant => 0,
+            _ if unit.kind(id) != object.kind.c => {
+                let timed = unit.treatment.timed(id);
+                let found = object.transacted_bytes(timed);
+                found.map_or(object.bytes(), |(common, _)| common)
+            }
             0 => object.bytes(),
             homes => object.bytes() + homes_bytes(object.capacity, homes),
         };

@@ -53,6 +53,8 @@ pub struct Test {
     pub seed: u64,
     /// writers take no lock, so that something wrong does come of it
     pub dropped: bool,
+    /// transactions: what packets read and wrote is noted, and no counter gives them places in an order
+    pub log: bool,
 }
 
 /// What a treatment is made from.
@@ -89,6 +91,11 @@ pub trait Treatment {
     /// The kind whose functions an object has (`fastpath/state/KIND.h`) where that is not its own.
     fn kind(&self, _object: ObjectId) -> Option<&'static str> {
         None
+    }
+
+    /// Whether entries of an object have the time of their last writer (`struct shape`, `timed`).
+    fn timed(&self, _object: ObjectId) -> bool {
+        false
     }
 
     /// What stands in `struct mr_shared` beside the objects that are shared; none where there are none.
@@ -223,6 +230,11 @@ pub trait Hooks {
     /// Whether it leaves before this step.
     fn leaves(&self, _step: StepId) -> bool {
         false
+    }
+
+    /// Statements where it leaves before a step.
+    fn leaving(&self, _step: StepId) -> Vec<Statement> {
+        Vec::new()
     }
 
     /// Statements before a step.

@@ -9,6 +9,7 @@
 #include "state/hash.h"
 #include "state/shared_hash.h"
 #include "sync/hash.h"
+#define WHYS (TRANSACT_WHYS + 0u)
 
 /* sources: hash, key 4 B, value 4 B, capacity 65536 */
 static const struct shape shape0_sources = { .key_bytes = 4u, .value_bytes = 4u, .capacity = 65536u, .shared = 1u };
@@ -23,6 +24,7 @@ struct mr_instance {
 	struct mr_shared *shared;
 	u32 core; /* which of the workers that share it */
 	struct transact transact; /* of the packet at hand */
+	u64 whys[WHYS]; /* packets that ran alone, by reason */
 };
 
 /* What a prefetch pass found of one packet: at which operation (0: none), with which key, its token, and what the
@@ -86,7 +88,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 192 "portknock-transact.c"
+#line 194 "portknock-transact.c"
 }
 
 /* portknock as a transaction. */
@@ -134,7 +136,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
-#line 350 "portknock-transact.c"
+#line 352 "portknock-transact.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -182,7 +184,7 @@ static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packe
 		return;
 #line 70
 	}
-#line 452 "portknock-transact.c"
+#line 454 "portknock-transact.c"
 }
 
 /* portknock from its first keyed operation on. */
@@ -230,7 +232,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
-#line 548 "portknock-transact.c"
+#line 550 "portknock-transact.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)
@@ -263,6 +265,7 @@ static int create(struct mr_instance *self, const struct mr_config *config)
 	self->shared = config->shared;
 	self->core = config->worker;
 	transact_create(&self->transact, &self->shared->lock, self->core);
+	self->transact.whys = self->whys;
 	return 0;
 }
 
@@ -277,6 +280,30 @@ static void age_shared(struct mr_instance *self, u64 now)
 	(void)now;
 	shared_hash_settle(&self->transact, &self->shared->o0_sources, &shape0_sources, now);
 }
+
+static const struct mr_transact_counts *transact_counts(struct mr_instance *self)
+{
+	return &self->transact.count;
+}
+
+static const u64 *transact_alone(struct mr_instance *self)
+{
+	return self->whys;
+}
+
+static const char *const whys[] = {
+	"a packet that reads more than 48 words, writes more than 24, or stores more than 32 times before it commits",
+	"an insertion by a worker whose pool of entries is empty",
+	"an insertion into a bucket that is full",
+	"a packet that did not commit in 64 attempts",
+};
+
+static const struct mr_transact transact = {
+	.whys = WHYS,
+	.why = whys,
+	.counts = transact_counts,
+	.alone = transact_alone,
+};
 
 /* Further attempts, the last of which may be as the only one at work. */
 static __attribute__((noinline)) void again0(struct mr_instance *self, struct mr_packet *pkt)
@@ -486,6 +513,7 @@ static const struct mr_module module = {
 	.shared_align = _Alignof(struct mr_shared),
 	.create_shared = create_shared,
 	.destroy_shared = destroy_shared,
+	.transact = &transact,
 };
 
 __attribute__((visibility("default"))) const struct mr_module *millrace_module(void);

@@ -1,7 +1,9 @@
 //! Measures what `millrace_plan::cost` asks for: what a function costs on this machine, with a trace, alone and
 //! under the lock, what the lock and the port cost, and how the plan's keys divide the trace.
 
+mod line;
 mod lock;
+mod met;
 mod replay;
 mod replicas;
 pub mod together;
@@ -17,10 +19,12 @@ use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Placement, Strategy, Treatment};
 use millrace_plan::cost::{self, HeavyShare, HeavyWork, Measured, Share, Unmeasured, Work};
 use millrace_plan::{Fingerprints, Grounds, Plan, Wanted};
+use millrace_steer::Steering;
 use millrace_steer::hybrid::{Key, divide};
 
 use crate::find::{Found, Source};
 use crate::place::hybrid;
+use crate::place as places;
 use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Function, Make, seed};
@@ -101,6 +105,22 @@ impl Proved<'_> {
                 Err(why) => unmeasured.push(Unmeasured { strategy, why }),
             }
         }
+        // What is locked may be in transactions, object by object, and the rest as it is.
+        if let Some(mixed) = transacted(&plan) {
+            match module((self.program, &function), &mixed, traced) {
+                Ok(module) => candidates.push(Candidate {
+                    subject: Subject {
+                        module,
+                        ..Subject::of(&function, ports.len() as u32)
+                    },
+                    plan: mixed,
+                }),
+                Err(why) => unmeasured.push(Unmeasured {
+                    strategy: mixed.strategy,
+                    why,
+                }),
+            }
+        }
         let mut turns: Vec<Vec<Turn>> = candidates.iter().map(|_| Vec::new()).collect();
         for _ in 0..TURNS {
             for (candidate, turns) in candidates.iter().zip(&mut turns) {
@@ -118,6 +138,19 @@ impl Proved<'_> {
         let mut strategies: Vec<Work> = works
             .map(|(candidate, turns)| work(&candidate.plan, turns, &frames, &ports, &cores))
             .collect::<Result<_, _>>()?;
+        let mut line_ns = None;
+        for (candidate, work) in candidates.iter().zip(&mut strategies) {
+            if !transacts(&candidate.plan) {
+                continue;
+            }
+            line_ns = line_ns.or_else(line::line_ns);
+            let subject = Subject {
+                module: noting(&candidate.plan, traced).map_err(Error::wrong)?,
+                ..Subject::of(&function, ports.len() as u32)
+            };
+            let counts = met::counts(&subject, &frames, &anywhere(&cores, ports.len())?)?;
+            (work.foreign, work.met) = (counts.foreign, counts.met);
+        }
         let of = |strategy| candidates.iter().find(|c| c.plan.strategy == strategy);
         let mut mixed = None;
         if let (Some(sharded), Some(_)) = (of(Strategy::Shard), of(Strategy::Replicate)) {
@@ -133,7 +166,8 @@ impl Proved<'_> {
             }
         }
         let locks = strategies.iter().any(|w| w.writes > 0.0);
-        let measured = Measured {
+        let mut measured = Measured {
+            line_ns,
             trace: traced.ports.inputs.join(", "),
             packets: frames.packets() as u64,
             processors: place::cpus().len() as u32,
@@ -143,6 +177,7 @@ impl Proved<'_> {
             strategies,
             unmeasured,
         };
+        one_of_a_name(&mut measured, &mut candidates, wanted.cores);
         let predicted = cost::predict(&measured, &cores);
         let mut taken = plan;
         if wanted.strategy.is_none() {
@@ -173,6 +208,9 @@ fn strategies(found: Strategy) -> Vec<Strategy> {
     ) {
         all.push(Strategy::Lock);
     }
+    if matches!(found, Strategy::Shard | Strategy::Mixed | Strategy::Lock) {
+        all.push(Strategy::Transact);
+    }
     if !matches!(found, Strategy::Spread | Strategy::Replicate) {
         all.push(Strategy::Replicate);
     }
@@ -198,15 +236,82 @@ fn module(
         let placement = Placement::even(&program.objects, 1, held);
         return made(Arc::new(placement), traced);
     }
-    let locked = plan
-        .objects
-        .iter()
-        .filter(|o| o.treatment == Treatment::Lock);
-    let shared = Placement::locked(locked.map(|o| o.name.as_str()));
+    let shared = sharing(plan);
     if !shared.locks() {
         return Ok(function.module.clone());
     }
     made(Arc::new(shared), traced)
+}
+
+/// What a plan's workers have in common.
+fn sharing(plan: &Plan) -> Placement {
+    let shared = plan.objects.iter().filter_map(|o| match o.treatment {
+        Treatment::Lock => Some((o.name.as_str(), Held::Locked)),
+        Treatment::Transact => Some((o.name.as_str(), Held::Transacted)),
+        _ => None,
+    });
+    Placement::holding(shared)
+}
+
+/// Whether a plan has an object in transactions.
+fn transacts(plan: &Plan) -> bool {
+    plan.objects.iter().any(|o| o.treatment == Treatment::Transact)
+}
+
+/// The same plan where some objects shard and others are locked, with those in transactions that can be.
+fn transacted(plan: &Plan) -> Option<Plan> {
+    if plan.strategy != Strategy::Mixed || plan.grounds == Grounds::Asked {
+        return None;
+    }
+    let mut plan = plan.clone();
+    for object in &mut plan.objects {
+        let possible = |o: &millrace_plan::plan::Offer| {
+            o.treatment == Treatment::Transact && o.impossible.is_none()
+        };
+        if object.treatment == Treatment::Lock && object.offers.iter().any(possible) {
+            object.treatment = Treatment::Transact;
+        }
+    }
+    transacts(&plan).then_some(plan)
+}
+
+/// Of two plans with one strategy the one that is predicted to be faster on so many cores.
+fn one_of_a_name(measured: &mut Measured, candidates: &mut Vec<Candidate>, cores: u32) {
+    let mixed: Vec<usize> = (measured.strategies.iter().enumerate())
+        .filter(|(_, w)| w.strategy == Strategy::Mixed)
+        .map(|(at, _)| at)
+        .collect();
+    let [first, second] = mixed[..] else { return };
+    let rate = |at: usize| {
+        let only = Measured {
+            strategies: measured.strategies.get(at).cloned().into_iter().collect(),
+            ..measured.clone()
+        };
+        cost::predict(&only, &[cores]).first().map_or(0.0, |p| p.mpps)
+    };
+    let slower = if rate(second) > rate(first) { first } else { second };
+    measured.strategies.remove(slower);
+    candidates.remove(slower);
+}
+
+/// The module that notes what packets read and wrote.
+fn noting(plan: &Plan, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
+    let make = Make {
+        placement: Some(Arc::new(sharing(plan))),
+        yields: Some(0),
+        ..traced.make.clone()
+    };
+    let function = traced.found.load(&make, &mut |_| {});
+    function.map(|f| f.module).map_err(|e| e.what)
+}
+
+/// For each number of cores, whose packets are whose where any worker may have any.
+fn anywhere(cores: &[u32], ports: usize) -> Result<Vec<(u32, Vec<Steering>)>, Error> {
+    let steering = |cores: &u32| {
+        let dispatch = places::dispatch(&Placement::default(), ports.max(1), *cores as usize);
+        dispatch.map(|steering| (*cores, steering))
+    };
+    cores.iter().map(steering).collect()
 }
 
 /// The module of a placement.
@@ -262,6 +367,8 @@ fn work(
         writes,
         busiest,
         heaviest,
+        foreign: Vec::new(),
+        met: Vec::new(),
         replay_ns: median(|t| t.replay_ns),
         sequencer_ns: median(|t| t.sequencer_ns),
         heavy: None,

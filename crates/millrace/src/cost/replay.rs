@@ -125,8 +125,8 @@ pub fn calm(ticks: &mut Vec<f64>) -> f64 {
     ticks.iter().sum::<f64>() / ticks.len().max(1) as f64
 }
 
-/// How many packets of a burst that went through a module with a lock wrote shared state: their numbers in the
-/// order of commits are even (fastpath/sync/lock.h).
+/// How many packets of a burst that went through a module with a lock wrote shared state, or as transactions ran alone: their
+/// numbers in the order of commits are even (fastpath/sync/lock.h).
 pub fn wrote(burst: &Burst) -> u64 {
     let commits = (0..burst.len()).filter_map(|i| burst.commit(i));
     commits.filter(|c| *c > 0 && c % 2 == 0).count() as u64

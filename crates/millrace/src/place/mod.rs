@@ -239,7 +239,7 @@ impl Proved<'_> {
         let treatments: Vec<_> = (0..program.objects.len())
             .map(|object| plan.treatment(ObjectId(object)))
             .collect();
-        if self.built && (treatments.contains(&Treatment::Lock) || !plan.homes.is_empty()) {
+        if self.built && (treatments.iter().any(|t| matches!(t, Treatment::Lock | Treatment::Transact)) || !plan.homes.is_empty()) {
             return Err(on_one(&program.name, cores, BUILT));
         }
         let anywhere = plan.strategy == Strategy::Spread && asked.trace.is_none();
@@ -324,17 +324,21 @@ impl Proved<'_> {
             names.collect()
         };
         let (divided, locked) = (of(Treatment::Shard), of(Treatment::Lock));
-        if divided.is_empty() && locked.is_empty() {
+        let transacted = of(Treatment::Transact);
+        if divided.is_empty() && locked.is_empty() && transacted.is_empty() {
             said("spread", &["any packet on any worker"]);
         }
         said(&format!("shard over {cores} workers"), &divided);
         said(&format!("one for {cores} workers, under a lock"), &locked);
+        said(
+            &format!("one for {cores} workers, whose packets are transactions"),
+            &transacted,
+        );
         said("each worker adds to its own", &of(Treatment::Merge));
         if !parts.is_empty() {
             reasons.push(format!("divided: {}", parts.join(", ")));
         }
-        let locked =
-            { placement.objects.iter().enumerate() }.filter(|(_, o)| o.held == Held::Locked);
+        let locked = { placement.objects.iter().enumerate() }.filter(|(_, o)| o.held.shared());
         let locked = locked.map(|(object, _)| ObjectId(object)).collect();
         placement.apart = lock::apart(program, &self.checked, &locked);
         Stand { placement, reasons }

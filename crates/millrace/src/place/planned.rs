@@ -41,7 +41,7 @@ impl Purpose {
     pub fn of(strategy: Option<Strategy>, by_hand: bool) -> Self {
         match (by_hand, strategy) {
             (true, _) => Self::ByHand,
-            (false, Some(Strategy::Lock)) => Self::Locked,
+            (false, Some(Strategy::Lock | Strategy::Transact)) => Self::Locked,
             (false, Some(Strategy::Replicate)) => Self::Replicated,
             (false, _) => Self::Any,
         }
@@ -138,7 +138,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
     }
     let repeated = lock::repeated(program, checked);
     let one = |o: &&ObjectPlan| match o.treatment {
-        Treatment::Lock => true,
+        Treatment::Lock | Treatment::Transact => true,
         Treatment::Merge => repeated.contains(&o.id),
         _ => false,
     };
@@ -148,7 +148,7 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
     for o in plan.objects.iter_mut().filter(|o| shared.contains(&o.id)) {
         let (treatment, why) = match (lock::obstacle(program, checked, o.id), o.treatment) {
             (Some(why), _) => (Treatment::Alone, format!("{UNGUARDED}: {why}")),
-            (None, Treatment::Lock) => continue,
+            (None, Treatment::Lock | Treatment::Transact) => continue,
             (None, _) => (
                 Treatment::Lock,
                 "but a handler without a packet writes it, which runs once for all workers, so it is one for all of \

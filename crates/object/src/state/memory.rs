@@ -61,3 +61,27 @@ pub(super) fn expiry(object: &StateObject) -> u64 {
         _ => part(object.capacity.saturating_add(4).saturating_mul(16)),
     }
 }
+
+/// A map whose packets are transactions (fastpath/state/transact_map.h, pools.h), without what it has for each worker. `timed`: its
+/// entries have the time of their last writer.
+pub fn transacted(object: &StateObject, timed: bool) -> u64 {
+    let (entries, expires) = (object.capacity, object.expire_after > 0);
+    let head = 8 + 8 * u64::from(expires) + 8 * u64::from(timed);
+    let buckets = power_of_two(entries.div_ceil(8))
+        .saturating_add(entries / 13 + 1)
+        .saturating_mul(64);
+    let entry = stride(head + words(object.key_bytes) + words(object.value_bytes));
+    let table = part(buckets).saturating_add(part(entry.saturating_mul(entries)));
+    let links = part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(2)));
+    let places = if expires { part(entries.saturating_mul(4)) } else { 0 };
+    mapped(table).saturating_add(mapped(links.saturating_add(places)))
+}
+
+/// What each worker adds to it: stamps, a heap of expiry times, a pool.
+pub fn transacted_per_worker(object: &StateObject) -> u64 {
+    let stamps = match object.expire_after {
+        0 => 64,
+        _ => part(object.capacity.saturating_add(1).saturating_mul(8)),
+    };
+    stamps.saturating_add(expiry(object)).saturating_add(128 + 64)
+}

@@ -8,7 +8,7 @@ mod elements;
 mod keyed;
 pub mod limits;
 mod maps;
-mod memory;
+pub(crate) mod memory;
 mod prefixes;
 mod sequence;
 mod targets;

@@ -50,6 +50,19 @@
 //! T(n) = max(e q, b (d + c) + e (d + h + (n - 1) r) / n)      ns
 //! ```
 //!
+//! Where packets are transactions, a packet that finds an entry which another core wrote last waits for its line, and one that meets
+//! another core's runs again. With
+//!
+//! - `f(n)`, the part of the packets of which another core wrote a word last ([`Work::foreign`]),
+//! - `m(n)`, the part of the packets that meet one of another core: of the `n` packets that run at a time, one at each core, another
+//!   one writes what it reads or writes ([`Work::met`]); both are counted on the trace, from what each packet reads and writes,
+//! - `l`, for how long a line goes from core to core, ns ([`Measured::line_ns`]),
+//! - `w`, the part of the packets that run alone,
+//!
+//! ```text
+//! T(n) = b(n) (d + c + f(n) l + m(n) c) + w ((1 - b(n)) x + (n - 1) s)      ns
+//! ```
+//!
 //! # What it leaves out
 //!
 //! A core's part of the state fits its cache better than the whole does, and memory bandwidth is shared: both
@@ -94,7 +107,8 @@ pub struct Work {
     pub strategy: Strategy,
     /// time of a packet inside the function, the mean over the trace's second half, ns
     pub packet_ns: f64,
-    /// the part of the packets that write shared state, over the same packets, 0 to 1; 0 where nothing is shared
+    /// the part of the packets that write shared state, over the same packets, 0 to 1; 0 where nothing is shared. Of transactions,
+    /// those that run alone
     pub writes: f64,
     /// for numbers of cores, ascending, the part of the packets that the busiest worker has, 0 to 1, the
     /// indirection table balanced to the trace
@@ -102,6 +116,13 @@ pub struct Work {
     /// the part of the packets that the heaviest entry of the indirection table has, 0 to 1: no table makes
     /// the busiest worker's part smaller
     pub heaviest: f64,
+    /// where packets are transactions, for numbers of cores: the part of the packets that find a word which another core wrote
+    /// last, 0 to 1
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<Share>,
+    /// likewise: the part of the packets that meet one of another core
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub met: Vec<Share>,
     /// what the row of another core's packet costs, ns; none but for what is replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_ns: Option<f64>,
@@ -166,6 +187,10 @@ pub struct Measured {
     pub port: String,
     /// what the lock costs; none where no strategy has one
     pub lock: Option<LockCost>,
+    /// for how long a line goes from one core's cache to another's, ns; none where there is no second processor to measure it with, or
+    /// no packets are transactions
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line_ns: Option<f64>,
     /// by strategy, in the order of preference where figures are alike
     pub strategies: Vec<Work>,
     /// strategies that could not be measured

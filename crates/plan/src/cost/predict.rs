@@ -1,6 +1,6 @@
 //! The formula, and the choice.
 
-use super::{Measured, Prediction, Work};
+use super::{Measured, Prediction, Share, Work};
 use millrace_place::Strategy;
 
 /// Rates that differ by less are alike: measurements on a machine that does other things repeat no better.
@@ -34,7 +34,14 @@ fn time_ns(measured: &Measured, work: &Work, cores: u32) -> Option<f64> {
         return Some((each / n).max(sequencer));
     }
     let share = busiest(work, cores);
-    let own = share * (measured.dispatch_ns + work.packet_ns);
+    let mut own = share * (measured.dispatch_ns + work.packet_ns);
+    if work.strategy == Strategy::Transact || !work.foreign.is_empty() {
+        let of = |shares: &[Share]| shares.iter().find(|s| s.cores == cores).map(|s| s.share);
+        if cores > 1 {
+            let (foreign, met) = (of(&work.foreign)?, of(&work.met)?);
+            own += share * (foreign * measured.line_ns? + met * work.packet_ns);
+        }
+    }
     if work.writes <= 0.0 || cores <= 1 {
         return Some(own);
     }

@@ -14,6 +14,8 @@ fn work(strategy: Strategy, writes: f64, shares: &[(u32, f64)], heaviest: f64) -
         writes,
         busiest: shares.iter().map(share).collect(),
         heaviest,
+        foreign: Vec::new(),
+        met: Vec::new(),
         replay_ns: None,
         sequencer_ns: None,
         heavy: None,
@@ -106,6 +108,7 @@ fn measured(strategies: Vec<Work>) -> Measured {
             core_ns: Some(100.0),
             cores: 2,
         }),
+        line_ns: Some(100.0),
         strategies,
         unmeasured: Vec::new(),
     }
@@ -146,6 +149,28 @@ fn known_points() {
     );
     let simulated: Vec<_> = predict(&m, &[2, 4]).iter().map(|p| p.simulated).collect();
     assert_eq!(simulated, [false, true, false, true]);
+}
+
+/// Half of the packets find what another core wrote, a tenth meets one: on two cores each packet has 50 ns, 50 for lines and 3 for
+/// another run. Where none does, it is as if nothing were shared.
+#[test]
+fn transactions_cost_lines_and_attempts() {
+    let shares = |share| vec![Share { cores: 2, share }];
+    let transact = |foreign, met| Work {
+        foreign: shares(foreign),
+        met: shares(met),
+        ..work(Strategy::Transact, 0.0, &[(2, 0.5)], 0.0)
+    };
+    let m = measured(vec![transact(0.5, 0.1)]);
+    assert!(near(mpps(&m, Strategy::Transact, 2), 1e3 / (0.5 * 103.0)));
+    assert!(near(mpps(&m, Strategy::Transact, 1), 20.0));
+    let m = measured(vec![transact(0.0, 0.0), work(Strategy::Lock, 0.01, &[(2, 0.5)], 0.0)]);
+    assert!(near(mpps(&m, Strategy::Transact, 2), 40.0));
+    assert_eq!(best(&predict(&m, &[1, 2]), 2).unwrap().strategy, Strategy::Transact);
+    // How long a line takes is not known.
+    let mut m = measured(vec![transact(0.5, 0.1)]);
+    m.line_ns = None;
+    assert_eq!(predict(&m, &[2]), []);
 }
 
 #[test]

@@ -37,10 +37,20 @@ fn write(
             work.strategy.name(),
             work.packet_ns
         )?;
-        if matches!(work.strategy, Strategy::Lock | Strategy::Mixed) {
+        if matches!(work.strategy, Strategy::Lock | Strategy::Mixed) && work.foreign.is_empty() {
             write!(
                 out,
                 ", {:.4} % of the packets write shared state",
+                work.writes * 100.0
+            )?;
+        }
+        if let (Some(foreign), Some(met)) = (work.foreign.last(), work.met.last()) {
+            write!(
+                out,
+                ", on {} cores {:.2} % of the packets find what another core wrote last, {:.2} % meet another core's, {:.4} % run alone",
+                foreign.cores,
+                foreign.share * 100.0,
+                met.share * 100.0,
                 work.writes * 100.0
             )?;
         }
@@ -87,6 +97,9 @@ fn write(
                 "; what it costs between cores needs a second processor to measure"
             )?,
         }
+    }
+    if let Some(ns) = measured.line_ns {
+        writeln!(out, "  a line goes from core to core in {ns:.0} ns")?;
     }
     for no in &measured.unmeasured {
         writeln!(out, "  {}: not measured: {}", no.strategy.name(), no.why)?;

@@ -24,10 +24,11 @@ pub(crate) fn asked_for(
     let to = match wanted {
         Strategy::Alone => Treatment::Alone,
         Strategy::Lock if found != Strategy::Alone => Treatment::Lock,
+        Strategy::Transact if found != Strategy::Alone => Treatment::Transact,
         _ => {
             let barred = objects.iter().find(|o| match wanted {
                 // What could be locked does not stand in the way.
-                Strategy::Lock => o.treatment == Treatment::Alone,
+                Strategy::Lock | Strategy::Transact => o.treatment == Treatment::Alone,
                 _ => {
                     matches!(o.treatment, Treatment::Lock | Treatment::Alone)
                         || (wanted == Strategy::Spread && o.treatment == Treatment::Shard)

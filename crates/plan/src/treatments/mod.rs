@@ -12,6 +12,7 @@ mod merge;
 mod replicate;
 mod shard;
 mod spread;
+mod transact;
 
 use millrace_model::weaken::weak;
 use millrace_object::program::{ObjectId, StateObject};
@@ -24,13 +25,14 @@ pub(crate) use asked::asked_for;
 pub(crate) use shard::divides;
 
 /// Every treatment, in order of preference: what needs no steering first, then what shares nothing, and what always serves
-/// last. Replication comes behind that: whether it is faster than one core, a measurement says.
-const TREATMENTS: [Contract; 6] = [
+/// last. Transactions and replication come behind that: whether they are faster than the lock or one core, a measurement says.
+const TREATMENTS: [Contract; 7] = [
     spread::CONTRACT,
     merge::CONTRACT,
     shard::CONTRACT,
     lock::CONTRACT,
     alone::CONTRACT,
+    transact::CONTRACT,
     replicate::CONTRACT,
 ];
 

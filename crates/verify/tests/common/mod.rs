@@ -83,7 +83,11 @@ impl Sources {
         let options = millrace_emit::Options {
             capacities: all,
             placement: wanted.placement.cloned().map(Arc::new),
-            test: wanted.yields.map(|seed| Test { seed, dropped }),
+            test: wanted.yields.map(|seed| Test {
+                seed,
+                dropped,
+                log: wanted.placement.is_some_and(|p| p.transacts()),
+            }),
             module: QUICK,
             ..Default::default()
         };
@@ -108,6 +112,7 @@ impl Sources {
             test: wanted.yields.map(|seed| Test {
                 seed,
                 dropped: false,
+                log: false,
             }),
             module: QUICK,
             ..Default::default()

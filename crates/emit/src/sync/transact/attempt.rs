@@ -10,8 +10,9 @@ use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
 use crate::c;
-use crate::codegen::{Body, Slice, Statement};
+use crate::codegen::{Body, Code, Slice, Statement};
 use crate::error::Error;
+use super::alone::Whys;
 use crate::sync::lock::effects::{Effect, effect, object, on_memory};
 use crate::sync::lock::reader::{Points, leading};
 use crate::sync::{Attempt, Hooks};
@@ -39,6 +40,10 @@ enum Part {
     Shared(Option<ObjectId>),
     /// it touches what is shared, and runs alone
     Alone,
+    /// it asks a shared object of another kind by its function for readers, which may not be able to tell
+    Ask,
+    /// it stores into a shared object of another kind, and runs alone where something else is there
+    Compare,
     /// it stores up to 8 bytes into the packet or the worker's own state
     Store,
     /// it refreshes an entry of the worker's own
@@ -73,18 +78,15 @@ fn part(
         Effect::Store => Part::Store,
         Effect::Refresh => Part::Refresh,
         Effect::Own => Part::Own,
-        Effect::Write | Effect::Ask => Part::Alone,
-        Effect::Read | Effect::Compare => match (step.op, step.access) {
-            (_, Some(Access::Value(o))) if !maps.contains(&o) => Part::Alone,
-            (Op::Plain(Insn::Call { helper }), _) => match helper::by_number(helper) {
-                // It only reads bytes of a value.
-                Some(helper) if object(step, helper).is_none_or(|o| !shared.contains(&o)) => {
-                    Part::Shared(None)
-                }
-                _ => Part::Alone,
-            },
+        Effect::Write => Part::Alone,
+        Effect::Ask => Part::Ask,
+        Effect::Compare => match step.access {
+            Some(Access::Value(o)) if !maps.contains(&o) => Part::Compare,
             _ => Part::Shared(None),
         },
+        // What is no map only who is alone changes, and nobody is while a packet has its core's line.
+        Effect::Read if maps.iter().any(|map| touches(step, *map)) => Part::Shared(None),
+        Effect::Read => Part::Free,
     }
 }
 
@@ -92,8 +94,12 @@ fn part(
 pub struct Attempting {
     /// where a test may switch threads
     points: Points,
-    /// it ends here, and the packet runs alone
-    stops: BTreeSet<StepId>,
+    /// it ends here, and the packet runs alone; each with its number among the reasons to do so
+    stops: BTreeMap<StepId, usize>,
+    /// it ends here if what is found is for a packet alone to tell; likewise
+    asks: BTreeMap<StepId, usize>,
+    /// a store at which it ends if something else is there; likewise
+    compares: BTreeMap<StepId, usize>,
     /// calls on shared maps, with the prefix of their functions
     calls: BTreeMap<StepId, &'static str>,
     /// it commits before these
@@ -111,13 +117,19 @@ impl Attempting {
         shared: &BTreeSet<ObjectId>,
         maps: &BTreeSet<ObjectId>,
         points: Points,
+        whys: &mut Whys,
     ) -> Attempting {
         let order = whole.layout();
         let parts: BTreeMap<StepId, Part> = (order.iter())
             .map(|id| (*id, part(whole.program, shared, maps, whole.step(*id))))
             .collect();
         let ends: BTreeSet<StepId> = (parts.iter())
-            .filter(|(_, p)| matches!(p, Part::Shared(_) | Part::Alone))
+            .filter(|(_, p)| {
+                matches!(
+                    p,
+                    Part::Shared(_) | Part::Alone | Part::Ask | Part::Compare
+                )
+            })
             .map(|(id, _)| *id)
             .collect();
         // From these, or behind them, something shared is still reached.
@@ -127,7 +139,9 @@ impl Attempting {
         let copied = copied(whole, &order, maps, &parts);
         let mut found = Attempting {
             points,
-            stops: BTreeSet::new(),
+            stops: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            compares: BTreeMap::new(),
             calls: BTreeMap::new(),
             commits: BTreeSet::new(),
             keeps: BTreeSet::new(),
@@ -146,7 +160,13 @@ impl Attempting {
                     found.calls.insert(id, prefix);
                 }
                 Part::Alone => {
-                    found.stops.insert(id);
+                    found.stops.insert(id, whys.of(whole, id));
+                }
+                Part::Ask => {
+                    found.asks.insert(id, whys.of(whole, id));
+                }
+                Part::Compare => {
+                    found.compares.insert(id, whys.of(whole, id));
                 }
                 Part::Store if before.contains(&id) => {
                     found.keeps.insert(id);
@@ -155,13 +175,18 @@ impl Attempting {
                     found.refreshed.insert(id);
                 }
                 Part::Own if before.contains(&id) => {
-                    found.stops.insert(id);
+                    found.stops.insert(id, whys.of(whole, id));
                 }
                 Part::Free | Part::Shared(None) | Part::Store | Part::Refresh | Part::Own => {}
             }
         }
         found
     }
+}
+
+/// The reason why the packet runs alone, if it leaves here.
+fn says(why: usize) -> Statement {
+    c!("self->transact.why = TRANSACT_WHYS + {};", why).into()
 }
 
 /// The calls whose value has to be a copy of the packet's own: on a map to whose values some step stores; and those behind
@@ -229,11 +254,23 @@ impl Hooks for Attempting {
     }
 
     fn leaves(&self, step: StepId) -> bool {
-        self.stops.contains(&step)
+        self.stops.contains_key(&step)
+    }
+
+    fn leaving(&self, step: StepId) -> Vec<Statement> {
+        self.stops.get(&step).map(|why| says(*why)).into_iter().collect()
+    }
+
+    /// To store what is there changes nothing.
+    fn store(&self, step: StepId, place: &Code, value: &Code) -> Option<Vec<Statement>> {
+        self.compares.contains_key(&step)
+            .then(|| vec![c!("if ({} != {}) {}", place, value, AGAIN).into()])
     }
 
     fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
         let mut out = self.points.at(step);
+        let why = self.asks.get(&step).or(self.compares.get(&step));
+        out.extend(why.map(|why| says(*why)));
         if self.commits.contains(&step) {
             out.push(c!("if (!transact_commit(&self->transact)) {}", AGAIN).into());
         }
@@ -261,6 +298,7 @@ impl Hooks for Attempting {
 
     fn callee(&self, step: StepId) -> Option<&'static str> {
         let refreshed = self.refreshed.contains(&step).then_some("kept_");
-        self.calls.get(&step).copied().or(refreshed)
+        let asked = self.asks.contains_key(&step).then_some("reader_");
+        self.calls.get(&step).copied().or(asked).or(refreshed)
     }
 }

@@ -6,9 +6,18 @@ use std::fmt::Write;
 use crate::codegen::{Burst, Gate};
 use crate::sync::lock::text::READ;
 
-/// The text. `order`: packets have their place in an order. Nothing changes a packet's time, so that what a prefetch pass
-/// made of it holds.
-pub fn bursts(burst: &Burst, order: bool) -> String {
+/// What a test has of each packet.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// its place in an order
+    pub order: bool,
+    /// what it read and wrote
+    pub log: bool,
+}
+
+/// The text. `clock`: programs compute with the packet's time, which moves on to that of what the packet finds.
+pub fn bursts(burst: &Burst, clock: bool, test: Test) -> String {
+    let log = test.log;
     let Burst {
         unit, index, entry, ..
     } = burst;
@@ -29,14 +38,24 @@ pub fn bursts(burst: &Burst, order: bool) -> String {
     } else {
         ""
     };
-    let committed = if order {
-        "\t\tpkt->commit = self->transact.order;\n"
-    } else {
-        ""
+    let committed = match test {
+        Test { order: true, .. } => "\t\tpkt->commit = self->transact.order;\n",
+        Test { log: true, .. } => "\t\taccesses_end(&self->log, MR_ACCESS_PACKET, pkt->number, self->shared->lock.commits, pkt->time);\n",
+        _ => "",
     };
     let run = &entry.function;
+    let later = match clock {
+        true => "\tpkt->time = self->transact.time = lock_time_write(&self->shared->lock, self->transact.time);\n",
+        false => "",
+    };
+    let logged = match log {
+        true => "\taccesses_end(&self->log, MR_ACCESS_ALONE, pkt->number, self->shared->lock.commits, pkt->time);\n",
+        false => "",
+    };
     let alone = format!(
-        "{draws}{floor}\tpkt->commit = ++self->shared->lock.commits;\n{begin}\t{run}(self, pkt);\n"
+        "\tpkt->commit = {}++self->shared->lock.commits;\n{later}{draws}{floor}{begin}\t{run}(self, pkt);\n{logged}",
+        // Even, as those of packets that write under the lock; others have none.
+        if test.order { "" } else { "2 * " }
     );
     let Some(attempt) = &entry.attempt else {
         return format!(
@@ -46,14 +65,23 @@ static __attribute__((noinline)) void alone{index}(struct mr_instance *self, str
 {{
 	lock_read_to_write({READ});
 	self->transact.count.alone++;
+	self->whys[WHYS - 1]++;
+	self->transact.time = pkt->time;
+	pkt->undo = &self->transact;
 {alone}	lock_write_to_read({READ});
 }}
 {}{}",
-            plain(*index, &format!("alone{index}(self, packets[i]);")),
+            plain(*index, clock, &format!("alone{index}(self, packets[i]);")),
             function(burst, "_plain", &format!("try{index}(self, packets, n);"))
         );
     };
     let slot = if entry.slotted { ", NULL" } else { "" };
+    let again = match clock {
+        true => format!(
+            "\t\tpkt->time = self->transact.time = lock_time_read({READ}, self->transact.time);\n"
+        ),
+        false => String::new(),
+    };
     let mut out = format!(
         "
 /* Further attempts, the last of which may be as the only one at work. */
@@ -63,7 +91,7 @@ static __attribute__((noinline)) void again{index}(struct mr_instance *self, str
 		transact_again(&self->transact);
 		if (self->transact.alone)
 			break;
-		transact_begin(&self->transact);
+{again}		transact_begin(&self->transact);
 {}	}} while ({attempt}(self, pkt{slot}) != TRANSACT_DONE || !transact_commit(&self->transact));
 	if (self->transact.alone) {{
 {}	}}{}
@@ -72,17 +100,16 @@ static __attribute__((noinline)) void again{index}(struct mr_instance *self, str
 ",
         deeper(&format!("{draws}{begin}")),
         deeper(&alone),
-        if order {
-            " else {\n\t\tpkt->commit = self->transact.order;\n\t}"
+        if committed.is_empty() {
+            String::new()
         } else {
-            ""
+            format!(" else {{\n{committed}\t}}")
         },
     );
     let first = |name: &str, parameter: &str, call: &str| {
-        let behind = if order {
-            format!("\telse\n{committed}")
-        } else {
-            String::new()
+        let behind = match committed.is_empty() {
+            false => format!("\telse\n{committed}"),
+            true => String::new(),
         };
         format!(
             "
@@ -102,7 +129,11 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
         "",
         &format!("{attempt}(self, pkt{slot})"),
     ));
-    out.push_str(&plain(*index, &format!("packet{index}(self, packets[i]);")));
+    out.push_str(&plain(
+        *index,
+        clock,
+        &format!("packet{index}(self, packets[i]);"),
+    ));
     out.push_str(&function(
         burst,
         "_plain",
@@ -111,10 +142,18 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
     let Some(gate) = Gate::of(unit, entry) else {
         return out;
     };
+    // A key, too, may be made of the time that the prefetch pass saw.
+    let (came, current) = match clock && entry.resume.is_some() {
+        true => (
+            "\t\t\tconst u64 came = packets[i]->time;\n\n",
+            " && packets[i]->time == came",
+        ),
+        false => ("", ""),
+    };
     let (last, with_slot) = match &entry.resume {
         Some(resume) => (
             format!(
-                "\t\t\tif (slots[i].site)\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
+                "\t\t\tif (slots[i].site{current})\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
             ),
             format!("{resume}(self, pkt, slot)"),
         ),
@@ -128,8 +167,10 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
         ", const struct slot *slot",
         &with_slot,
     ));
-    let last =
-        format!("\t\t\tlock_read_again({READ});\n\t\t\tpackets[i]->core = self->core;\n{last}");
+    let last = format!(
+        "{came}\t\t\tlock_read_again({READ});\n\t\t\tpackets[i]->core = self->core;\n{}{last}",
+        deeper(&time(clock))
+    );
     let (why, condition) = (gate.why, &gate.condition);
     out.push_str(&gate.passes(&format!("try{index}"), "", "", &last));
     let _ = write!(
@@ -147,8 +188,17 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
     out
 }
 
+/// A packet's time, as that of its place among packets that run alone and those of its core.
+fn time(clock: bool) -> String {
+    match clock {
+        true => format!("\t\tpackets[i]->time = lock_time_read({READ}, packets[i]->time);\n"),
+        false => String::new(),
+    }
+}
+
 /// Packets one after another under the core's line.
-fn plain(index: usize, each: &str) -> String {
+fn plain(index: usize, clock: bool, each: &str) -> String {
+    let time = time(clock);
     format!(
         "
 static __attribute__((noinline)) void try{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
@@ -157,7 +207,7 @@ static __attribute__((noinline)) void try{index}(struct mr_instance *self, struc
 		fetch_ahead(packets, i, n);
 		lock_read_again({READ});
 		packets[i]->core = self->core;
-		{each}
+{time}		{each}
 	}}
 }}
 "

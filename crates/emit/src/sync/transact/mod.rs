@@ -12,10 +12,12 @@
 //! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
 //! of shared maps go to private copies.
 //!
-//! Shared maps have the functions of `fastpath/state/shared_hash.h`. What that has no function for runs alone: other kinds of
-//! objects, iteration, locks in values; and so do handlers without packets that work on shared state, and programs
-//! with tail calls or timers in values.
+//! Shared maps have the functions of `fastpath/state/shared_hash.h`. Objects of other kinds, and those that the placement locks,
+//! are as under the lock: packets read them beside each other, and one that changes them runs alone. Iteration and
+//! locks in values run alone, too, and so do handlers without packets that work on shared state, and programs with tail calls or
+//! timers in values. Each reason is named and counted (`alone.rs`).
 
+mod alone;
 mod attempt;
 mod burst;
 mod text;
@@ -26,10 +28,12 @@ use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::Held;
 
 use super::lock::reader::{Points, Writer};
+use super::lock::effects::reads_clock;
 use super::lock::{called, handler_shares, obstacle};
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
 use crate::error::Error;
+use alone::Whys;
 use attempt::Attempting;
 
 /// The kind whose functions shared maps have.
@@ -44,6 +48,10 @@ struct Transact {
     bodies: Vec<Body>,
     /// by timer in the value of a map
     timers: Vec<Writer>,
+    /// programs compute with the packet's time
+    clock: bool,
+    /// steps that run alone, in words
+    whys: Vec<String>,
     test: Option<Test>,
 }
 
@@ -73,20 +81,20 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let found = places().filter(|(_, place)| place.held == held);
         found.map(|(id, _)| id).collect()
     };
-    let shared = of(Held::Transacted);
+    let mut shared = of(Held::Transacted);
     if shared.is_empty() {
         return Ok(None);
     }
+    let maps: BTreeSet<ObjectId> = shared
+        .iter()
+        .copied()
+        .filter(|id| program.objects.get(id.0).is_some_and(is_map))
+        .collect();
+    shared.extend(of(Held::Locked));
     let unsupported = |what: String| Error::Unsupported {
         place: program.name.clone(),
         what,
     };
-    if let Some(locked) = of(Held::Locked).first() {
-        return Err(unsupported(format!(
-            "sharing {} under the lock beside objects in transactions; treat both alike",
-            called(program, *locked)
-        )));
-    }
     for id in &shared {
         let event = program.objects.get(id.0).is_some_and(|o| o.expiry.is_some());
         let event = event.then_some("the expiry of its entries runs a function");
@@ -97,11 +105,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
             )));
         }
     }
-    let maps: BTreeSet<ObjectId> = shared
-        .iter()
-        .copied()
-        .filter(|id| program.objects.get(id.0).is_some_and(is_map))
-        .collect();
+    let mut whys = Whys::default();
     let test = sharing.test.is_some();
     let tries = !input.tails && checked.timers.is_empty();
     let mut bodies = Vec::new();
@@ -109,7 +113,8 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let packets = takes_packets(entry.role);
         let points = || Points::of(whole, &shared, test);
         bodies.push(Body {
-            attempt: (tries && packets).then(|| Attempting::of(whole, &shared, &maps, points())),
+            attempt: (tries && packets)
+                .then(|| Attempting::of(whole, &shared, &maps, points(), &mut whys)),
             alone: Writer(points()),
             once: !packets && handler_shares(whole, &shared, entry.function.0)?,
         });
@@ -119,13 +124,28 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let slice = Slice::whole(program, &timed.flow, false)?;
         timers.push(Writer(Points::of(&slice, &shared, test)));
     }
+    if !tries {
+        whys.number(match input.tails {
+            true => "a program with tail calls".to_owned(),
+            false => "a program with timers in values".to_owned(),
+        });
+    }
     Ok(Some(Box::new(Transact {
         test: sharing.test,
+        clock: checked.flows.iter().any(reads_clock),
+        whys: whys.0,
         shared,
         maps,
         bodies,
         timers,
     })))
+}
+
+impl Transact {
+    /// Whether it is noted what packets read and wrote.
+    fn logs(&self) -> bool {
+        self.test.is_some_and(|test| test.log)
+    }
 }
 
 impl Treatment for Transact {
@@ -139,6 +159,10 @@ impl Treatment for Transact {
 
     fn kind(&self, object: ObjectId) -> Option<&'static str> {
         self.maps.contains(&object).then_some(SHARED_MAP)
+    }
+
+    fn timed(&self, object: ObjectId) -> bool {
+        self.clock && self.maps.contains(&object)
     }
 
     fn common(&self) -> Option<Common> {
@@ -176,27 +200,39 @@ impl Treatment for Transact {
     }
 
     fn includes(&self, unit: &Unit) -> String {
-        text::includes(unit, self.test)
+        text::includes(unit, self.whys.len(), self.test)
     }
 
     fn members(&self) -> Vec<&'static str> {
-        vec![
+        [
             "struct mr_shared *shared;",
             "u32 core; /* which of the workers that share it */",
             "struct transact transact; /* of the packet at hand */",
+            "u64 whys[WHYS]; /* packets that ran alone, by reason */",
         ]
+        .into_iter()
+        .chain(self.logs().then_some("struct accesses log;"))
+        .collect()
     }
 
     fn create(&self) -> &'static str {
-        text::CREATE
+        match self.logs() {
+            true => text::CREATE_LOGGED,
+            false => text::CREATE,
+        }
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit)
+        text::ageing(unit, self.clock) + &text::seen(unit, &self.whys, self.logs())
+    }
+
+    fn table(&self) -> [String; 2] {
+        ["\t.transact = &transact,\n".to_owned(), String::new()]
     }
 
     fn burst(&self, burst: &Burst) -> String {
-        burst::bursts(burst, self.test.is_some())
+        let order = self.test.is_some() && !self.logs();
+        burst::bursts(burst, self.clock, burst::Test { order, log: self.logs() })
     }
 
     fn control(&self) -> [&'static str; 2] {
@@ -204,6 +240,9 @@ impl Treatment for Transact {
     }
 
     fn handler(&self) -> [&'static str; 2] {
-        [text::HANDLER, super::lock::text::WRITE_END]
+        [match self.clock {
+            true => text::HANDLER_CLOCK,
+            false => text::HANDLER,
+        }, super::lock::text::WRITE_END]
     }
 }

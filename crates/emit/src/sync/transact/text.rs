@@ -4,38 +4,53 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::SHARED_MAP;
-use crate::codegen::{Unit, offers};
+use super::alone::OF_PROTOCOL;
+use crate::codegen::{Unit, offers, string};
 use crate::headers;
 use crate::sync::Test;
 use crate::sync::lock::text::READ;
 
 /// In `create`.
-pub const CREATE: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n";
+pub const CREATE: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n\tself->transact.whys = self->whys;\n";
+
+/// The same where what packets read and wrote is noted.
+pub const CREATE_LOGGED: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n\tself->transact.whys = self->whys;\n\tself->transact.log = &self->log;\n";
 
 /// Takes all lines for a handler, at a place in the order of packets that run alone.
 pub const HANDLER: &str = "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = ++self->shared->lock.commits;\n";
 
-/// The headers, with what a test has before them.
-pub fn includes(unit: &Unit, test: Option<Test>) -> String {
+/// The same, no earlier than any packet before it.
+pub const HANDLER_CLOCK: &str = "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = ++self->shared->lock.commits;\n\tpkt->time = lock_time_write(&self->shared->lock, pkt->time);\n";
+
+/// The headers, with what a test has before them. `steps`: how many steps run alone.
+pub fn includes(unit: &Unit, steps: usize, test: Option<Test>) -> String {
     let mut out = String::new();
     if let Some(test) = test {
         let _ = writeln!(out, "#define MR_POINT_SEED {}ull", test.seed);
         if test.dropped {
             out.push_str("#define MR_LOCK_DROPPED 1\n");
         }
-        out.push_str("#define TRANSACT_ORDER 1\n#include \"sync/points.h\"\n");
+        let kept = if test.log { "LOG" } else { "ORDER" };
+        let _ = writeln!(out, "#define TRANSACT_{kept} 1\n#include \"sync/points.h\"");
     }
     let _ = writeln!(out, "#include \"state/{SHARED_MAP}.h\"");
-    // A worker's own, whose refreshes may have to be undone.
-    let kinds: BTreeSet<&str> = unit.objects().map(|(_, o)| o.kind.c).collect();
-    for kind in kinds.into_iter().filter(|kind| headers::keeps(kind)) {
-        let _ = writeln!(out, "#include \"sync/{kind}.h\"");
+    // A worker's own, whose refreshes may have to be undone; and those that packets read beside others.
+    let own = unit.objects().map(|(_, o)| o.kind.c);
+    let mut kinds: BTreeSet<&str> = own.filter(|kind| headers::keeps(kind)).collect();
+    let shared = unit.shared().filter(|(id, _)| unit.kind(*id) != SHARED_MAP);
+    kinds.extend(shared.map(|(_, o)| o.kind.c));
+    for kind in kinds {
+        let header = format!("sync/{kind}.h");
+        if headers::text(&header).is_some() {
+            let _ = writeln!(out, "#include \"{header}\"");
+        }
     }
+    let _ = writeln!(out, "#define WHYS (TRANSACT_WHYS + {steps}u)");
     out
 }
 
 /// Looks after shared objects: entries that rest or have expired.
-pub fn ageing(unit: &Unit) -> String {
+pub fn ageing(unit: &Unit, clock: bool) -> String {
     let (mut maps, mut due, mut calls) = (String::new(), Vec::new(), String::new());
     for (id, object) in unit.shared() {
         let operands = unit.operands(id);
@@ -50,9 +65,13 @@ pub fn ageing(unit: &Unit) -> String {
             let _ = writeln!(calls, "\t{kind}_age({operands}, now);");
         }
     }
+    let later = match clock {
+        true => "\tnow = lock_time_write(&self->shared->lock, now);\n",
+        false => "",
+    };
     if !calls.is_empty() {
         calls = format!(
-            "\tif (mr_likely(!({})))\n\t\treturn;\n\tlock_read_to_write({READ});\n{calls}\tlock_write_to_read({READ});\n",
+            "\tif (mr_likely(!({})))\n\t\treturn;\n\tlock_read_to_write({READ});\n{later}{calls}\tlock_write_to_read({READ});\n",
             due.join(" || ")
         );
     }
@@ -66,4 +85,70 @@ static void age_shared(struct mr_instance *self, u64 now)
 {maps}{calls}}}
 "
     )
+}
+
+/// What the host sees of transactions (`struct mr_transact`). `whys`: steps that run alone.
+pub fn seen(unit: &Unit, whys: &[String], log: bool) -> String {
+    let mut out = String::from(
+        "
+static const struct mr_transact_counts *transact_counts(struct mr_instance *self)
+{
+	return &self->transact.count;
+}
+
+static const u64 *transact_alone(struct mr_instance *self)
+{
+	return self->whys;
+}
+",
+    );
+    let mut accesses = "";
+    if log {
+        accesses = "\t.accesses = transact_accesses,\n";
+        let mut cases = String::new();
+        for (id, _) in unit.shared().filter(|(id, _)| unit.kind(*id) == SHARED_MAP) {
+            let (place, of) = (id.0, unit.member(id));
+            let _ = writeln!(
+                cases,
+                "\tif (map == &self->shared->{of}.map)\n\t\treturn {place}u;"
+            );
+        }
+        let _ = write!(
+            out,
+            "
+static u32 transact_object(const void *map, const void *of)
+{{
+	const struct mr_instance *self = of;
+
+	(void)map;
+	(void)self;
+{cases}	return UINT32_MAX;
+}}
+
+static void transact_accesses(struct mr_instance *self, mr_access_fn *fn, void *context)
+{{
+	accesses_hand(&self->log, transact_object, self, fn, context);
+}}
+"
+        );
+    }
+    let said: String = (OF_PROTOCOL.iter().copied())
+        .chain(whys.iter().map(String::as_str))
+        .map(|why| format!("\t{},\n", string(why.as_bytes())))
+        .collect();
+    let _ = write!(
+        out,
+        "
+static const char *const whys[] = {{
+{said}}};
+
+static const struct mr_transact transact = {{
+	.whys = WHYS,
+	.why = whys,
+	.counts = transact_counts,
+	.alone = transact_alone,
+{accesses}}};
+"
+    );
+    out
 }

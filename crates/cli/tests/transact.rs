@@ -1,0 +1,136 @@
+//! Packets of several workers as transactions: `run`, `verify`, `plan`, `bench --memory`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::common;
+
+use std::process::Command;
+
+use common::{json, millrace, refused};
+use serde_json::Value;
+
+const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
+const TRANSACT: [&str; 2] = ["--strategy", "transact"];
+
+/// A verb over the bundled trace.
+fn over(verb: &str, nf: &str, words: &[&str]) -> Command {
+    let mut command = millrace();
+    command
+        .args([verb, nf, "--in", "captures/talk.pcap", "--split", SPLIT])
+        .args(words);
+    command
+}
+
+fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
+}
+
+/// What versions say of the order is what one core repeats, with more workers than processors and threads switched where they touch
+/// shared state.
+#[test]
+fn the_order_of_versions_is_repeated() {
+    for (nf, alone) in [("bridge", false), ("policer", false), ("einat", true)] {
+        let words = [&TRANSACT[..], &["--cores", "1,2,8"]].concat();
+        let (found, status) = json(&mut over("verify", nf, &words));
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &true.into()),
+            "{nf}: {found}"
+        );
+        let runs = found["runs"].as_array().unwrap();
+        assert_eq!(runs[0].get("transactions"), None);
+        for run in &runs[1..] {
+            assert_eq!(run["strategy"], "transact");
+            assert_eq!(run.get("writers"), None);
+            let of = &run["transactions"];
+            assert_eq!(number(of, "committed") + number(of, "alone"), 1619, "{run}");
+            assert_eq!(alone, number(of, "alone") > 50, "{nf}: {run}");
+            assert!(alone || number(of, "dependencies") > 30, "{nf}: {run}");
+        }
+    }
+}
+
+#[test]
+fn a_run_counts_commits_and_says_what_ran_alone() {
+    let words = [&TRANSACT[..], &["--cores", "4", "--control", "none"]].concat();
+    let (account, status) = json(&mut over("run", "einat", &words));
+    assert_eq!(status, 0, "{account}");
+    let of = &account["transactions"];
+    assert_eq!(number(of, "commits") + number(of, "alone"), 1619, "{account}");
+    let reasons = of["reasons"].as_object().unwrap();
+    let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
+    assert_eq!(all, number(of, "alone"), "{account}");
+    let lease = |why: &String| why.starts_with("einat.c:") && why.contains("allocator_lease of");
+    assert!(reasons.keys().any(lease), "{reasons:?}");
+}
+
+/// What a run under the lock left, one with transactions goes on with, and the other way round.
+#[test]
+fn state_is_kept_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("bridge.state");
+    let state = state.to_str().unwrap();
+    let mut entries = Vec::new();
+    for strategy in ["transact", "lock", "transact"] {
+        let words = ["--cores", "2", "--strategy", strategy, "--control", "none"];
+        let words = [&words[..], &["--state", state]].concat();
+        let (account, status) = json(&mut over("run", "bridge", &words));
+        assert_eq!(status, 0, "{account}");
+        entries.push(account["objects"][0]["entries"].as_u64().unwrap());
+    }
+    assert!(entries[0] > 0 && entries.iter().all(|n| *n == entries[0]));
+}
+
+#[test]
+fn a_plan_offers_and_counts_transactions() {
+    let mut command = millrace();
+    command.args(["plan", "bridge", "--cores", "4"]).args(TRANSACT);
+    let (plan, status) = json(&mut command);
+    assert_eq!((status, &plan["strategy"]), (0, &"transact".into()), "{plan}");
+    assert_eq!(plan["objects"][0]["treatment"], "transact");
+    let (plan, status) = json(&mut over("plan", "bridge", &["--cores", "2"]));
+    assert_eq!(status, 0, "{plan}");
+    let works = plan["measured"]["strategies"].as_array().unwrap();
+    let work = works.iter().find(|w| w["strategy"] == "transact").unwrap();
+    let share = |of: &str, at: usize| work[of][at]["share"].as_f64().unwrap();
+    // One core shares with nobody; more of them share more.
+    assert_eq!((share("foreign", 0), share("met", 0)), (0.0, 0.0), "{work}");
+    assert!(share("foreign", 3) > 0.0 && share("foreign", 4) < 1.0, "{work}");
+    assert_eq!(work["writes"], 0.0, "none of them runs alone: {work}");
+}
+
+#[test]
+fn what_cannot_be_in_transactions_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("cpu.bpf.c");
+    std::fs::write(&source, PER_CPU).unwrap();
+    let mut command = millrace();
+    command
+        .arg("verify")
+        .arg(&source)
+        .args(["--cores", "2", "--generate", "packets=100"])
+        .args(TRANSACT);
+    let error = refused(&mut command, 1);
+    assert!(
+        error.contains("cpu.bpf.c:") && error.contains("counts") && error.contains("transact"),
+        "{error}"
+    );
+}
+
+/// What a packet finds in a per-CPU map decides over it.
+const PER_CPU: &str = "#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} counts SEC(\".maps\");
+SEC(\"xdp\")
+int every_other(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&counts, &zero);
+	return count && ++*count % 2 ? XDP_PASS : XDP_DROP;
+}
+char license[] SEC(\"license\") = \"GPL\";
+";

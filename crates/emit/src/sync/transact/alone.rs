@@ -1,0 +1,54 @@
+//! Reasons why packets run alone, in words: what the host counts packets by (`struct mr_transact`).
+
+use millrace_check::facts::{Op, StepId};
+use millrace_object::helper;
+use millrace_object::insn::Insn;
+
+use crate::codegen::Slice;
+use crate::sync::lock::called;
+use crate::sync::lock::effects::object;
+
+/// Those of the protocol itself, as `enum transact_why` numbers them.
+pub const OF_PROTOCOL: [&str; 4] = [
+    "a packet that reads more than 48 words, writes more than 24, or stores more than 32 times before it commits",
+    "an insertion by a worker whose pool of entries is empty",
+    "an insertion into a bucket that is full",
+    "a packet that did not commit in 64 attempts",
+];
+
+/// Steps that run alone, each text once.
+#[derive(Default)]
+pub struct Whys(pub Vec<String>);
+
+impl Whys {
+    /// The number of a step's.
+    pub fn of(&mut self, whole: &Slice, id: StepId) -> usize {
+        self.number(said(whole, id))
+    }
+
+    /// The number of a text.
+    pub fn number(&mut self, text: String) -> usize {
+        self.0.iter().position(|t| *t == text).unwrap_or_else(|| {
+            self.0.push(text);
+            self.0.len() - 1
+        })
+    }
+}
+
+/// A step with its line.
+fn said(whole: &Slice, id: StepId) -> String {
+    let step = whole.step(id);
+    let what = match step.op {
+        Op::Plain(Insn::Call { helper }) => match helper::by_number(helper) {
+            Some(helper) => match object(step, helper) {
+                Some(of) => format!("{} of {}", helper.name, called(whole.program, of)),
+                None => helper.name.to_owned(),
+            },
+            None => "a call".to_owned(),
+        },
+        Op::Plain(Insn::Atomic { .. }) => "an atomic operation".to_owned(),
+        Op::Plain(Insn::Store { .. }) => "a store".to_owned(),
+        _ => "a step".to_owned(),
+    };
+    format!("{}: {what}", whole.place(step))
+}
