@@ -6,13 +6,16 @@ use millrace_dataplane::clock;
 use millrace_dataplane::replica::{Elephant, Group, Sequencing};
 use millrace_dataplane::worker::{Code, Link};
 
-use crate::Error;
+use millrace_place::Placement;
+
+use crate::{Error, place};
 
 /// The scheme of the ports that have a sequencer.
 const SEQUENCED: &str = "vnic:";
 
 /// Makes what numbers the packets of a chain between `ports` ports on this many workers, with a ring of `rows` rows, and lets
-/// its function know the other replicas; none where no state is replicated.
+/// its function know the other replicas; none where no state is replicated. `placement`: how its objects
+/// live, which says who gets packets where workers have parts of some.
 ///
 /// # Errors
 /// The function stands in a row with others, or there is no memory.
@@ -20,7 +23,7 @@ pub fn sequencing(
     chain: &mut [Link],
     workers: usize,
     ports: usize,
-    rows: usize,
+    (rows, placement): (usize, Option<&Placement>),
 ) -> Result<Option<Arc<Mutex<Sequencing>>>, Error> {
     let replicated = |link: &Link| match &link.code {
         Code::Module(code) => code.module.row_bytes().is_some() || code.small.is_some(),
@@ -40,11 +43,16 @@ pub fn sequencing(
             "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
         ));
     };
+    let parts = placement.filter(|p| p.replicates() && p.divides());
+    let owners = match parts {
+        Some(placement) => place::owners(placement, ports, workers)?,
+        None => Vec::new(),
+    };
     let small = code.small.as_ref();
     let (module, config) = small.map_or((&code.module, &code.config), |s| (&s.module, &s.config));
     let group = match small {
         Some(small) => Group::of_heavies(small, workers, rows, clock::now()),
-        None => Group::new(module, workers, rows, clock::now()),
+        None => Group::of_parts(module, (workers, rows), clock::now(), owners),
     };
     let group = group.map_err(Error::wrong)?;
     let of = (code.program, ports as u32);
@@ -86,6 +94,12 @@ pub(crate) fn bytes(sequencing: &Mutex<Sequencing>) -> u64 {
 pub(crate) fn elephants(sequencing: &Mutex<Sequencing>) -> Option<Vec<Elephant>> {
     let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
     sequencing.elephants().map(<[_]>::to_vec)
+}
+
+/// Whether packets go to their owners, and none is sprayed.
+pub(crate) fn directed(sequencing: &Mutex<Sequencing>) -> bool {
+    let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
+    sequencing.group().directs() && sequencing.elephants().is_none()
 }
 
 /// Ends a sequencer: edits that no replica has made are dropped.

@@ -53,7 +53,16 @@ impl Strategy {
     }
 
     /// Names that users may ask for: those of strategies, and `sequential` for `alone`.
-    pub const WORDS: [&str; 6] = ["alone", "sequential", "spread", "shard", "lock", "mixed"];
+    pub const WORDS: [&str; 8] = [
+        "alone",
+        "sequential",
+        "spread",
+        "shard",
+        "lock",
+        "mixed",
+        "replicate",
+        "hybrid",
+    ];
 
     /// The one of this name; `sequential` is `alone`.
     #[must_use]

@@ -79,9 +79,11 @@ impl<'a> Sides<'a> {
         (program, deal): (&Program, &'a Deal<'a>),
         schedule: Schedule,
     ) -> Result<Self, ModuleError> {
+        let mut lane = Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?;
+        lane.directed = deal.placement.replicates() && deal.placement.divides();
         Ok(Self {
             sequential: Lane::sequential(sequential)?,
-            parallel: Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?,
+            parallel: lane,
             bijection: Bijection::default(),
             base: Base::new(),
             shared: { program.objects.iter().enumerate() }

@@ -178,7 +178,7 @@ impl Batch {
     /// Whether the sequencer says of each packet where it goes, so that packets are numbered one by one, by one thread.
     #[must_use]
     pub fn one_by_one(&self) -> bool {
-        self.group.heavies().is_some()
+        self.group.directs()
     }
 
     /// Begins with packets of this time, ns, or that of the batch before if it is later; it has to be numbered then, with packets

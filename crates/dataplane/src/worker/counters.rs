@@ -143,8 +143,10 @@ pub enum Once {
     Heaviest,
     /// rows of other workers' packets that were applied, where state is replicated
     Replayed,
+    /// the number of the last row that was applied, where state is replicated
+    Applied,
 }
-const ONCE: usize = 8;
+const ONCE: usize = 9;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -356,6 +356,11 @@ impl Stage {
         self.replica().map_or(0, Replica::replayed)
     }
 
+    /// The last row that was applied here.
+    pub fn applied(&self) -> u64 {
+        self.replica().map_or(0, Replica::applied)
+    }
+
     /// Fires those that are due.
     pub fn alarm(&mut self, time: u64) {
         if let Some(instance) = self.instance() {

@@ -39,6 +39,8 @@ pub struct Traced<'a> {
     pub make: &'a Make,
     /// captures: one for each port, or one with a split
     pub ports: &'a Ports,
+    /// what a simulation charges for receiving and sending a packet beside what it costs, ns
+    pub charged_ns: f64,
 }
 
 /// A strategy, its plan, and the module that runs it.
@@ -69,7 +71,7 @@ impl Proved<'_> {
         if let Some(why) = why {
             told(&format!("{name}: {why}"));
         }
-        let dispatch_ns = dispatch(traced)?;
+        let dispatch_ns = dispatch(traced)? + traced.charged_ns;
         told(&format!(
             "{name}: measuring with {} packets",
             frames.packets()
@@ -105,7 +107,7 @@ impl Proved<'_> {
         for _ in 0..TURNS {
             for (candidate, turns) in candidates.iter().zip(&mut turns) {
                 turns.push(match candidate.plan.strategy {
-                    Strategy::Replicate => replicas::turn(&candidate.subject, &frames)?,
+                    Strategy::Replicate | Strategy::Hybrid => replicas::turn(&candidate.subject, &frames)?,
                     _ => turn(&candidate.subject, &frames)?,
                 });
             }
@@ -176,6 +178,10 @@ fn strategies(found: Strategy) -> Vec<Strategy> {
     if !matches!(found, Strategy::Spread | Strategy::Replicate) {
         all.push(Strategy::Replicate);
     }
+    if found == Strategy::Mixed {
+        // Some objects sharded, the others replicated.
+        all.push(Strategy::Hybrid);
+    }
     if found != Strategy::Alone {
         all.push(Strategy::Alone);
     }
@@ -189,9 +195,10 @@ fn module(
     plan: &Plan,
     traced: &Traced<'_>,
 ) -> Result<Arc<Module>, String> {
-    if plan.strategy == Strategy::Replicate {
+    if matches!(plan.strategy, Strategy::Replicate | Strategy::Hybrid) {
         let held = |(at, _): (usize, &StateObject)| match plan.treatment(ObjectId(at)) {
             Treatment::Replicate => Held::Replicated,
+            Treatment::Shard => Held::Divided,
             _ => Held::Copied,
         };
         let held = program.objects.iter().enumerate().map(held).collect();

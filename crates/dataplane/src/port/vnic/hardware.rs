@@ -374,7 +374,7 @@ impl Thread {
         };
         let mut queue = queue.map_or(entry.queue as usize, |q| q as usize);
         if let Some(sequencing) = sequencing.as_deref_mut()
-            && sequencing.elephants().is_some()
+            && sequencing.group().directs()
         {
             came.whose = self.work.whose.get(index).copied();
             let stamp = stamp.max(sequencing.time());
