@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millrace_dataplane::clock;
 use millrace_dataplane::replica::{Elephant, Group, Sequencing};
 use millrace_dataplane::worker::{Code, Link};
+use millrace_dataplane::{clock, port};
 
 use millrace_place::Placement;
 
@@ -63,24 +63,29 @@ pub fn sequencing(
     Ok(Some(Arc::new(Mutex::new(made))))
 }
 
-/// Refuses ports whose packets nobody numbers, and two devices: one sequencer orders all packets of a function.
+/// Whether a core ahead of the workers has to number the packets of these ports; a `vnic:` does by itself.
 ///
 /// # Errors
-/// There is such a port.
-pub(crate) fn allow<'a>(receiving: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+/// There is a port whose packets nobody can number, or a `vnic:` beside another port: one sequencer orders all packets of a function.
+pub(crate) fn ahead<'a>(receiving: impl Iterator<Item = &'a String>) -> Result<bool, Error> {
     let words: Vec<&String> = receiving.collect();
-    if let Some(other) = words.iter().find(|w| !w.starts_with(SEQUENCED)) {
+    if let Some(other) = words.iter().find(|w| !port::is_live(w)) {
         return Err(Error::wrong(format!(
-            "--strategy replicate and hybrid: {other} has no sequencer, which numbers packets before workers have them"
+            "--strategy replicate and hybrid: {other} has no sequencer between it and live ports"
         ))
-        .help("use captures or vnic:, or another strategy"));
+        .help("use captures or live ports alone, or another strategy"));
     }
-    match words.as_slice() {
-        [] | [_] => Ok(()),
-        [_, second, ..] => Err(Error::wrong(format!(
-            "--strategy replicate and hybrid: {second} is a second device, and two devices cannot number packets together"
-        ))
-        .help("let one device have both ports: vnic:FILE?split=lan=CIDR")),
+    let numbers = |word: &&&String| word.starts_with(SEQUENCED);
+    match (words.iter().find(numbers), words.as_slice()) {
+        (None, _) => Ok(true),
+        (Some(_), [_]) => Ok(false),
+        (Some(_), _) => {
+            let second = words.get(1).map_or("", |w| w.as_str());
+            Err(Error::wrong(format!(
+                "--strategy replicate and hybrid: {second} is a second device, and two devices cannot number packets together"
+            ))
+            .help("let one device have both ports: vnic:FILE?split=lan=CIDR"))
+        }
     }
 }
 

@@ -107,7 +107,9 @@ impl Proved<'_> {
         for _ in 0..TURNS {
             for (candidate, turns) in candidates.iter().zip(&mut turns) {
                 turns.push(match candidate.plan.strategy {
-                    Strategy::Replicate | Strategy::Hybrid => replicas::turn(&candidate.subject, &frames)?,
+                    Strategy::Replicate | Strategy::Hybrid => {
+                        replicas::turn(&candidate.subject, &frames)?
+                    }
                     _ => turn(&candidate.subject, &frames)?,
                 });
             }
