@@ -39,7 +39,9 @@ fn draw(seed: &mut u64) -> u64 {
 /// and cut short.
 fn frames(seed: &mut u64) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = packets().into_iter().map(|(_, bytes)| bytes).collect();
-    let carried: Vec<Vec<u8>> = all.iter().take(60).cloned().collect();
+    // What is shorter than a header of IP is neither changed nor carried.
+    let long = |packet: &&Vec<u8>| packet.len() > 34;
+    let carried: Vec<Vec<u8>> = all.iter().filter(long).take(60).cloned().collect();
     for packet in carried {
         let six = packet.get(12..14) == Some(&[0x86, 0xdd]);
         let mut error = packet[..12].to_vec();
@@ -57,8 +59,8 @@ fn frames(seed: &mut u64) -> Vec<Vec<u8>> {
         all.push(error);
     }
     let mut changed = Vec::new();
-    for packet in &all {
-        for way in 0..8 {
+    for packet in all.iter().filter(long) {
+        for way in 0..16 {
             let mut other = packet.clone();
             match way {
                 0 => {
@@ -139,7 +141,7 @@ fn the_kernel_steers_as_the_plan_does() {
             }
         }
         assert_eq!(met.len(), WORKERS as usize, "{met:?}");
-        assert!(met.values().sum::<usize>() > 1500, "{met:?}");
+        assert!(met.values().sum::<usize>() > 1200, "{met:?}");
     }
 }
 

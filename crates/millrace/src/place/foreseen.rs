@@ -3,6 +3,7 @@
 use millrace_dataplane::port::vnic::{Rate, Settings};
 use millrace_model::Model;
 use millrace_place::Strategy;
+use millrace_steer::sequence::MAX_CORES;
 use millrace_plan::{Plan, Wanted};
 
 use crate::cost::{Frames, Traced};
@@ -108,7 +109,7 @@ impl Proved<'_> {
 
     /// Why another plan may be faster for these packets; none if hardly any may.
     fn doubt(&self, plan: &Plan, frames: &Frames, rate: Option<f64>) -> Option<String> {
-        if self.built {
+        if self.built || plan.cores > u32::from(MAX_CORES) {
             return None;
         }
         let rate = rate.unwrap_or(f64::INFINITY);

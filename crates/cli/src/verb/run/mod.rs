@@ -491,7 +491,9 @@ impl Run {
                 "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
             ));
         }
-        let traffic = (!row && self.strategy == Wished::default() && self.steer.is_empty())
+        // State that is kept is not kept of replicas, which nobody asked for.
+        let free = self.strategy == Wished::default() && self.steer.is_empty() && secret.is_none();
+        let traffic = (!row && free && self.trace.is_none())
             .then(|| Traffic::of(&self.between()))
             .flatten();
         let asked = Asked {
