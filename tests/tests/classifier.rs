@@ -166,10 +166,7 @@ fn emitted_code_gives_the_class_of_a_scan() {
         let mut forms = [0, 0];
         for count in [1, 3, 20, 60, 25, 400] {
             let rules = rules(&mut random, count);
-            for budget in [
-                SMALL,
-                Budget { steps: 0, ..SMALL },
-            ] {
+            for budget in [SMALL, Budget { steps: 0, ..SMALL }] {
                 let made = Arc::new(Classifier::build(rules.clone(), &budget));
                 forms[usize::from(made.form() == Form::Trees)] += 1;
                 for run in &mut runs {

@@ -6,18 +6,40 @@ use std::time::Duration;
 use millrace::Function;
 use millrace_dataplane::account::{Account, LostAccount, StageAccount};
 use millrace_object::state;
+use millrace_plan::cost::Prediction;
 
 use crate::quantity::{bytes, duration, grouped, percent};
 
-/// A short readable account.
-pub fn text(name: &str, function: Option<&Function>, account: &Account) -> String {
+/// Keys that were replicated of which a line is written; `--json` has all.
+const ELEPHANTS: usize = 8;
+
+/// A short readable account, with the rate that was expected beside the one that was measured.
+pub fn text(
+    name: &str,
+    function: Option<&Function>,
+    (account, predicted): (&Account, Option<Prediction>),
+) -> String {
     let how = match function {
         Some(function) if function.from_cache => "from the cache",
         Some(_) => "from its source",
         None => "nothing to build",
     };
     let prepared = function.map_or(Duration::ZERO, |f| f.prepared);
-    written(name, account, prepared, how)
+    let mut text = written(name, account, prepared, how);
+    if let Some(p) = predicted {
+        let simulated = match p.simulated {
+            true => ", more than this machine has: simulated",
+            false => "",
+        };
+        text.push_str(&format!(
+            "\n  predicted {:.2} Mpps by {} on {} cores{simulated}; {:.2} with input and output\n",
+            p.mpps,
+            p.strategy.name(),
+            p.cores,
+            account.mpps
+        ));
+    }
+    text
 }
 
 fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> String {
@@ -271,6 +293,9 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
     for (name, times) in &a.relaxations {
         let what = match name.as_str() {
             "capacity" => "insertions or records found a worker's part full while others had room",
+            "order" => {
+                "packets of flows that leave by the queues of several workers, in no order between these"
+            }
             "eviction" => "entries had to go from a worker's part while others had room",
             "latest" => {
                 "entries show what the first worker stored last, and others stored otherwise"
@@ -290,8 +315,9 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
     if let Some(replayed) = a.replayed {
         write!(
             text,
-            "\n  replayed  {} rows of other workers' packets; each of {} workers has all state, which is counted once",
+            "\n  replayed  {} times a row of another worker's packet, of {} rows; each of {} workers has all state, which is counted once",
             grouped(replayed),
+            grouped(a.rows.unwrap_or_default()),
             a.workers.len()
         )?;
     }
@@ -305,6 +331,22 @@ fn costs(text: &mut String, a: &Account, prepared: Duration, how: &str) -> std::
         )?;
         for (why, packets) in &of.reasons {
             write!(text, "\n            {} alone: {why}", grouped(*packets))?;
+        }
+    }
+    if let Some(elephants) = &a.elephants {
+        let kept = elephants.iter().filter(|e| e.demoted.is_none()).count();
+        write!(
+            text,
+            "\n  elephants {} times a key was replicated, {kept} of them to the end",
+            elephants.len()
+        )?;
+        for e in elephants.iter().take(ELEPHANTS) {
+            write!(
+                text,
+                "\n            {}: {} packets",
+                e.flow,
+                grouped(e.packets)
+            )?;
         }
     }
     if a.out_of_order > 0 {

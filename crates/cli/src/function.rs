@@ -1,6 +1,6 @@
 //! Functions as command lines name them: their settings read, and what the library does shown while it does it.
 
-use millrace::place;
+use millrace::place::{self, Foreseen, Traffic};
 use millrace::{Arrangement, Asked, Function, Make, Source, Written};
 use millrace_emit::Stage;
 use millrace_place::Strategy;
@@ -65,7 +65,7 @@ pub fn read(word: &str, make: &Make) -> Result<Written, Failure> {
 }
 
 /// Finds out how a function is to run on several workers, by `--steer` or as its plan says, under the first of these
-/// strategies that is possible.
+/// strategies that is possible; `traffic`: what it is going to receive, where that is known.
 ///
 /// # Errors
 /// It runs on one, or not as was asked.
@@ -74,7 +74,7 @@ pub fn arrange(
     make: &Make,
     steer: &[String],
     asked: &Asked<'_>,
-    strategies: &[Option<Strategy>],
+    (strategies, traffic): (&[Option<Strategy>], Option<&Traffic>),
 ) -> Result<Arrangement, Failure> {
     let found = millrace::find(word)?;
     if let Source::Module(path) = &found.source {
@@ -86,7 +86,15 @@ pub fn arrange(
     warn(&written.warnings);
     let budget = make.begin();
     let proved = written.check(budget)?;
+    let told = |line: &str| screen::err(line);
+    let foreseen = traffic.map(|traffic| Foreseen {
+        found: &found,
+        make,
+        traffic,
+        told: &told,
+    });
     let mut asked = Asked {
+        foreseen: foreseen.as_ref(),
         steering: steer::steering(steer, &written.program.ports, asked.cores)?,
         budget: Some(budget),
         ..*asked

@@ -4,6 +4,7 @@
 use crate::common;
 use crate::common::live;
 
+use common::openmetrics;
 use common::{json, millrace, refused, root};
 use live::Live;
 use serde_json::{Value, json};
@@ -115,9 +116,33 @@ fn heavy_keys_are_seen_and_parameters_change_for_all() {
     assert!(command.output().unwrap().status.success());
     let input = format!("vnic:{file}?measure=off&rate=50k&split=lan=198.18.0.0/15");
     let words = ["--in", &input, "--out", "null:", "--seconds", "60"];
-    let more = ["--strategy", "hybrid", "--cores", "3"];
+    let more = ["--strategy", "hybrid", "--cores", "3", "--metrics", "0"];
     let live = Live::of(dir.path(), &["policer"], &[&words[..], &more].concat());
     live.until(|stats| stats["replayed"].as_u64() > Some(0));
+    let heavy = |stats: &Value| stats["elephants"][0]["packets"].as_u64() > Some(0);
+    let stats = live.until(heavy);
+    let flow = stats["elephants"][0]["flow"].as_str().unwrap().to_owned();
+    assert!(flow.contains(" > "), "{flow}");
+    assert!(stats["rows"].as_u64() > Some(0) && stats["workers"][0]["behind"].is_u64());
+    let view = live.ask(&["top", "--every", "0.3"]);
+    let shown = view["elephants"].as_array().unwrap();
+    assert!(shown.iter().any(|e| e["flow"] == *flow), "{view}");
+    assert!(view["workers"][2]["behind"].is_u64(), "{view}");
+    let said = std::fs::read_to_string(dir.path().join("stderr")).unwrap();
+    let address = said.split("http://").nth(1).unwrap();
+    let (_, scraped) = openmetrics::get(address.split('/').next().unwrap(), "");
+    for name in [
+        "elephants",
+        "elephant_packets_total",
+        "sequenced_rows_total",
+    ] {
+        let line = scraped
+            .lines()
+            .find(|l| l.starts_with(&format!("millrace_{name}{{")));
+        let value = line.and_then(|l| l.split(' ').next_back()?.parse::<f64>().ok());
+        assert!(value > Some(0.0), "{name}: {scraped}");
+    }
+    assert!(scraped.contains("millrace_worker_behind_rows{worker=\"2\"}"));
     // Each flow has come.
     let read = || {
         let stats = live.ask(&["ctl", "stats"]);
@@ -168,4 +193,140 @@ fn millrace_entries(file: &str) -> u64 {
         .find(|o| o["name"] == "buckets")
         .and_then(|o| o["entries"].as_u64())
         .unwrap()
+}
+
+/// One flow is all traffic, so that sharding leaves it to one core: without a word, the plan replicates. What ddos does to the flow is
+/// known to the packet, and every packet is accounted.
+#[test]
+fn a_flow_that_is_all_traffic_is_replicated_without_being_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("one.pcap").display().to_string();
+    let mut command = millrace();
+    command.args(["trace", "gen", "-o", &file, "--packets", "20000"]);
+    command.args(["--flows", "1", "--one-way", "--no-connections"]);
+    assert!(command.output().unwrap().status.success());
+    let run = |options: &str, words: &[&str]| {
+        let input = format!("vnic:{file}?{options}");
+        let mut command = millrace();
+        command.args(["run", "ddos", "--in", &input, "--cores", "2"]);
+        let (account, status) = json(command.args(["--loops", "5"]).args(words));
+        assert_eq!(status, 0, "{account}");
+        let field = |name: &str| account[name].as_u64();
+        assert_eq!(field("read"), Some(100_000), "{account}");
+        // The limit of a source.
+        assert_eq!(field("forwarded"), Some(1000), "{account}");
+        assert_eq!(field("dropped"), Some(99_000));
+        assert_eq!(field("aborted"), Some(0));
+        account
+    };
+    let chosen = run("measure=on", &[]);
+    assert_eq!(chosen["predicted"]["strategy"], "replicate", "{chosen}");
+    assert!(chosen["predicted"]["mpps"].as_f64() > Some(0.0));
+    // Each row was applied by the worker that had not its packet, and the table is counted once.
+    assert_eq!(chosen["replayed"], 100_000);
+    assert!(chosen["rows"].as_u64() >= Some(100_000), "{chosen}");
+    assert_eq!(chosen["relaxations"]["order"], 1000);
+    let workers = chosen["workers"].as_array().unwrap();
+    for worker in workers {
+        assert_eq!(worker["behind"], 0, "{chosen}");
+        assert!(worker["packets"].as_u64() > Some(30_000), "{chosen}");
+    }
+    let sources = |account: &Value| {
+        let objects = account["objects"].as_array().unwrap();
+        let found = objects.iter().find(|o| o["name"] == "sources");
+        found.unwrap()["entries"].clone()
+    };
+    assert_eq!(sources(&chosen), 1);
+    // Who says that nothing may be measured has what the plan says without.
+    let left = run("measure=off", &[]);
+    assert_eq!(
+        (&left["predicted"], &left["replayed"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(sources(&left), 1);
+}
+
+/// A load balancer's flows are sharded and its backends replicated: packets of flows have no row, those of backends have one.
+#[test]
+fn backends_are_replicated_and_flows_sharded() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let mut command = millrace();
+        command.args([
+            "verify",
+            "lb",
+            "--in",
+            &talk(),
+            "--split",
+            "lan=10.0.0.0/24",
+        ]);
+        command.args([
+            "--strategy",
+            "hybrid",
+            "--cores",
+            "3",
+            "--schedule",
+            "seeded",
+        ]);
+        let (said, status) = json(&mut command);
+        assert_eq!((status, &said["equal"]), (0, &json!(true)), "{said}");
+        for run in said["runs"].as_array().unwrap() {
+            assert_eq!(run["strategy"], "hybrid");
+            // Not every packet has a row: most of the 1619 are of flows.
+            let rows = run["rows"].as_u64().unwrap();
+            assert!((1..1200).contains(&rows), "{run}");
+        }
+    }
+    let one = run(dir.path(), "lb", "one.pcap", &[]);
+    let words = ["--strategy", "hybrid", "--cores", "3"];
+    let several = run(dir.path(), "lb", "several.pcap", &words);
+    let bytes = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+    assert!(bytes("one.pcap") == bytes("several.pcap"));
+    let entries = |account: &Value| {
+        let objects = account["objects"].as_array().unwrap().iter();
+        let each = objects.map(|o| (o["name"].clone(), o["entries"].clone()));
+        each.collect::<Vec<_>>()
+    };
+    assert_eq!(entries(&one), entries(&several));
+    let input = format!("vnic:{}?measure=off&rate=20k&split=lan=10.0.0.0/24", talk());
+    let words = ["--in", &input, "--out", "null:", "--seconds", "60"];
+    let more = ["--strategy", "hybrid", "--cores", "3"];
+    let live = Live::of(dir.path(), &["lb"], &[&words[..], &more].concat());
+    live.until(|stats| stats["replayed"].as_u64() > Some(0));
+    let read = || {
+        let stats = live.ask(&["ctl", "stats"]);
+        let accounts = stats["accounts"].as_array().unwrap().clone();
+        let read = accounts.iter().map(|a| a["read"].as_u64().unwrap());
+        read.sum::<u64>()
+    };
+    while read() < 4_000 {}
+    // All parts of what is sharded are seen as one, and what is replicated once.
+    let count = |name: &str| live.ask(&["map", "export", name]).as_array().unwrap().len() as u64;
+    for (name, entries) in entries(&one) {
+        if ["flows", "backends"].contains(&name.as_str().unwrap()) {
+            assert_eq!(
+                Some(count(name.as_str().unwrap())),
+                entries.as_u64(),
+                "{name}"
+            );
+        }
+    }
+    // One place for all replicas; what is sharded belongs to packets.
+    live.ask(&["map", "set", "unhealthy", "10.0.0.250", "1"]);
+    assert_eq!(count("unhealthy"), 1);
+    let shown = live.ask(&["map", "export", "flows"]);
+    let key = match &shown[0]["key"] {
+        Value::String(key) => key.clone(),
+        other => other.to_string(),
+    };
+    let delete = ["map", "delete", "flows", &key];
+    let said = live.command(&delete).output().unwrap();
+    let said = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(live.ask(&["ctl", "stop"])["state"], "stopping");
+    let (account, status) = live.end();
+    assert_eq!((status, &account["errors"]), (0, &json!([])), "{account}");
+    assert_eq!(account["aborted"], 0);
+    // Flows stay with their owners.
+    assert_eq!(account["relaxations"]["order"], Value::Null);
 }

@@ -55,7 +55,11 @@ fn a_run_counts_commits_and_says_what_ran_alone() {
     let (account, status) = json(&mut over("run", "einat", &words));
     assert_eq!(status, 0, "{account}");
     let of = &account["transactions"];
-    assert_eq!(number(of, "commits") + number(of, "alone"), 1619, "{account}");
+    assert_eq!(
+        number(of, "commits") + number(of, "alone"),
+        1619,
+        "{account}"
+    );
     let reasons = of["reasons"].as_object().unwrap();
     let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
     assert_eq!(all, number(of, "alone"), "{account}");
@@ -83,9 +87,15 @@ fn state_is_kept_and_goes_on() {
 #[test]
 fn a_plan_offers_and_counts_transactions() {
     let mut command = millrace();
-    command.args(["plan", "bridge", "--cores", "4"]).args(TRANSACT);
+    command
+        .args(["plan", "bridge", "--cores", "4"])
+        .args(TRANSACT);
     let (plan, status) = json(&mut command);
-    assert_eq!((status, &plan["strategy"]), (0, &"transact".into()), "{plan}");
+    assert_eq!(
+        (status, &plan["strategy"]),
+        (0, &"transact".into()),
+        "{plan}"
+    );
     assert_eq!(plan["objects"][0]["treatment"], "transact");
     let (plan, status) = json(&mut over("plan", "bridge", &["--cores", "2"]));
     assert_eq!(status, 0, "{plan}");
@@ -94,7 +104,10 @@ fn a_plan_offers_and_counts_transactions() {
     let share = |of: &str, at: usize| work[of][at]["share"].as_f64().unwrap();
     // One core shares with nobody; more of them share more.
     assert_eq!((share("foreign", 0), share("met", 0)), (0.0, 0.0), "{work}");
-    assert!(share("foreign", 3) > 0.0 && share("foreign", 4) < 1.0, "{work}");
+    assert!(
+        share("foreign", 3) > 0.0 && share("foreign", 4) < 1.0,
+        "{work}"
+    );
     assert_eq!(work["writes"], 0.0, "none of them runs alone: {work}");
 }
 

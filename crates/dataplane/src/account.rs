@@ -85,6 +85,9 @@ pub struct Account {
     /// what packets did as transactions, over all workers; none where they are none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionsAccount>,
+    /// rows that the sequencer made, heartbeats among them; none where no state is replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// keys that were replicated while others were sharded, in the order in which they were promoted; none for other strategies
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elephants: Option<Vec<Elephant>>,
@@ -227,6 +230,9 @@ pub struct WorkerAccount {
     pub seconds: f64,
     /// insertions that found its part of a divided object full
     pub full: u64,
+    /// rows that it has not applied yet; none where no state is replicated
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<u64>,
 }
 
 /// The heaviest entry of an indirection table, as one worker saw it.

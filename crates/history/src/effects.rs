@@ -1,5 +1,7 @@
 //! What a step has to do with replicated state, by the contracts of kinds and helpers.
 
+use std::collections::BTreeSet;
+
 use millrace_check::facts::{Access, ArgFact, Kind, Op, Step};
 use millrace_object::Program;
 use millrace_object::contract::Act;
@@ -25,6 +27,7 @@ pub enum Effect {
 
 const FULL: &str = "whether a record finds room depends on how fast the host takes records, which differs between cores";
 const PER_CPU: &str = "each core has its own values of a per-CPU object, so that what is read there differs between cores; where they are only added to, `merge` serves it";
+const PARTED: &str = "each core has a part of it, so that what is found there differs between cores; replicate it too";
 const OUTPUT: &str = "the answer belongs to the worker of the packet alone";
 const CPU: &str = "the number of the core differs between cores";
 const MIXED: &str = "one instruction reaches several kinds of memory; split it";
@@ -45,12 +48,21 @@ pub fn replicated(program: &Program, object: ObjectId) -> bool {
     found.is_some_and(|o| !o.kind.per_cpu && !o.kind.holds_records()) && !constant(program, object)
 }
 
-/// What a step does.
+/// Why each core has an object's content for itself; none of what is replicated. `parted`: objects of which each core has a part.
+fn own(program: &Program, parted: &BTreeSet<ObjectId>, object: ObjectId) -> Option<&'static str> {
+    let found = program.objects.get(object.0);
+    match found {
+        Some(o) if o.kind.per_cpu => Some(PER_CPU),
+        _ => parted.contains(&object).then_some(PARTED),
+    }
+}
+
+/// What a step does, where each core has its own part of the objects `parted`.
 #[must_use]
-pub fn effect(program: &Program, step: &Step) -> Effect {
-    let value = |o: ObjectId, writes: bool| match program.objects.get(o.0) {
+pub fn effect(program: &Program, parted: &BTreeSet<ObjectId>, step: &Step) -> Effect {
+    let value = |o: ObjectId, writes: bool| match own(program, parted, o) {
         _ if constant(program, o) => Effect::Free,
-        Some(object) if object.kind.per_cpu => Effect::Output(Some(o), PER_CPU),
+        Some(why) => Effect::Output(Some(o), why),
         _ if writes => Effect::Writes(o),
         _ => Effect::Reads(o),
     };
@@ -71,7 +83,7 @@ pub fn effect(program: &Program, step: &Step) -> Effect {
             None => Effect::Never(None, UNKNOWN),
         },
         Op::Plain(Insn::Call { helper }) => match helper::by_number(helper) {
-            Some(helper) => call(program, step, helper),
+            Some(helper) => call((program, parted), step, helper),
             None => Effect::Never(None, UNKNOWN),
         },
         Op::Plain(Insn::CallRegister { .. } | Insn::LegacyPacketLoad) => {
@@ -91,11 +103,15 @@ fn several(program: &Program, step: &Step, writes: bool) -> Effect {
     }
 }
 
-fn call(program: &Program, step: &Step, helper: &Helper) -> Effect {
+fn call(
+    (program, parted): (&Program, &BTreeSet<ObjectId>),
+    step: &Step,
+    helper: &Helper,
+) -> Effect {
     if [helper::TAIL_CALL.number, helper::TAIL_AWAY.number].contains(&helper.number) {
         return Effect::Never(object(step, helper), TAIL);
     }
-    let mut found = on_object(program, step, helper);
+    let mut found = on_object((program, parted), step, helper);
     for (arg, fact) in helper.args.iter().zip(&step.args) {
         let ArgFact::Memory { access, .. } = *fact else {
             continue;
@@ -109,11 +125,11 @@ fn call(program: &Program, step: &Step, helper: &Helper) -> Effect {
                 Effect::Output(None, OUTPUT)
             }
             Access::Value(o) if constant(program, o) => Effect::Free,
-            Access::Value(o) if program.objects.get(o.0).is_some_and(|o| o.kind.per_cpu) => {
-                Effect::Output(Some(o), PER_CPU)
-            }
-            Access::Value(o) if writes => Effect::Writes(o),
-            Access::Value(o) => Effect::Reads(o),
+            Access::Value(o) => match own(program, parted, o) {
+                Some(why) => Effect::Output(Some(o), why),
+                None if writes => Effect::Writes(o),
+                None => Effect::Reads(o),
+            },
             Access::Record(o) => Effect::Output(Some(o), OUTPUT),
             Access::Several => Effect::Never(None, MIXED),
             _ => Effect::Free,
@@ -155,7 +171,11 @@ fn stronger(a: Effect, b: Effect) -> Effect {
     }
 }
 
-fn on_object(program: &Program, step: &Step, helper: &Helper) -> Effect {
+fn on_object(
+    (program, parted): (&Program, &BTreeSet<ObjectId>),
+    step: &Step,
+    helper: &Helper,
+) -> Effect {
     let implied = helper::implied(helper)
         .and_then(|kind| program.objects.iter().position(|o| o.kind == kind))
         .map(ObjectId);
@@ -177,8 +197,8 @@ fn on_object(program: &Program, step: &Step, helper: &Helper) -> Effect {
     if object.kind.holds_records() {
         return Effect::Output(Some(id), FULL);
     }
-    if object.kind.per_cpu {
-        return Effect::Output(Some(id), PER_CPU);
+    if let Some(why) = own(program, parted, id) {
+        return Effect::Output(Some(id), why);
     }
     if helper.effects.other {
         return Effect::Output(Some(id), OUTPUT);

@@ -26,7 +26,7 @@ mod row;
 pub mod text;
 pub mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op, StepId};
@@ -146,9 +146,16 @@ pub struct Site {
 }
 
 impl History {
-    /// The history of a program.
+    /// The history of a program, all of whose state is replicated.
     #[must_use]
     pub fn of(program: &Program, checked: &Checked) -> Self {
+        Self::beside(program, checked, &BTreeSet::new())
+    }
+
+    /// The history of a program of whose objects each core has a part of these, and all others are replicated. What is replicated
+    /// must not depend on what a core finds in its parts.
+    #[must_use]
+    pub fn beside(program: &Program, checked: &Checked, parted: &BTreeSet<ObjectId>) -> Self {
         let mut history = History {
             bits: 0,
             bytes: 0,
@@ -162,7 +169,7 @@ impl History {
         for (entry, flow) in program.entries.iter().zip(&checked.flows) {
             let takes = matches!(entry.role, Role::Xdp | Role::OnPacket);
             let part = takes.then(|| {
-                let made = Flowing::new(program, flow, &mut uses).part();
+                let made = Flowing::new((program, parted), flow, &mut uses).part();
                 made.unwrap_or_else(|refusals| {
                     history.refusals.extend(refusals);
                     None
@@ -173,7 +180,7 @@ impl History {
         // What a handler leaves must not differ between replicas.
         for running in checked.running(program) {
             if !matches!(running.role, Role::Xdp | Role::OnPacket) {
-                let refusals = Flowing::new(program, running.flow, &mut uses).alike();
+                let refusals = Flowing::new((program, parted), running.flow, &mut uses).alike();
                 history.refusals.extend(refusals);
             }
         }
@@ -254,8 +261,14 @@ struct Flowing<'a, 'u> {
 }
 
 impl<'a, 'u> Flowing<'a, 'u> {
-    fn new(program: &'a Program, flow: &'a Flow, uses: &'u mut Uses) -> Self {
-        let effects = flow.steps.iter().map(|s| effect(program, s)).collect();
+    fn new(
+        (program, parted): (&'a Program, &BTreeSet<ObjectId>),
+        flow: &'a Flow,
+        uses: &'u mut Uses,
+    ) -> Self {
+        let effects = (flow.steps.iter())
+            .map(|s| effect(program, parted, s))
+            .collect();
         Flowing {
             program,
             flow,

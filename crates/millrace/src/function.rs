@@ -361,6 +361,7 @@ impl Function {
             heavies: Heavies {
                 keys: elephants.keys.clone(),
                 objects: divided.collect(),
+                row: elephants.row,
             },
         })
     }

@@ -156,8 +156,9 @@ impl Job {
             }
             let steering = |placement: &Arc<Placement>| handing(placement, self.names.len());
             let ports_of_function = self.names.len();
+            let rows = (self.rows, self.placement.as_deref());
             let sequencing =
-                replicas::sequencing(&mut self.chain, self.workers, ports_of_function, self.rows)?;
+                replicas::sequencing(&mut self.chain, self.workers, ports_of_function, rows)?;
             let _there = Stay::near(self.cpus.first().copied());
             Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),
@@ -350,6 +351,7 @@ impl Job {
             keep: self.keep,
         };
         let sequencing = served.sequencing;
+        let directed = (sequencing.as_ref()).is_some_and(|s| replicas::directed(s));
         let account = dataplane::serve(serve, stop, &mut |shared| {
             observe(&Seen {
                 read: shared.read(),
@@ -364,6 +366,15 @@ impl Job {
         account.map(|mut account| {
             account.memory.takes(replicas::bytes(&sequencing));
             account.elephants = replicas::elephants(&sequencing);
+            // Sprayed packets leave by the queues of all workers; those of sharded keys by their owner's alone.
+            let sprayed = match &account.elephants {
+                None if directed => 0,
+                None => account.forwarded,
+                Some(heavy) => heavy.iter().map(|e| e.packets).sum(),
+            };
+            if sprayed > 0 {
+                account.relaxations.insert("order".to_owned(), sprayed);
+            }
             account
         })
     }
@@ -372,7 +383,7 @@ impl Job {
 /// The steering by which a NIC deals packets out and workers hand over what it cannot; none where any worker may have any packet,
 /// and where a sequencer deals them out.
 fn handing(placement: &Placement, ports: usize) -> Option<Vec<Steering>> {
-    let sequenced = placement.elephants.is_some();
+    let sequenced = placement.elephants.is_some() || placement.replicates();
     placement.steering(ports).filter(|_| !sequenced)
 }
 

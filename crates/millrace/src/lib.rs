@@ -34,9 +34,9 @@
 //! cache of compiled modules in the user's folder. Compiling a source needs clang.
 
 mod begun;
-pub mod click;
 mod budget;
 pub mod bundle;
+pub mod click;
 pub mod cost;
 mod error;
 mod find;

@@ -73,6 +73,81 @@ impl Served {
         Ok(self.add(word, SharedOut::all(output, opening.job.workers)))
     }
 
+    /// Opens the ports behind a core that numbers their packets, and the outputs beside them.
+    fn behind_a_core(
+        &mut self,
+        opening: &Opening<'_>,
+        sequencing: &Arc<Mutex<Sequencing>>,
+    ) -> Result<(), Error> {
+        let ports = opening.ports;
+        let both = !ports.both.is_empty();
+        if both && !(ports.inputs.is_empty() && ports.outputs.is_empty()) || ports.split.is_some() {
+            return Err(
+                Error::wrong("--ports is for ports of both directions").help(
+                    "give either --ports, or --in and --out; several interfaces and no --split",
+                ),
+            );
+        }
+        let words = ports.receiving();
+        let mut behind = Vec::new();
+        for (index, word) in words.iter().enumerate() {
+            if words.iter().take(index).any(|w| w == word) {
+                return Err(twice(word));
+            }
+            let options = LiveOptions {
+                port: index as u32,
+                queues: 1,
+                burst: opening.job.burst * LENT,
+                loops: opening.job.loops,
+                stop: opening.stop,
+                steering: None,
+                classes: None,
+                sequencing: None,
+            };
+            let (choice, live) = port::live(word, &options)?;
+            let word = choice.as_ref().map_or(word, |c| &c.word).clone();
+            self.choices.extend(choice.map(|c| c.why));
+            behind.push(port::Behind {
+                port: index as u32,
+                word,
+                live,
+            });
+        }
+        let all: Vec<String> = behind.iter().map(|b| b.word.clone()).collect();
+        let workers = (opening.job.workers, opening.job.burst);
+        let opened = port::ahead(behind, workers, sequencing)?;
+        self.holds.extend(opened.hold);
+        self.facts.extend(opened.facts);
+        let core = self.add(&all.join(", "), opened.queues);
+        let names = &opening.job.names;
+        if both {
+            self.of_port.resize(words.len(), Some(core));
+        } else {
+            ports.one_or_each(names)?;
+            for (index, word) in ports.outputs.iter().enumerate() {
+                if words.get(index).is_some_and(|w| w != word) && words.contains(word) {
+                    return Err(Error::wrong(format!(
+                        "{word} is port {} where packets come in, and another one where they go out",
+                        words.iter().position(|w| w == word).unwrap_or(0)
+                    ))
+                    .help("name the interfaces with --ports"));
+                }
+                let queue = match words.get(index) == Some(word) {
+                    true => core,
+                    false => self.out(opening, word, index as u32, names)?,
+                };
+                self.of_port.push(Some(queue));
+            }
+        }
+        let first = self.of_port.first().copied().flatten();
+        let others = first.filter(|_| ports.outputs.len() == 1);
+        self.of_port.resize(names.len(), others);
+        if let Some(word) = &ports.pass {
+            self.pass = Some(self.out(opening, word, 0, &[])?);
+        }
+        Ok(())
+    }
+
     /// Opens a live port; one that is only sent to never has anything to receive.
     fn live(
         &mut self,
@@ -120,8 +195,15 @@ pub(crate) fn open(opening: &Opening<'_>) -> Result<Served, Error> {
         sequencing: opening.sequencing.clone(),
         ..Served::default()
     };
-    if opening.sequencing.is_some() {
-        replicas::allow(opening.ports.receiving().iter())?;
+    let ahead = match &opening.sequencing {
+        Some(sequencing) => {
+            replicas::ahead(opening.ports.receiving().iter())?.then_some(sequencing)
+        }
+        None => None,
+    };
+    if let Some(sequencing) = ahead {
+        served.behind_a_core(opening, sequencing)?;
+        return Ok(served);
     }
     if opening.ports.both.is_empty() {
         ways(opening, &mut served)?;

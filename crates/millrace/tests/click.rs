@@ -44,7 +44,10 @@ fn chains_do_what_the_interpreter_does() {
         "example/example",
     ] {
         let [forwarded, dropped, _] = compared(chain);
-        assert!(forwarded > 50 && dropped > 50, "{chain}: {forwarded} forwarded, {dropped} dropped");
+        assert!(
+            forwarded > 50 && dropped > 50,
+            "{chain}: {forwarded} forwarded, {dropped} dropped"
+        );
     }
 }
 
@@ -61,10 +64,19 @@ fn nested_napts_shard_in_the_lines_of_their_configuration() {
     };
     let within = (millrace::model::SECONDS, make.begin());
     let mut model = proved.model_for(asked.purpose(), within, &mut || {});
-    let plan = proved.arrange(&mut model, &asked).unwrap().several(16).unwrap();
+    let plan = proved
+        .arrange(&mut model, &asked)
+        .unwrap()
+        .several(16)
+        .unwrap();
     let plan = plan.plan.as_ref().unwrap();
     for object in &plan.objects {
-        assert_eq!(object.treatment, millrace::Treatment::Shard, "{}", object.name);
+        assert_eq!(
+            object.treatment,
+            millrace::Treatment::Shard,
+            "{}",
+            object.name
+        );
     }
 }
 
@@ -77,5 +89,8 @@ fn what_cannot_be_synthesised_is_refused_with_its_place() {
     std::fs::write(&path, text).unwrap();
     let error = millrace::find(path.to_str().unwrap()).unwrap_err();
     let detail = error.detail.unwrap();
-    assert!(detail.contains("made.click:1:18: c :: Counter cannot be synthesised"), "{detail}");
+    assert!(
+        detail.contains("made.click:1:18: c :: Counter cannot be synthesised"),
+        "{detail}"
+    );
 }

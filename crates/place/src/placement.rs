@@ -32,6 +32,8 @@ pub struct Elephants {
     pub replicas: Arc<Placement>,
     /// which packets and entries a key has
     pub keys: Arc<dyn Keys>,
+    /// what a row of another worker's packet costs, as a part of what a packet does with receiving and sending it
+    pub row: f64,
 }
 
 impl std::fmt::Debug for Elephants {
@@ -131,7 +133,7 @@ impl Placement {
     /// How the whole runs.
     #[must_use]
     pub fn strategy(&self) -> Strategy {
-        if self.elephants.is_some() {
+        if self.elephants.is_some() || (self.replicates() && self.divides()) {
             return Strategy::Hybrid;
         }
         Strategy::of(self.objects.iter().map(|o| o.held.treatment()))
@@ -171,6 +173,12 @@ impl Placement {
     #[must_use]
     pub fn replicates(&self) -> bool {
         self.objects.iter().any(|o| o.held == Held::Replicated)
+    }
+
+    /// Whether each worker has a part of any object.
+    #[must_use]
+    pub fn divides(&self) -> bool {
+        self.objects.iter().any(|o| o.held == Held::Divided)
     }
 
     /// Objects of which each worker's instance has another capacity than the declared one, and which.

@@ -53,7 +53,7 @@ impl Strategy {
     }
 
     /// Names that users may ask for: those of strategies, and `sequential` for `alone`.
-    pub const WORDS: [&str; 7] = [
+    pub const WORDS: [&str; 9] = [
         "alone",
         "sequential",
         "spread",
@@ -61,6 +61,8 @@ impl Strategy {
         "lock",
         "transact",
         "mixed",
+        "replicate",
+        "hybrid",
     ];
 
     /// The one of this name; `sequential` is `alone`.

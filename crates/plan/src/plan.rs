@@ -322,6 +322,14 @@ impl Plan {
         found.map_or(Treatment::Alone, |o| o.treatment)
     }
 
+    /// What is expected of a strategy on as many cores as were asked for, where it was measured.
+    #[must_use]
+    pub fn prediction(&self, strategy: Strategy) -> Option<Prediction> {
+        let mut all = self.predicted.iter();
+        let found = all.find(|p| p.strategy == strategy && p.cores == self.cores);
+        found.copied()
+    }
+
     /// The steering of each of `ports` ports, with keys drawn from `secret`: the same secret gives the same
     /// keys. Queue `i` is core `i`.
     ///

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::plan::{By, Degenerate, Grounds, KindPlan, Plan, Rule};
 use crate::words::{listed, spaced};
-use millrace_place::Strategy;
+use millrace_place::{Strategy, Treatment};
 
 /// Writes it down.
 #[must_use]
@@ -45,7 +45,11 @@ pub fn text(plan: &Plan) -> String {
         out.push_str("\nany packet goes to any core; a sequencer, which is part of the NIC (vnic:), gives each core the rows of all \
              packets; in software it is a core more, which receives every packet\n");
     }
-    if plan.strategy == Strategy::Hybrid {
+    let by_object = { plan.objects.iter() }.any(|o| o.treatment == Treatment::Replicate);
+    if plan.strategy == Strategy::Hybrid && by_object {
+        out.push_str("\npackets go to the core that has their part of what is sharded; a sequencer, which is part of the NIC (vnic:), gives \
+             the others their rows, if what is replicated depends on them\n");
+    } else if plan.strategy == Strategy::Hybrid {
         out.push_str("\na few heavy keys are on all cores, whose packets go to any of them; others go to the core of their hash; a \
              sequencer, which is part of the NIC (vnic:), chooses these keys as packets come and moves them\n");
     }

@@ -173,7 +173,10 @@ impl Action {
     #[must_use]
     pub fn before(&self, var: Var, write: Write) -> Self {
         let mut action = self.clone();
-        if matches!(self.verdict, Verdict::Drop(_) | Verdict::Hand(_) | Verdict::Again(_)) {
+        if matches!(
+            self.verdict,
+            Verdict::Drop(_) | Verdict::Hand(_) | Verdict::Again(_)
+        ) {
             return action;
         }
         for later in action.writes.values_mut() {

@@ -209,9 +209,7 @@ impl<'a> Backward<'a> {
             node = self.store.within(var, &[(value, value)], node, grouped)?;
         }
         // Fewer than six bytes are nobody's address.
-        Ok(self
-            .store
-            .within(Var::Length, &[(6, 65_535)], node, host)?)
+        Ok(self.store.within(Var::Length, &[(6, 65_535)], node, host)?)
     }
 
     fn refuse(&mut self, id: usize, why: &str) {
@@ -313,7 +311,14 @@ impl<'a> Backward<'a> {
                 if shape.short {
                     return self.next(id, 0, shape);
                 }
-                let whole = self.next(id, 0, Shape { head: gone, ..shape })?;
+                let whole = self.next(
+                    id,
+                    0,
+                    Shape {
+                        head: gone,
+                        ..shape
+                    },
+                )?;
                 let nothing = self.next(
                     id,
                     0,
@@ -363,7 +368,15 @@ impl<'a> Backward<'a> {
                     return Ok(self.without(id, "the frame becomes longer than it came"));
                 }
                 let link = Some(head);
-                let inner = self.next(id, 0, Shape { head, link, ..shape })?;
+                let inner = self.next(
+                    id,
+                    0,
+                    Shape {
+                        head,
+                        link,
+                        ..shape
+                    },
+                )?;
                 self.overwrite(id, inner, head, &bytes, shape)
             }
             Meaning::Overwrite(offset, bytes) => {
@@ -544,7 +557,9 @@ impl<'a> Backward<'a> {
             ..shape
         };
         let inner = self.next(id, 0, after)?;
-        let mut node = self.written(id, inner,
+        let mut node = self.written(
+            id,
+            inner,
             Var::Destination,
             plain(Value::Field(ip(at, bit::DESTINATION), 0)),
         )?;
@@ -593,27 +608,22 @@ impl<'a> Backward<'a> {
         };
         let lowered = self.written(id, inner, var, write)?;
         self.origins.entry((var, 2)).or_insert(id);
-        let node = self
-            .store
-            .within(var, &[(2, 255)], lowered, expired)?;
+        let node = self.store.within(var, &[(2, 255)], lowered, expired)?;
         let node = self.present(id, shape, i32::from(at) + 20, node, expired)?;
         if multicast {
             return Ok(node);
         }
         let spared = self.next(id, 0, shape)?;
         let groups = (0xe000_0000, 0xefff_ffff);
-        self.origins.entry((Var::Destination, groups.0)).or_insert(id);
+        self.origins
+            .entry((Var::Destination, groups.0))
+            .or_insert(id);
         Ok(self
             .store
             .within(Var::Destination, &[groups], spared, node)?)
     }
 
-    fn rules(
-        &mut self,
-        id: usize,
-        shape: Shape,
-        rules: &[(Option<usize>, Condition)],
-    ) -> Made {
+    fn rules(&mut self, id: usize, shape: Shape, rules: &[(Option<usize>, Condition)]) -> Made {
         let mut node = self.dropped(id);
         for (output, condition) in rules.iter().rev() {
             let to = match output {
@@ -673,7 +683,11 @@ impl<'a> Backward<'a> {
         };
         let bytes = test.bytes.min(8);
         let cut = |number: u64| -> Vec<u8> {
-            number.to_be_bytes().get(8 - bytes..).unwrap_or(&[]).to_vec()
+            number
+                .to_be_bytes()
+                .get(8 - bytes..)
+                .unwrap_or(&[])
+                .to_vec()
         };
         let width = u64::MAX >> (64 - 8 * bytes as u32);
         let beyond = test.value > width;
@@ -725,7 +739,8 @@ impl<'a> Backward<'a> {
                 return Ok(self.without(id, "a mask has too many holes"));
             };
             let scattered = part.mask.trailing_zeros() + 16 < 64 - part.var.most().leading_zeros()
-                && part.mask != part.var.most() >> part.mask.trailing_zeros() << part.mask.trailing_zeros();
+                && part.mask
+                    != part.var.most() >> part.mask.trailing_zeros() << part.mask.trailing_zeros();
             if scattered && less != greater {
                 return Ok(self.without(id, "a mask with holes is compared by size"));
             }
@@ -767,7 +782,13 @@ impl<'a> Backward<'a> {
         let Ok(first) = u32::try_from(shape.head + clause.offset as i32) else {
             return Ok(no);
         };
-        let parts = parts(Base::Frame, shape.layout(), first, &clause.mask, &clause.value);
+        let parts = parts(
+            Base::Frame,
+            shape.layout(),
+            first,
+            &clause.mask,
+            &clause.value,
+        );
         let node = self.compare(id, &parts, Compare::Equal, yes, no)?;
         let end = first as i32 + clause.mask.len() as i32;
         self.present(id, shape, end, node, no)
@@ -842,7 +863,10 @@ impl<'a> Backward<'a> {
         };
         let var = of_frame(layout, first * 8);
         if !matches!(var, Var::Bits(_, start, 32) if start == first * 8) {
-            return Ok(self.without(id, "the bytes that it reads are no address of the IP header"));
+            return Ok(self.without(
+                id,
+                "the bytes that it reads are no address of the IP header",
+            ));
         }
         let got = self.written(id, inner, Var::Destination, plain(Value::Field(var, 0)))?;
         self.present(id, shape, at + 4, got, inner)
@@ -852,9 +876,7 @@ impl<'a> Backward<'a> {
     fn writable(&mut self, id: usize, shape: Shape, at: u16, yes: Id, no: Id) -> Made {
         let yes = match shape.right {
             Some((right, _)) if right == at => yes,
-            _ => self
-                .store
-                .within(ip(at, bit::IHL), &[(5, 15)], yes, no)?,
+            _ => self.store.within(ip(at, bit::IHL), &[(5, 15)], yes, no)?,
         };
         self.present(id, shape, i32::from(at) + 20, yes, no)
     }
@@ -966,12 +988,7 @@ impl<'a> Backward<'a> {
         self.present(id, shape, i32::from(at) + mtu as i32 + 1, long, fits)
     }
 
-    fn rewrite(
-        &mut self,
-        to: Port,
-        shape: Shape,
-        rewriting: &Rewriting,
-    ) -> Made {
+    fn rewrite(&mut self, to: Port, shape: Shape, rewriting: &Rewriting) -> Made {
         let id = to.element;
         if let Some(why) = rewriting.unusual {
             return Ok(self.without(id, why));
@@ -1170,12 +1187,7 @@ fn clashes((written, write): &(Var, Write), tested: Var) -> bool {
 }
 
 /// The words of a flow.
-pub const WORDS: [Word; 4] = [
-    Word::Source,
-    Word::Destination,
-    Word::Sport,
-    Word::Dport,
-];
+pub const WORDS: [Word; 4] = [Word::Source, Word::Destination, Word::Sport, Word::Dport];
 
 /// A write that no sum follows.
 fn plain(value: Value) -> Write {

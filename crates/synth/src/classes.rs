@@ -55,13 +55,7 @@ pub fn paths(of: &Synthesis, root: Id, most: usize) -> (Vec<Path>, u64) {
     (found, counts.get(&root).copied().unwrap_or(0))
 }
 
-fn walk(
-    of: &Synthesis,
-    id: Id,
-    at: &mut Vec<(Var, u64, u64)>,
-    found: &mut Vec<Path>,
-    most: usize,
-) {
+fn walk(of: &Synthesis, id: Id, at: &mut Vec<(Var, u64, u64)>, found: &mut Vec<Path>, most: usize) {
     if found.len() >= most {
         return;
     }
@@ -205,12 +199,19 @@ fn of_ranges(of: &Synthesis, var: Var, ranges: &[(u64, u64)]) -> String {
         && let [(port, last)] = ranges
         && port == last
     {
-        let name = of.ports.get(*port as usize).map_or("another", String::as_str);
+        let name = of
+            .ports
+            .get(*port as usize)
+            .map_or("another", String::as_str);
         return format!("from {name}");
     }
     if var.most() == 1 {
         let yes = ranges.first().is_some_and(|r| r.0 == 1);
-        return if yes { var.to_string() } else { format!("not {var}") };
+        return if yes {
+            var.to_string()
+        } else {
+            format!("not {var}")
+        };
     }
     // What is shorter: the values, or those that are excluded.
     let holes: Vec<(u64, u64)> = ranges

@@ -102,7 +102,10 @@ impl Way {
     /// Whether words have to be kept apart from those of all other flows by what answers would have.
     #[must_use]
     pub fn probes(&self) -> bool {
-        let addresses = self.hops.last().is_some_and(|h| matches!(h.words, [Becomes::Range(..), ..]));
+        let addresses = self
+            .hops
+            .last()
+            .is_some_and(|h| matches!(h.words, [Becomes::Range(..), ..]));
         self.back.is_some() || addresses
     }
 }
@@ -254,11 +257,20 @@ impl Flows {
             found.push(("lease", "a mapper's pattern is drawn, not taken in turn"));
         }
         if ways().any(|w| w.hops.len() > 1) {
-            found.push(("capacity", "ranges of rewriters whose words another one replaces never run out"));
-            found.push(("early-discard", "a packet that ends between two rewriters of its flow keeps neither alive"));
+            found.push((
+                "capacity",
+                "ranges of rewriters whose words another one replaces never run out",
+            ));
+            found.push((
+                "early-discard",
+                "a packet that ends between two rewriters of its flow keeps neither alive",
+            ));
         }
         if self.any() {
-            found.push(("capacity", "a full table refuses new flows; Click's evicts old ones"));
+            found.push((
+                "capacity",
+                "a full table refuses new flows; Click's evicts old ones",
+            ));
         }
         found
     }
@@ -341,8 +353,14 @@ impl Work<'_> {
                 return Err(Stop::Refused(element, "STREAMING_TIMEOUT is given".into()));
             }
             let ages = |t: &Timeouts| (t.tcp, t.tcp_done, t.tcp_nodata, t.other, t.guarantee);
-            if known.as_ref().is_some_and(|k| ages(k) != ages(&rewriting.timeouts)) {
-                return Err(Stop::Refused(element, "other rewriters have other ages".into()));
+            if known
+                .as_ref()
+                .is_some_and(|k| ages(k) != ages(&rewriting.timeouts))
+            {
+                return Err(Stop::Refused(
+                    element,
+                    "other rewriters have other ages".into(),
+                ));
             }
             known = Some(rewriting.timeouts);
             flows.timeouts = rewriting.timeouts;
@@ -414,7 +432,8 @@ impl Work<'_> {
                 Err(Undone::Stop(stop)) => return Err(stop),
             }
             if variants.len() + draws.len() > MOST_VARIANTS {
-                let why = format!("flows may have more than {MOST_VARIANTS} combinations of patterns");
+                let why =
+                    format!("flows may have more than {MOST_VARIANTS} combinations of patterns");
                 return Err(Stop::Refused(first.at.element, why));
             }
         }
@@ -470,9 +489,7 @@ impl Work<'_> {
             ways.push(hops.clone());
             let inner = self.open(known, draw, hops, ways)?;
             hops.pop();
-            let inner = self
-                .passed(inner)
-                .map_err(|_| Undone::Stop(Stop::Full))?;
+            let inner = self.passed(inner).map_err(|_| Undone::Stop(Stop::Full))?;
             replaced.insert(number, inner);
         }
         self.replace(id, &replaced)
@@ -682,12 +699,16 @@ impl Work<'_> {
             if most == 0 {
                 continue;
             }
-            let early = self.store.reachable(program).into_iter().any(|id| match self.store.node(id) {
-                Node::Leaf(number) => self.actions.get(*number).is_some_and(|a| {
-                    usize::from(a.hops) < most && matches!(a.verdict, Verdict::Leave { .. })
-                }),
-                Node::Branch { .. } => false,
-            });
+            let early =
+                self.store
+                    .reachable(program)
+                    .into_iter()
+                    .any(|id| match self.store.node(id) {
+                        Node::Leaf(number) => self.actions.get(*number).is_some_and(|a| {
+                            usize::from(a.hops) < most && matches!(a.verdict, Verdict::Leave { .. })
+                        }),
+                        Node::Branch { .. } => false,
+                    });
             if early {
                 let why = "packets of a flow take it or not by what differs between them";
                 return Err(Stop::Refused(first.at.element, why.into()));
@@ -707,12 +728,7 @@ impl Work<'_> {
     }
 
     /// What answers to a flow do, by the flow's words.
-    fn back(
-        &mut self,
-        hops: &[Hop],
-        flows: &Flows,
-        first: &Stateful,
-    ) -> Result<Option<Id>, Stop> {
+    fn back(&mut self, hops: &[Hop], flows: &Flows, first: &Stateful) -> Result<Option<Id>, Stop> {
         let Some(last) = hops.last() else {
             return Ok(None);
         };
@@ -750,7 +766,9 @@ impl Work<'_> {
             let var = word_of(answers, word);
             match becomes {
                 Becomes::Constant(number) => new.push((var, Value::Constant(number))),
-                Becomes::Word(word) => new.push((var, Value::Field(word_of(first.header, word), 0))),
+                Becomes::Word(word) => {
+                    new.push((var, Value::Field(word_of(first.header, word), 0)))
+                }
                 Becomes::Range(low, count) => {
                     node = self.store.known(node, var, low, low + count - 1)?;
                     if self

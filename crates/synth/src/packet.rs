@@ -103,7 +103,11 @@ fn written(action: &Action, frame: &[u8], port: u8) -> Vec<u8> {
             let (place, one) = (first + n, number >> (usize::from(width) - 1 - n) & 1);
             if let Some(byte) = new.get_mut(place / 8) {
                 let mask = 1 << (7 - place % 8);
-                *byte = if one == 1 { *byte | mask } else { *byte & !mask };
+                *byte = if one == 1 {
+                    *byte | mask
+                } else {
+                    *byte & !mask
+                };
             }
         }
         let mut difference = 0;

@@ -79,7 +79,9 @@ impl<'a> Reference<'a> {
             self.outside.iter().map(of).sum()
         };
         let before = if self.outside.is_empty() { 0 } else { seen() };
-        self.of.router.advance(i64::try_from(time).unwrap_or(i64::MAX));
+        self.of
+            .router
+            .advance(i64::try_from(time).unwrap_or(i64::MAX));
         let outcomes = self.of.router.enter(from, 0, Packet::new(frame));
         let outside = !self.outside.is_empty() && seen() > before;
         let became = match outcomes.as_slice() {
@@ -205,7 +207,10 @@ impl Sessions {
             if var.is_address() {
                 destinations.extend(values.iter().map(|v| *v as u32));
             }
-            if matches!(var, crate::field::Var::Bits(crate::field::Base::Upper(_), 16, 16)) {
+            if matches!(
+                var,
+                crate::field::Var::Bits(crate::field::Base::Upper(_), 16, 16)
+            ) {
                 services.extend(values.iter().map(|v| *v as u16));
             }
         }
@@ -247,7 +252,10 @@ impl Sessions {
             _ => 64,
         };
         let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];
-        let flags = flags.get(rng.random_range(0..6_usize)).copied().unwrap_or(0);
+        let flags = flags
+            .get(rng.random_range(0..6_usize))
+            .copied()
+            .unwrap_or(0);
         let payload = rng.random_range(0..20_usize);
         let answer = !self.sent.is_empty() && rng.random_range(0..2) == 0;
         let (port, words) = if answer {
@@ -278,10 +286,17 @@ impl Sessions {
             let [c, d] = service.copied().unwrap_or(80).to_be_bytes();
             let protocol = if session % 2 == 0 { 6 } else { 17 };
             let source = [10, 0, 0, 1 + (session % 40) as u8];
-            (port, (source, destination.to_be_bytes(), [a, b, c, d], protocol))
+            (
+                port,
+                (source, destination.to_be_bytes(), [a, b, c, d], protocol),
+            )
         };
         let (source, destination, ports, protocol) = words;
-        (self.time, port, frame(source, destination, ports, protocol, ttl, flags, payload))
+        (
+            self.time,
+            port,
+            frame(source, destination, ports, protocol, ttl, flags, payload),
+        )
     }
 }
 
@@ -316,7 +331,14 @@ fn frame(
         _ => {
             put(38, &((8 + payload) as u16).to_be_bytes());
             // Without a sum, or with one.
-            put(40, &if payload % 3 == 0 { [0, 0] } else { [0x43, 0x21] });
+            put(
+                40,
+                &if payload % 3 == 0 {
+                    [0, 0]
+                } else {
+                    [0x43, 0x21]
+                },
+            );
         }
     }
     if let Some(ip) = frame.get_mut(14..)

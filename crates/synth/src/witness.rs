@@ -41,7 +41,11 @@ pub fn frame(values: &[(Var, u64)]) -> (u8, Vec<u8>) {
             let (place, one) = (first + n, value >> (width - 1 - n) & 1);
             if let Some(byte) = frame.get_mut(place / 8) {
                 let mask = 1 << (7 - place % 8);
-                *byte = if one == 1 { *byte | mask } else { *byte & !mask };
+                *byte = if one == 1 {
+                    *byte | mask
+                } else {
+                    *byte & !mask
+                };
             }
         }
     };

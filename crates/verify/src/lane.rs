@@ -55,6 +55,8 @@ pub struct Lane<'a> {
     pub shares: bool,
     /// the copies are replicas: what numbers their packets
     pub numbered: Option<Numbered>,
+    /// packets that are numbered go to the workers that `dispatch` names, since these have parts of some objects
+    pub directed: bool,
     /// an answer is given to the function once what it answers has left it
     waits: bool,
     burst: Option<Burst>,
@@ -118,6 +120,7 @@ impl<'a> Lane<'a> {
             turn: 0,
             shares,
             numbered,
+            directed: false,
             waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
         })
     }
@@ -226,8 +229,8 @@ impl<'a> Lane<'a> {
             });
             let placed = self.numbered.as_mut().and_then(|n| n.place(&packet));
             let worker = match placed {
-                Some((_, worker)) => worker as usize,
-                None => self.worker(&packet),
+                Some((_, worker)) if !self.directed => worker as usize,
+                _ => self.worker(&packet),
             };
             if let Some(flow) = flow {
                 pending.insert(flow.reversed(), worker);

@@ -106,6 +106,7 @@ pub fn small(deal: &Deal<'_>, module: Option<&Arc<Module>>, config: &Config) -> 
         heavies: Heavies {
             keys: elephants.keys.clone(),
             objects: divided.map(|(at, _)| at).collect(),
+            row: elephants.row,
         },
     })
 }

@@ -85,9 +85,11 @@ impl<'a> Sides<'a> {
         (program, deal): (&Program, &'a Deal<'a>),
         schedule: Schedule,
     ) -> Result<Self, ModuleError> {
+        let mut lane = Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?;
+        lane.directed = deal.placement.replicates() && deal.placement.divides();
         Ok(Self {
             sequential: Lane::sequential(sequential)?,
-            parallel: Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?,
+            parallel: lane,
             bijection: Bijection::default(),
             base: Base::new(),
             shared: { program.objects.iter().enumerate() }
@@ -373,7 +375,13 @@ impl<'a> Sides<'a> {
             {
                 let did = parallel.get(at).and_then(Option::as_ref);
                 let time = did.map_or(packet.time, |d| d.outcome.time);
-                part.push((at, Packet { time, ..packet.clone() }));
+                part.push((
+                    at,
+                    Packet {
+                        time,
+                        ..packet.clone()
+                    },
+                ));
             }
             if !place.removed.is_empty() {
                 flush(&mut part, &mut self.sequential);

@@ -72,6 +72,7 @@ fn hybrid(
             function.replicated(),
         )),
         keys: change(keys),
+        row: millrace_steer::hybrid::ROW,
     }));
     assert_eq!(deal.placement.strategy(), Strategy::Hybrid);
     function.verify(&deal, schedule, trace)

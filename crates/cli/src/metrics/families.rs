@@ -81,6 +81,63 @@ fn replayed(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<()
         ),
         None,
         [([], replayed)],
+    )?;
+    counts(
+        encoder,
+        (
+            "sequenced_rows",
+            "Rows that the sequencer made for replicas, heartbeats among them",
+        ),
+        None,
+        account.rows.map(|rows| ([], rows)),
+    )?;
+    let behind = account.workers.iter();
+    let behind =
+        behind.filter_map(|w| Some(([("worker", w.worker.to_string())], w.behind? as f64)));
+    gauges(
+        encoder,
+        (
+            "worker_behind_rows",
+            "Rows that a worker has not applied to its replica yet; when the ring has gone round, the run ends",
+        ),
+        None,
+        behind,
+    )?;
+    let Some(elephants) = &account.elephants else {
+        return Ok(());
+    };
+    // Keys are no labels: each would make a new series.
+    let now = elephants.iter().filter(|e| e.demoted.is_none()).count();
+    gauges(
+        encoder,
+        (
+            "elephants",
+            "Keys that are replicated while others are sharded",
+        ),
+        None,
+        [([], now as f64)],
+    )?;
+    let moves = [
+        ("promotion", elephants.len() as u64),
+        ("demotion", (elephants.len() - now) as u64),
+    ];
+    counts(
+        encoder,
+        (
+            "elephant_moves",
+            "Moves of keys between their owners and all workers",
+        ),
+        None,
+        moves.map(|(what, count)| ([("move", what.to_owned())], count)),
+    )?;
+    counts(
+        encoder,
+        (
+            "elephant_packets",
+            "Packets of keys while these were replicated",
+        ),
+        None,
+        [([], elephants.iter().map(|e| e.packets).sum())],
     )
 }
 

@@ -148,10 +148,9 @@ impl Chain {
             for (what, found) in &all {
                 let [forwarded, dropped, handed] = found.fates;
                 match &found.difference {
-                    Some(difference) => screen::out(&format!(
-                        "{}: not equal on {what}:\n{difference}",
-                        of.name
-                    )),
+                    Some(difference) => {
+                        screen::out(&format!("{}: not equal on {what}:\n{difference}", of.name))
+                    }
                     None => screen::out(&format!(
                         "{}: equal on {what}: {} packets ({forwarded} forwarded, {dropped} dropped, {handed} handed over)",
                         of.name, found.packets
@@ -175,7 +174,10 @@ impl Chain {
                 let port = match &split {
                     None => number,
                     Some(split) => {
-                        let named = of.ports.iter().position(|p| p.eq_ignore_ascii_case(split.port()));
+                        let named = of
+                            .ports
+                            .iter()
+                            .position(|p| p.eq_ignore_ascii_case(split.port()));
                         let named = named.unwrap_or(0);
                         match split.side(record.data) {
                             Side::Named => named,

@@ -4,17 +4,23 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use millrace::{Asked, Proved};
+use millrace_emit::target::xdp::shard::{self, Shards};
 use millrace_emit::target::{self, File, Input, TARGETS};
+use millrace_place::Strategy;
 use millrace_steer::sequence::{Form, MAX_GAP, Shape};
 
 use crate::failure::{DONE, Failure};
 use crate::{budget, function, screen};
 
+/// Workers of a plan for the kernel: the loader has room for so many.
+const MOST_WORKERS: usize = 64;
+
 /// Print the code that is generated for a function.
 #[derive(Args)]
 #[command(after_help = "\
 Targets: c, C for one core, the reference; verilog, a sequencer in hardware and its test bench; xdp, a sequencer and \
-replicas for the kernel; p4, a sequencer for a switch (docs/targets.md). Those of a sequencer need a function that can be \
+replicas for the kernel, or, with --strategy shard, workers on processors of the kernel and a loader; p4, a sequencer for a switch (docs/targets.md). Those of a sequencer need a function that can be \
 replicated: exit status 1, with the line, where it cannot.")]
 pub struct Emit {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
@@ -25,7 +31,12 @@ pub struct Emit {
     #[arg(long, value_name = "TARGET", value_parser = targets(), default_value = "c")]
     target: String,
 
-    /// Of a sequencer: cores that packets are sent to in turn, 1 to 64
+    /// Of xdp: `replicate`, a sequencer and replicas, or `shard`, a worker for each core, and packets go to the worker that has their
+    /// part of the state
+    #[arg(long, value_name = "STRATEGY", value_parser = ["replicate", "shard"], default_value = "replicate")]
+    strategy: String,
+
+    /// Cores that packets are sent to: of a sequencer in turn, 1 to 64
     #[arg(long, value_name = "N", default_value_t = 2)]
     cores: u16,
 
@@ -66,7 +77,16 @@ impl Emit {
     pub fn perform(&self) -> Result<u8, Failure> {
         let written = function::read(&self.nf, &function::make(&self.set, &[], None)?)?;
         let proved = written.check(budget::begin())?;
+        let shards = self.strategy == "shard";
+        if shards && self.target != "xdp" {
+            return Err(Failure::wrong(format!(
+                "--strategy shard: target {} is for what is replicated, or for one core",
+                self.target
+            ))
+            .help("give --target xdp, or leave --strategy out"));
+        }
         let files = match TARGETS.iter().find(|t| t.name() == self.target) {
+            _ if shards => self.sharded(&proved)?,
             None => vec![File {
                 name: "module.c".into(),
                 text: proved.emit()?,
@@ -118,6 +138,40 @@ impl Emit {
             }
         }
         Ok(DONE)
+    }
+
+    /// The files of a plan that shards, for the kernel.
+    fn sharded(&self, proved: &Proved<'_>) -> Result<Vec<File>, Failure> {
+        let cores = usize::from(self.cores);
+        if !(1..=MOST_WORKERS).contains(&cores) {
+            return Err(Failure::wrong(format!(
+                "--cores {cores}: 1 to {MOST_WORKERS} workers"
+            )));
+        }
+        let budget = budget::begin();
+        let asked = Asked {
+            cores,
+            strategy: Some(Strategy::Shard),
+            budget: Some(budget),
+            ..Asked::default()
+        };
+        let within = (millrace_model::SECONDS, budget);
+        let mut model = proved.model_for(asked.purpose(), within, &mut || {
+            function::planning(&proved.program.name);
+        });
+        let arranged = proved.arrange(&mut model, &asked)?.several(cores)?;
+        for reason in &arranged.reasons {
+            screen::err(reason);
+        }
+        let shards = Shards {
+            program: proved.program,
+            checked: &proved.checked,
+            workers: cores as u32,
+            steering: &arranged.placement.steering,
+        };
+        shard::files(&shards).map_err(|e| {
+            Failure::no(e.to_string()).help("docs/targets.md says what the kernel can be given")
+        })
     }
 
     /// Whether there is a sequencer of these numbers.

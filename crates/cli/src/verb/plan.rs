@@ -116,6 +116,7 @@ impl Plan {
                 found: &found,
                 make: &make,
                 ports: &ports,
+                charged_ns: 0.0,
             };
             plan = proved.measured(plan, &mut model, &wanted, &traced, &mut screen::err)?;
         }

@@ -9,7 +9,7 @@ use super::instance::{Instance, command, count};
 use super::net::{Net, until};
 use crate::common::{self, capture, json, millrace, output, read, refused};
 
-const SOURCES: u8 = 20;
+pub const SOURCES: u8 = 20;
 
 /// A TCP packet to a port.
 fn knock(source: u8, port: u16) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn knock(source: u8, port: u16) -> Vec<u8> {
 }
 
 /// Sources that knock in turn: every third in the right order, and then sends more.
-fn knocks(path: &Path) {
+pub fn knocks(path: &Path) {
     let mut packets = Vec::new();
     for source in 1..=SOURCES {
         let ports = match source % 3 {
@@ -37,7 +37,7 @@ fn knocks(path: &Path) {
     capture(path, &packets);
 }
 
-fn bytes(path: &Path) -> Vec<Vec<u8>> {
+pub fn bytes(path: &Path) -> Vec<Vec<u8>> {
     read(path).into_iter().map(|(_, _, bytes)| bytes).collect()
 }
 
@@ -312,5 +312,135 @@ fn what_the_kernel_cannot_run_is_refused() {
     ] {
         let text = refused(millrace().arg("run").args(&words), 2);
         assert!(text.contains(why), "{words:?}: {text}");
+    }
+}
+
+/// Compiles a C file that was emitted: for the kernel, or the loader.
+fn compiled(source: &Path, to: &Path, words: &[&str]) {
+    let cache = millrace_emit::cache::Cache::of_user().unwrap();
+    let clang = millrace_emit::toolchain::find(&cache).unwrap().clang;
+    let mut command = std::process::Command::new(clang);
+    command.arg("-O2").args(words).arg("-o").arg(to).arg(source);
+    let (ran, text) = output(&mut match words.contains(&"-c") {
+        true => command,
+        false => {
+            command.arg("-lbpf");
+            command
+        }
+    });
+    assert!(ran.status.success(), "{text}");
+}
+
+/// A plan that shards, as `emit` prints it for the kernel: packets of a source meet on one processor, so that each source has its
+/// limit, which is exact only there.
+#[test]
+fn a_sharded_function_runs_on_processors_of_the_kernel() {
+    const LIMIT: usize = 3;
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("skipped: one processor");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let limit = format!("threshold={LIMIT}");
+    let mut emit = millrace();
+    emit.args(["emit", "nfs/ddos", "--set", &limit, "--target", "xdp"]);
+    emit.args(["--strategy", "shard", "--cores", "2", "--out"]);
+    let (ran, text) = output(emit.arg(dir.path()));
+    assert!(ran.status.success(), "{text}");
+    let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    for name in ["steer", "worker"] {
+        let words = ["-g", "-target", "bpf", "-mcpu=v4", &include, "-c"];
+        compiled(
+            &path(&format!("{name}.bpf.c")),
+            &path(&format!("{name}.o")),
+            &words,
+        );
+    }
+    compiled(
+        &path("load.c"),
+        &path("load"),
+        &["-Wall", "-Wextra", "-Werror"],
+    );
+    let mut packets = Vec::new();
+    for turn in 0..10 {
+        for source in 1..=SOURCES {
+            packets.push((
+                1_000_000_000 + packets.len() as u64,
+                knock(source, 100 + turn),
+            ));
+        }
+    }
+    let trace = path("trace.pcap");
+    capture(&trace, &packets);
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    let mut load = std::process::Command::new("ip");
+    load.args(["netns", "exec", &net.name("n")])
+        .arg(path("load"));
+    load.args([path("steer.o"), path("worker.o")]).arg("a1");
+    load.stdout(std::process::Stdio::piped());
+    let mut load = load.spawn().unwrap();
+    let mut said = std::io::BufReader::new(load.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert_eq!(line, "{\"workers\": 2, \"ports\": 1}\n");
+    let got = path("got.pcap");
+    // A veth takes packets of XDP where its end has a program itself.
+    let take = [
+        "nfs/nop",
+        "--in",
+        "afxdp:a0?mode=native",
+        "--out",
+        got.to_str().unwrap(),
+    ];
+    let recorder = Instance::start(&net, "a", &take);
+    let play = [
+        "nfs/nop",
+        "--in",
+        trace.to_str().unwrap(),
+        "--out",
+        "afpacket:a0",
+    ];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(recorder.stop().1, 0);
+    let end = ["-TERM".to_owned(), load.id().to_string()];
+    assert!(
+        std::process::Command::new("kill")
+            .args(end)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut said, &mut text).unwrap();
+    assert!(load.wait().unwrap().success());
+    let said: Value = serde_json::from_str(&text).unwrap();
+    let workers = said["workers"].as_array().unwrap();
+    let sum = |field: &str| {
+        workers
+            .iter()
+            .map(|w| w[field].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let (all, sent) = (packets.len() as u64, (LIMIT * usize::from(SOURCES)) as u64);
+    assert_eq!(
+        (sum("packets"), sum("sent"), sum("dropped")),
+        (all, sent, all - sent),
+        "{said}"
+    );
+    for worker in workers {
+        // Ten packets of each source, all of them on one worker.
+        let packets = worker["packets"].as_u64().unwrap();
+        assert!(packets > 0 && packets % 10 == 0, "{said}");
+    }
+    let sent: Vec<Vec<u8>> = bytes(&got);
+    for source in 1..=SOURCES {
+        let of = sent.iter().filter(|p| p[29] == source).count();
+        assert_eq!(of, LIMIT, "source {source}: {said}");
     }
 }

@@ -9,6 +9,7 @@
     clippy::indexing_slicing
 )]
 
+mod ahead;
 mod carried;
 mod changes;
 mod dpdk;

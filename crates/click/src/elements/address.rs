@@ -4,8 +4,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
-use crate::meaning::{Address, Meaning};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::{Address, Meaning};
 use crate::packet::Packet;
 
 /// GetIPAddress

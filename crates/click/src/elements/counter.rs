@@ -5,8 +5,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// Counter
@@ -79,7 +79,10 @@ struct Counter {
 
 impl Element for Counter {
     fn meaning(&self) -> Option<Meaning> {
-        self.calls.iter().all(Option::is_none).then_some(Meaning::Pass)
+        self.calls
+            .iter()
+            .all(Option::is_none)
+            .then_some(Meaning::Pass)
     }
 
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {

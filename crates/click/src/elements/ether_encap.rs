@@ -3,8 +3,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// EtherEncap

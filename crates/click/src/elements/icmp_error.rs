@@ -4,8 +4,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use crate::packet::{FIX_SOURCE, Kind, PARAMETER_PROBLEM};
 use millrace_wire::{ipv4, put, word};

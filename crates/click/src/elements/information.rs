@@ -4,8 +4,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
-use crate::meaning::Meaning;
 use crate::interpreter::Setup;
+use crate::meaning::Meaning;
 
 /// AddressInfo
 pub const ADDRESSINFO: Class = Class {

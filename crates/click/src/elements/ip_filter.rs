@@ -6,9 +6,9 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::filter::{Condition, parse};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
 use crate::language::args::first_word;
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// IPFilter

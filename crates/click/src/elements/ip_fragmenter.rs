@@ -6,8 +6,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use millrace_wire::{ipv4, put};
 

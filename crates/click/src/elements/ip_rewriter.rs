@@ -13,8 +13,8 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
 use crate::headers;
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::AGGREGATE;
 use crate::packet::Packet;
 use crate::rewriter::{Direction, Key, New, Rewriter, Specification};

@@ -5,8 +5,8 @@
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
-use crate::meaning::Meaning;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// Switch

@@ -65,14 +65,15 @@ impl Session {
         };
         let changes = edit::compiled(std::mem::take(&mut self.staged), &target.exposed)?;
         let changes = Arc::new(changes);
-        if self.mixes()?
+        if self.replicas()?.is_some()
             && changes
                 .iter()
                 .any(|c| target.exposed.share(c.object()).divided())
         {
             return Err(Trouble::new(
                 "refused",
-                "its heavy keys are on all workers and move while packets come (--strategy hybrid)",
+                "each worker has a part of it beside what all workers repeat from rows, and entries of heavy keys move while packets come \
+                 (--strategy hybrid)",
             )
             .help("nothing was changed; only packets change it, or run it with --strategy shard or replicate"));
         }

@@ -7,6 +7,8 @@
 mod afpacket;
 #[allow(unsafe_code, reason = "the border to the kernel")]
 mod afxdp;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod ahead;
 mod buffers;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod captures;
@@ -39,6 +41,7 @@ mod tap;
 pub mod vnic;
 pub mod xdp;
 
+pub use ahead::{Behind, ahead};
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use millrace_steer::Field;
 use millrace_steer::fields::parse;
-use millrace_steer::hybrid::{Elephants, Heavy, Key, Keys, Move, MoveError, Moving, ROW};
+use millrace_steer::hybrid::{Elephants, Heavy, Key, Keys, Move, MoveError, Moving};
 
+use super::moves::Heavies;
 use super::{Came, Counted};
 use crate::packet::MAX_FRAME;
 
 /// Keys of which is told what became of them.
 const TOLD: usize = 1024;
+/// Packets after which readers from outside are told again.
+const TELL: u32 = 1 << 14;
 
 /// How keys are chosen.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -24,7 +27,7 @@ pub enum Choice {
 }
 
 /// What became of a heavy key.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Elephant {
     /// a packet of it: addresses, ports, protocol
     pub flow: String,
@@ -49,6 +52,8 @@ pub(super) struct Chooser {
     told: Vec<Elephant>,
     /// promotions and demotions
     moves: (u64, u64),
+    /// packets that were counted
+    counted: u32,
 }
 
 /// Where a packet goes.
@@ -60,11 +65,11 @@ pub(super) enum Goes {
 }
 
 impl Chooser {
-    pub fn new(keys: Arc<dyn Keys>, workers: u16, choice: Choice) -> Self {
+    pub fn new(heavies: &Heavies, workers: u16, choice: Choice) -> Self {
         Self {
-            keys,
+            keys: heavies.keys.clone(),
             slots: Elephants::new(workers, 0),
-            heavy: Heavy::new(workers, ROW),
+            heavy: Heavy::new(workers, heavies.row),
             seeded: match choice {
                 Choice::Measured => None,
                 Choice::Seeded(seed) => Some(seed | 1),
@@ -73,6 +78,7 @@ impl Chooser {
             replicated: Vec::new(),
             told: Vec::new(),
             moves: (0, 0),
+            counted: 0,
         }
     }
 
@@ -88,6 +94,7 @@ impl Chooser {
 
     /// Counts a packet, and says which keys are to be moved before it.
     pub fn count(&mut self, came: &Came<'_>) -> Vec<(Move, Key, u32)> {
+        self.counted = self.counted.wrapping_add(1);
         if let Some(seed) = &mut self.seeded {
             let drawn = Self::draw(seed);
             return match drawn % 16 {
@@ -133,6 +140,8 @@ impl Chooser {
             sampled,
             replicated,
         } = counted;
+        // At a device's rates every sixteenth period is often enough.
+        self.counted = self.counted.wrapping_add(TELL / 16);
         for (key, packets) in replicated {
             self.tell(*key, *packets, frame);
         }
@@ -244,6 +253,11 @@ impl Chooser {
     /// How many promotions and demotions there were.
     pub fn moves(&self) -> (u64, u64) {
         self.moves
+    }
+
+    /// Whether readers from outside should be told of keys again, beside when one is moved.
+    pub fn tells(&self) -> bool {
+        self.counted.is_multiple_of(TELL) && !self.told.is_empty()
     }
 
     /// What became of keys that were replicated.

@@ -126,7 +126,7 @@ impl Mixed {
     /// Makes a move.
     fn make(&mut self, own: &mut Instance, moving: &Moving<Key>) -> Result<(), Fault> {
         let group = self.group.clone();
-        let Some(Heavies { keys, objects }) = group.heavies() else {
+        let Some(Heavies { keys, objects, .. }) = group.heavies() else {
             return Ok(());
         };
         let mine = u32::from(moving.owner) == self.replica.worker();

@@ -31,9 +31,10 @@ mod sequencing;
 )]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use millrace_steer::Owners;
 use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 
@@ -48,6 +49,7 @@ pub use sequencing::{Sequencing, SequencingError};
 
 use crate::account::Failure;
 use crate::module::Module;
+use crate::packet::MAX_FRAME;
 use edits::Edits;
 use moves::Moves;
 use periods::Periods;
@@ -127,6 +129,10 @@ pub struct Group {
     moves: Moves,
     /// only some keys are replicated
     heavies: Option<Heavies>,
+    /// by port, owners of the packets where workers have parts of some objects; none: packets are sprayed
+    owners: Vec<Owners>,
+    /// what became of these so far, for readers from outside
+    told: Mutex<Vec<Elephant>>,
 }
 
 impl Group {
@@ -141,7 +147,21 @@ impl Group {
         rows: usize,
         start: u64,
     ) -> Result<Arc<Self>, FormError> {
-        Self::made(module, (workers, rows), start, None)
+        Self::made(module, (workers, rows), start, (None, Vec::new()))
+    }
+
+    /// The same for workers that have parts of some objects, which are beside those that are replicated: packets go to their owners, by
+    /// port (the last one's for ports behind it).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_parts(
+        module: &Module,
+        (workers, rows): (usize, usize),
+        start: u64,
+        owners: Vec<Owners>,
+    ) -> Result<Arc<Self>, FormError> {
+        Self::made(module, (workers, rows), start, (None, owners))
     }
 
     /// The same for workers that have replicas of a few heavy keys, and parts of the rest; the module is that of the replicas.
@@ -155,14 +175,14 @@ impl Group {
         start: u64,
     ) -> Result<Arc<Self>, FormError> {
         let heavies = Some(small.heavies.clone());
-        Self::made(&small.module, (workers, rows), start, heavies)
+        Self::made(&small.module, (workers, rows), start, (heavies, Vec::new()))
     }
 
     fn made(
         module: &Module,
         (workers, rows): (usize, usize),
         start: u64,
-        heavies: Option<Heavies>,
+        (heavies, owners): (Option<Heavies>, Vec<Owners>),
     ) -> Result<Arc<Self>, FormError> {
         let shape = Shape::new(module.row_bytes().unwrap_or(0), None)?;
         let cores = u16::try_from(workers).unwrap_or(u16::MAX);
@@ -182,6 +202,8 @@ impl Group {
             periods: Periods::default(),
             moves: Moves::new(workers),
             heavies,
+            owners,
+            told: Mutex::default(),
         }))
     }
 
@@ -191,10 +213,45 @@ impl Group {
         self.workers
     }
 
+    /// Who gets a packet that comes in at a port; none where packets are sprayed.
+    #[must_use]
+    pub fn owner(&self, port: u32, frame: &[u8]) -> Option<u32> {
+        let owners = self.owners.get(port as usize).or(self.owners.last())?;
+        let frame = frame.get(..MAX_FRAME).unwrap_or(frame);
+        Some(owners.owner(frame).min(self.workers - 1))
+    }
+
+    /// Whether the sequencer says of each packet who gets it.
+    #[must_use]
+    pub fn directs(&self) -> bool {
+        self.heavies.is_some() || !self.owners.is_empty()
+    }
+
     /// The heavy keys' part, where only these are replicated.
     #[must_use]
     pub fn heavies(&self) -> Option<&Heavies> {
         self.heavies.as_ref()
+    }
+
+    /// The number of the last row that replicas may have seen.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.ring.head()
+    }
+
+    /// What became of heavy keys by now, some thousands of packets late; none where all are replicated.
+    #[must_use]
+    pub fn elephants(&self) -> Option<Vec<Elephant>> {
+        self.heavies.as_ref()?;
+        let told = self.told.lock();
+        Some(told.unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Tells readers what became of heavy keys.
+    fn tell(&self, told: &[Elephant]) {
+        let mut place = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        place.clear();
+        place.extend_from_slice(told);
     }
 
     /// Entries that were moved and found no room.

@@ -25,6 +25,8 @@ pub struct Heavies {
     pub keys: Arc<dyn Keys>,
     /// the objects that packets find by it, by their index in the module
     pub objects: Arc<[usize]>,
+    /// what a row costs, as a part of what a packet does with receiving and sending it: by that keys are chosen
+    pub row: f64,
 }
 
 impl std::fmt::Debug for Heavies {

@@ -75,8 +75,7 @@ impl Sequencing {
             time: group.start,
             changes,
             over: false,
-            chooser: (group.heavies())
-                .map(|h| Chooser::new(h.keys.clone(), cores, Choice::Measured)),
+            chooser: (group.heavies()).map(|h| Chooser::new(h, cores, Choice::Measured)),
             turn: 0,
             group: group.clone(),
         })
@@ -99,8 +98,7 @@ impl Sequencing {
     #[must_use]
     pub fn choosing(mut self, choice: Choice) -> Self {
         let heavies = self.group.heavies();
-        self.chooser =
-            heavies.map(|h| Chooser::new(h.keys.clone(), self.group.workers as u16, choice));
+        self.chooser = heavies.map(|h| Chooser::new(h, self.group.workers as u16, choice));
         self
     }
 
@@ -148,6 +146,9 @@ impl Sequencing {
     /// Moves keys behind all packets so far.
     fn make(&mut self, moves: Vec<(Move, Key, u32)>, time: u64) -> Result<(), StepError> {
         if moves.is_empty() {
+            if let Some(chooser) = self.chooser.as_ref().filter(|c| c.tells()) {
+                self.group.tell(chooser.told());
+            }
             return Ok(());
         }
         let time = time.max(self.time);
@@ -163,6 +164,9 @@ impl Sequencing {
             self.group.moves.place(moving);
             self.beat(time)?;
         }
+        if let Some(chooser) = &self.chooser {
+            self.group.tell(chooser.told());
+        }
         Ok(())
     }
 
@@ -171,7 +175,8 @@ impl Sequencing {
     pub fn goes(&self, came: &Came<'_>) -> u32 {
         match self.chooser.as_ref().map(|c| c.goes(came)) {
             Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
-            Some(Goes::Around) | None => self.turn,
+            Some(Goes::Around) => self.turn,
+            None => (self.group.owner(came.port, came.frame)).unwrap_or(self.turn),
         }
     }
 
@@ -240,7 +245,12 @@ impl Sequencing {
         if let Some(row) = &row {
             self.group.ring.put(row);
         }
-        self.placed(header)
+        let (place, turn) = self.placed(header)?;
+        let owner = match self.chooser {
+            Some(_) => None,
+            None => self.group.owner(port, frame),
+        };
+        Ok((place, owner.unwrap_or(turn)))
     }
 
     /// Numbers packets that came together at the time of [`Self::time_for`], and their rows, which have to be put into the ring; the

@@ -236,6 +236,10 @@ impl Parallel {
         };
         let group = match small {
             Some(small) => Group::of_heavies(small, workers, ROWS, start),
+            // Where workers have parts, packets go to their owners.
+            None if self.shares.iter().any(Share::divided) => {
+                Group::of_parts(module, (workers, ROWS), start, self.owners.clone())
+            }
             None => Group::new(module, workers, ROWS, start),
         };
         let group = group.map_err(|e| failed(e.into()))?;

@@ -153,8 +153,10 @@ pub enum Once {
     Alone,
     /// waits for other workers' packets before an entry's expiry was decided
     Graces,
+    /// the number of the last row that was applied, where state is replicated
+    Applied,
 }
-const ONCE: usize = 13;
+const ONCE: usize = 14;
 
 /// Reasons that are the host's and not the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,9 +24,15 @@ impl Worker {
         let Some(stage) = self.chain.stages.first_mut() else {
             return;
         };
-        let (replayed, fault) = (stage.replayed(), stage.fault());
-        let place = self.shared.places.once(Once::Replayed);
-        self.shared.counters(self.number).set(place, replayed);
+        let counts = [
+            (Once::Replayed, stage.replayed()),
+            (Once::Applied, stage.applied()),
+        ];
+        let fault = stage.fault();
+        for (what, count) in counts {
+            let place = self.shared.places.once(what);
+            self.shared.counters(self.number).set(place, count);
+        }
         if let Some(fault) = fault {
             self.failures.push(fault.into());
             self.shared.failed.store(true, Ordering::Relaxed);

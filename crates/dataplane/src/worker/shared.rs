@@ -18,9 +18,11 @@ use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
 use crate::account::{
-    TransactionsAccount,    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount, WorkerAccount,
+    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount,
+    TransactionsAccount, WorkerAccount,
 };
 use crate::histogram::Histogram;
+use crate::replica::Group;
 use crate::runner::{Lane, RecordWriter};
 
 /// The hosts' reasons, in the order of their counters.
@@ -48,8 +50,8 @@ pub struct Shared {
     pub(super) lives: Lives,
     pub(super) limit: Limit,
     pub(super) pressure: Pressure,
-    /// the state of a function is replicated
-    replicated: bool,
+    /// of the function whose state is replicated
+    group: Option<Arc<Group>>,
     /// packets of some function are transactions
     transacts: bool,
     /// who brings packets to their workers, a port each, where that is known
@@ -88,7 +90,7 @@ impl Shared {
             pressure: Pressure::new(&serve.chain, serve.workers.len()),
             has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
             lives,
-            replicated: serve.chain.iter().any(|l| l.replicas().is_some()),
+            group: serve.chain.iter().find_map(|l| l.replicas().cloned()),
             transacts: serve.chain.iter().any(super::chain::Link::transacts),
             owners: Arc::new(std::mem::take(&mut serve.owners)),
             ports: serve.ports.clone(),
@@ -256,7 +258,7 @@ impl Shared {
             seconds,
             created: sum(self.places.once(Once::Created)),
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
-            replayed: (self.replicated).then(|| sum(self.places.once(Once::Replayed))),
+            replayed: (self.group.as_ref()).map(|_| sum(self.places.once(Once::Replayed))),
             transactions: (self.transacts).then(|| {
                 let of = |what| sum(self.places.once(what));
                 TransactionsAccount {
@@ -270,6 +272,12 @@ impl Shared {
             }),
             ..Account::default()
         };
+        // What all workers have in common is on the first one's account.
+        let group = self.group.as_deref();
+        if let Some(group) = group.filter(|_| first == 0) {
+            account.rows = Some(group.rows());
+            account.elephants = group.elephants();
+        }
         for (index, name) in self.ports.iter().enumerate() {
             let of = |what| sum(self.places.port(index, what));
             account.ports.push(PortAccount {
@@ -318,6 +326,10 @@ impl Shared {
                 bursts: counters.get(self.places.once(Once::Bursts)),
                 seconds: ticks as f64 * ns_per_tick / 1e9,
                 full: counters.get(self.places.once(Once::Full)),
+                behind: group.map(|group| {
+                    let applied = counters.get(self.places.once(Once::Applied));
+                    group.rows().saturating_sub(applied)
+                }),
             });
             let heaviest = counters.get(self.places.once(Once::Heaviest));
             account.entries.extend(self.entry(number, heaviest));

@@ -361,6 +361,11 @@ impl Stage {
         self.replica().map_or(0, Replica::replayed)
     }
 
+    /// The last row that was applied here.
+    pub fn applied(&self) -> u64 {
+        self.replica().map_or(0, Replica::applied)
+    }
+
     /// Fires those that are due.
     pub fn alarm(&mut self, time: u64) {
         if let Some(instance) = self.instance() {
@@ -379,7 +384,12 @@ impl Stage {
             return Vec::new();
         };
         let counts = instance.ran_alone();
-        instance.module().reasons_alone().into_iter().zip(counts).collect()
+        instance
+            .module()
+            .reasons_alone()
+            .into_iter()
+            .zip(counts)
+            .collect()
     }
 
     /// How often they have fired. What all replicas do alike the first one counts.

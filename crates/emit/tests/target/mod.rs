@@ -2,6 +2,7 @@
 
 mod p4;
 mod rows;
+mod shard;
 mod verilog;
 mod xdp;
 

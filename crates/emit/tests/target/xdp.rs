@@ -24,7 +24,7 @@ struct Frame {
 /// What the kernel made of it: verdict, bytes.
 type Done = (u32, Vec<u8>);
 
-fn compiled(bench: &Bench, name: &str, text: &str) -> PathBuf {
+pub fn compiled(bench: &Bench, name: &str, text: &str) -> PathBuf {
     let (source, object) = (
         bench.path(&format!("{name}.c")),
         bench.path(&format!("{name}.o")),
@@ -51,7 +51,7 @@ fn compiled(bench: &Bench, name: &str, text: &str) -> PathBuf {
 }
 
 /// Compiles a driver, once.
-fn driver(bench: &Bench, name: &str) -> PathBuf {
+pub fn driver(bench: &Bench, name: &str) -> PathBuf {
     let driver = bench.path(name);
     if !driver.exists() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/target");

@@ -134,7 +134,9 @@ impl<'a> Both<'a> {
             other => (format!("{other:?}"), 1),
         };
         let drawn = match (&theirs, fate) {
-            (Became::Left(to, wanted), Fate::Forwarded(port)) if self.of.flows.draws() || !self.of.flows.leases().is_empty() => {
+            (Became::Left(to, wanted), Fate::Forwarded(port))
+                if self.of.flows.draws() || !self.of.flows.leases().is_empty() =>
+            {
                 u32::from(*to) == port && but_for_drawn(wanted) == but_for_drawn(&bytes)
             }
             _ => false,

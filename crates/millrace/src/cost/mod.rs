@@ -23,8 +23,8 @@ use millrace_steer::Steering;
 use millrace_steer::hybrid::{Key, divide};
 
 use crate::find::{Found, Source};
-use crate::place::hybrid;
 use crate::place as places;
+use crate::place::hybrid;
 use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Function, Make, seed};
@@ -43,6 +43,8 @@ pub struct Traced<'a> {
     pub make: &'a Make,
     /// captures: one for each port, or one with a split
     pub ports: &'a Ports,
+    /// what a simulation charges for receiving and sending a packet beside what it costs, ns
+    pub charged_ns: f64,
 }
 
 /// A strategy, its plan, and the module that runs it.
@@ -73,7 +75,7 @@ impl Proved<'_> {
         if let Some(why) = why {
             told(&format!("{name}: {why}"));
         }
-        let dispatch_ns = dispatch(traced)?;
+        let dispatch_ns = dispatch(traced)? + traced.charged_ns;
         told(&format!(
             "{name}: measuring with {} packets",
             frames.packets()
@@ -125,7 +127,9 @@ impl Proved<'_> {
         for _ in 0..TURNS {
             for (candidate, turns) in candidates.iter().zip(&mut turns) {
                 turns.push(match candidate.plan.strategy {
-                    Strategy::Replicate => replicas::turn(&candidate.subject, &frames)?,
+                    Strategy::Replicate | Strategy::Hybrid => {
+                        replicas::turn(&candidate.subject, &frames)?
+                    }
                     _ => turn(&candidate.subject, &frames)?,
                 });
             }
@@ -214,6 +218,10 @@ fn strategies(found: Strategy) -> Vec<Strategy> {
     if !matches!(found, Strategy::Spread | Strategy::Replicate) {
         all.push(Strategy::Replicate);
     }
+    if found == Strategy::Mixed {
+        // Some objects sharded, the others replicated.
+        all.push(Strategy::Hybrid);
+    }
     if found != Strategy::Alone {
         all.push(Strategy::Alone);
     }
@@ -227,9 +235,10 @@ fn module(
     plan: &Plan,
     traced: &Traced<'_>,
 ) -> Result<Arc<Module>, String> {
-    if plan.strategy == Strategy::Replicate {
+    if matches!(plan.strategy, Strategy::Replicate | Strategy::Hybrid) {
         let held = |(at, _): (usize, &StateObject)| match plan.treatment(ObjectId(at)) {
             Treatment::Replicate => Held::Replicated,
+            Treatment::Shard => Held::Divided,
             _ => Held::Copied,
         };
         let held = program.objects.iter().enumerate().map(held).collect();
@@ -255,7 +264,9 @@ fn sharing(plan: &Plan) -> Placement {
 
 /// Whether a plan has an object in transactions.
 fn transacts(plan: &Plan) -> bool {
-    plan.objects.iter().any(|o| o.treatment == Treatment::Transact)
+    plan.objects
+        .iter()
+        .any(|o| o.treatment == Treatment::Transact)
 }
 
 /// The same plan where some objects shard and others are locked, with those in transactions that can be.
@@ -287,9 +298,15 @@ fn one_of_a_name(measured: &mut Measured, candidates: &mut Vec<Candidate>, cores
             strategies: measured.strategies.get(at).cloned().into_iter().collect(),
             ..measured.clone()
         };
-        cost::predict(&only, &[cores]).first().map_or(0.0, |p| p.mpps)
+        cost::predict(&only, &[cores])
+            .first()
+            .map_or(0.0, |p| p.mpps)
     };
-    let slower = if rate(second) > rate(first) { first } else { second };
+    let slower = if rate(second) > rate(first) {
+        first
+    } else {
+        second
+    };
     measured.strategies.remove(slower);
     candidates.remove(slower);
 }

@@ -1,6 +1,7 @@
 //! State on several workers where a few heavy keys are replicated and all others sharded: what becomes of each object, or why it
 //! cannot be.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use millrace_emit::lock;
@@ -12,7 +13,7 @@ use millrace_plan::plan::{ObjectPlan, Rule};
 use millrace_plan::{Fingerprints, Plan, Wanted};
 use millrace_steer::Steering;
 
-use super::{Answer, Asked, Proved, replicated};
+use super::{Answer, Asked, Proved, parts, replicated};
 use crate::{Error, seed};
 
 /// The plan, which shards all that heavy keys are moved of, and how each object is held in what is replicated, with the bytes of a row.
@@ -25,8 +26,12 @@ pub(super) fn plan(
     wanted: &Wanted,
 ) -> Result<(Plan, Vec<Place>, u32), Error> {
     let program = proved.program;
-    let (replicas, history) =
-        replicated::objects(proved, model, ("hybrid", wanted.cores as usize))?;
+    let (replicas, history) = replicated::objects(
+        proved,
+        model,
+        ("hybrid", wanted.cores as usize),
+        &BTreeSet::new(),
+    )?;
     let wanted = Wanted {
         strategy: Some(Strategy::Shard),
         ..wanted.clone()
@@ -71,7 +76,11 @@ fn allowed(proved: &Proved<'_>, plan: &Plan, replicas: &[Place]) -> Result<(), E
     Ok(())
 }
 
-fn steering(proved: &Proved<'_>, plan: &Plan, secret: [u8; 32]) -> Result<Vec<Steering>, Error> {
+pub(super) fn steering(
+    proved: &Proved<'_>,
+    plan: &Plan,
+    secret: [u8; 32],
+) -> Result<Vec<Steering>, Error> {
     let ports = proved.program.ports.len().clamp(1, super::MOST_PORTS);
     let steering = plan.steering(ports, secret);
     steering.map_err(|e| Error::wrong(format!("--cores {}: {e}", plan.cores)))
@@ -86,7 +95,12 @@ pub(crate) fn of_sharded(
     model: &Model,
     plan: &Plan,
 ) -> Result<(Plan, Arc<Fingerprints>), Error> {
-    let (replicas, _) = replicated::objects(proved, model, ("hybrid", plan.cores as usize))?;
+    let (replicas, _) = replicated::objects(
+        proved,
+        model,
+        ("hybrid", plan.cores as usize),
+        &BTreeSet::new(),
+    )?;
     allowed(proved, plan, &replicas)?;
     let secret = seed::keys();
     let steering = steering(proved, plan, secret)?;
@@ -96,6 +110,7 @@ pub(crate) fn of_sharded(
 }
 
 /// The arrangement on several workers: each has its part of what is sharded, and beside that a replica of what heavy keys have.
+/// `measured`: the plan that says what a row costs, where that was measured.
 ///
 /// # Errors
 /// It cannot be: with the object, the author's line and the reason.
@@ -103,6 +118,7 @@ pub(super) fn arrange(
     proved: &Proved<'_>,
     model: &mut Model,
     asked: &Asked<'_>,
+    measured: Option<&Plan>,
 ) -> Result<Answer, Error> {
     let (program, cores) = (proved.program, asked.cores);
     let wanted = Wanted {
@@ -111,6 +127,9 @@ pub(super) fn arrange(
         budget: asked.budget,
         ..Wanted::default()
     };
+    if let Some(found) = parts::plan(proved, model, &wanted)? {
+        return parts::arrange(proved, model, found, (asked, measured));
+    }
     let (plan, replicas, bytes) = plan(proved, model, &wanted)?;
     let secret = asked.secret.unwrap_or_else(seed::keys);
     let steering = steering(proved, &plan, secret)?;
@@ -121,21 +140,30 @@ pub(super) fn arrange(
         .fingerprints(program, &steering, secret)
         .map_err(|e| Error::wrong(format!("--cores {cores}: {e}")))?;
     let mut found = proved.stand(model, &treatments, steering, cores);
+    let row = measured.and_then(|plan| plan.measured.as_ref()?.row());
+    let row = row.unwrap_or(millrace_steer::hybrid::ROW);
     found.placement.elephants = Some(Arc::new(Elephants {
         replicas: Arc::new(Placement {
             objects: replicas,
             ..Placement::default()
         }),
         keys,
+        row,
     }));
     found.reasons.push(format!(
-        "{}: hybrid on {cores} workers: up to {} heavy keys are replicated, with a row of {bytes} bytes for each of their packets; each \
-         worker has a replica beside its part, and the sequencer one",
+        "{}: hybrid on {cores} workers: up to {} heavy keys are replicated, with a row of {bytes} bytes for each of their packets, which \
+         counts as {row:.2} of a packet; each worker has a replica beside its part, and the sequencer one",
         program.name,
         millrace_steer::hybrid::MAX_ELEPHANTS,
     ));
     found.reasons.extend(super::planned::besides(&plan));
-    Ok(found.arrangement(cores, Some(of(plan))))
+    let mut plan = of(plan);
+    if let Some(measured) = measured {
+        plan.predicted.clone_from(&measured.predicted);
+        plan.measured.clone_from(&measured.measured);
+        plan.grounds = measured.grounds;
+    }
+    Ok(found.arrangement(cores, Some(plan)))
 }
 
 /// The plan with the treatments of this strategy.
@@ -183,7 +211,7 @@ fn obstacle(
     None
 }
 
-fn on(name: &str, planned: &ObjectPlan, why: &str) -> Error {
+pub(super) fn on(name: &str, planned: &ObjectPlan, why: &str) -> Error {
     let line = planned.line.as_ref();
     let line = line.map_or_else(String::new, |l| format!("{l}: "));
     refused(name, &format!("{line}{}: {why}", planned.name))

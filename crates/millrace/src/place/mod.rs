@@ -4,11 +4,14 @@
 
 mod balance;
 mod by_hand;
+mod foreseen;
 mod held;
 pub(crate) mod hybrid;
+pub(crate) mod parts;
 mod planned;
 mod replicated;
 
+pub use foreseen::{Foreseen, Traffic};
 pub use planned::{Purpose, reason, unguarded};
 
 use std::collections::BTreeMap;
@@ -24,6 +27,7 @@ use millrace_model::Model;
 use millrace_model::model::Use;
 use millrace_object::program::ObjectId;
 use millrace_place::{Held, Place, Placement, Strategy, Treatment};
+use millrace_plan::cost::Prediction;
 use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
@@ -53,6 +57,9 @@ pub struct Asked<'a> {
     pub nic: &'a str,
     /// captures that the indirection table is balanced to
     pub trace: Option<&'a Ports>,
+    /// packets that are known before they come, for which the fastest strategy is taken where none is asked for; none: what the plan
+    /// says without them
+    pub foreseen: Option<&'a Foreseen<'a>>,
     /// what the keys are drawn from; none: a fresh secret
     pub secret: Option<[u8; 32]>,
     /// what is left for the object; none: the plan has no bound but its own
@@ -68,6 +75,7 @@ impl Default for Asked<'_> {
             steering: None,
             nic: SOFTWARE,
             trace: None,
+            foreseen: None,
             secret: None,
             budget: None,
         }
@@ -113,9 +121,24 @@ impl Answer {
             Self::One(plan) => Err(planned::on_one_core(&plan, cores)),
         }
     }
+
+    /// With these reasons more.
+    fn because(mut self, reasons: Vec<String>) -> Self {
+        if let Self::Several(arrangement) = &mut self {
+            arrangement.reasons.extend(reasons);
+        }
+        self
+    }
 }
 
 impl Arrangement {
+    /// The rate that is expected of it, where it was measured what strategies make of the traffic.
+    #[must_use]
+    pub fn predicted(&self) -> Option<Prediction> {
+        let plan = self.plan.as_ref()?;
+        plan.prediction(plan.strategy)
+    }
+
     /// The same function, made with each worker's part of its objects.
     #[must_use]
     pub fn divided(&self, make: &Make) -> Make {
@@ -190,7 +213,7 @@ impl Proved<'_> {
                         .help("leave --trace out"),
                 );
             }
-            return replicated::arrange(self, model, cores);
+            return replicated::arrange(self, model, (cores, None));
         }
         if asked.strategy == Some(Strategy::Hybrid) && asked.steering.is_none() {
             if asked.trace.is_some() {
@@ -199,7 +222,7 @@ impl Proved<'_> {
                         .help("leave --trace out"),
                 );
             }
-            return hybrid::arrange(self, model, asked);
+            return hybrid::arrange(self, model, asked, None);
         }
         if let Some(steering) = &asked.steering {
             // Of the plan only what it says of objects whoever gets which packet.
@@ -226,6 +249,22 @@ impl Proved<'_> {
             ..Wanted::default()
         };
         let mut plan = self.plan(model, &wanted)?;
+        let mut measured = Vec::new();
+        if let (Some(foreseen), None) = (asked.foreseen, asked.strategy) {
+            (plan, measured) = self.foreseen(plan, model, &wanted, foreseen);
+            let answer = match plan.strategy {
+                Strategy::Replicate => Some(replicated::arrange(
+                    self,
+                    model,
+                    (cores, Some(plan.clone())),
+                )?),
+                Strategy::Hybrid => Some(hybrid::arrange(self, model, asked, Some(&plan))?),
+                _ => None,
+            };
+            if let Some(answer) = answer {
+                return Ok(answer.because(measured));
+            }
+        }
         let mut traced = None;
         if let Some(ports) = asked.trace {
             let frames = Frames::read(ports, &ports.names(&program.ports)?, &NEVER)?;
@@ -239,7 +278,12 @@ impl Proved<'_> {
         let treatments: Vec<_> = (0..program.objects.len())
             .map(|object| plan.treatment(ObjectId(object)))
             .collect();
-        if self.built && (treatments.iter().any(|t| matches!(t, Treatment::Lock | Treatment::Transact)) || !plan.homes.is_empty()) {
+        if self.built
+            && (treatments
+                .iter()
+                .any(|t| matches!(t, Treatment::Lock | Treatment::Transact))
+                || !plan.homes.is_empty())
+        {
             return Err(on_one(&program.name, cores, BUILT));
         }
         let anywhere = plan.strategy == Strategy::Spread && asked.trace.is_none();
@@ -268,6 +312,7 @@ impl Proved<'_> {
             }
         }
         found.reasons.extend(reasons);
+        found.reasons.extend(measured);
         Ok(found.arrangement(cores, Some(plan)))
     }
 

@@ -12,7 +12,7 @@ use millrace_place::{Strategy, Treatment};
 use millrace_plan::plan::{ObjectPlan, Rule};
 use millrace_plan::{Plan, PlanError, Wanted};
 
-use super::{by_hand, hybrid};
+use super::{by_hand, hybrid, parts};
 use crate::Error;
 use crate::written::Proved;
 
@@ -97,14 +97,16 @@ impl Proved<'_> {
     /// As [`millrace_plan::plan()`]; also where a strategy is asked for that a lock would have to guard and cannot.
     pub fn plan(&self, model: &mut Model, wanted: &Wanted) -> Result<Plan, PlanError> {
         if wanted.strategy == Some(Strategy::Hybrid) {
-            let found = hybrid::plan(self, model, wanted);
-            return found
-                .map(|(plan, ..)| hybrid::of(plan))
-                .map_err(|e| PlanError::Strategy {
-                    name: self.program.name.clone(),
-                    wanted: Strategy::Hybrid.name(),
-                    reason: e.what,
-                });
+            let found = match parts::plan(self, model, wanted) {
+                Ok(Some(found)) => Ok(found.plan),
+                Ok(None) => hybrid::plan(self, model, wanted).map(|(plan, ..)| hybrid::of(plan)),
+                Err(error) => Err(error),
+            };
+            return found.map_err(|e| PlanError::Strategy {
+                name: self.program.name.clone(),
+                wanted: Strategy::Hybrid.name(),
+                reason: e.what,
+            });
         }
         let replicated = wanted.strategy == Some(Strategy::Replicate);
         let asked = (replicated && wanted.history.is_none()).then(|| Wanted {

@@ -1,9 +1,12 @@
 //! State on several workers by state-compute replication: what becomes of each object, or why it cannot be.
 
+use std::collections::BTreeSet;
+
 use millrace_history::{History, Refusal, effects};
 use millrace_model::Model;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Place, Placement, Treatment};
+use millrace_plan::Plan;
 use millrace_steer::sequence::MAX_CORES;
 
 use super::{Answer, BUILT, Stand, held, on_one};
@@ -11,7 +14,8 @@ use crate::Error;
 use crate::written::Proved;
 
 /// How each object is held where all that packets of others may change is replicated; what belongs to a worker alone (per-CPU
-/// values, records) is each worker's own. And the rows. `strategy` is what was asked for.
+/// values, records) is each worker's own. And the rows. `strategy` is what was asked for; each worker has a part
+/// of the objects `parted`.
 ///
 /// # Errors
 /// The function cannot be replicated: with the object, the author's line and the reason.
@@ -19,6 +23,7 @@ pub(super) fn objects(
     proved: &Proved<'_>,
     model: &Model,
     (strategy, cores): (&str, usize),
+    parted: &BTreeSet<ObjectId>,
 ) -> Result<(Vec<Place>, History), Error> {
     let program = proved.program;
     if proved.built {
@@ -29,7 +34,7 @@ pub(super) fn objects(
             "--cores {cores}: a sequencer sprays packets over at most {MAX_CORES} workers"
         )));
     }
-    let history = History::of(program, &proved.checked);
+    let history = History::beside(program, &proved.checked, parted);
     if let Some(refusal) = history.refusals.first() {
         return Err(refused(
             (&program.name, strategy),
@@ -47,6 +52,7 @@ pub(super) fn objects(
     let place = |(at, object): (usize, &StateObject)| {
         let id = ObjectId(at);
         let held = match () {
+            () if parted.contains(&id) => Held::Divided,
             () if effects::replicated(program, id) => Held::Replicated,
             () if effects::constant(program, id) => Held::Copied,
             () if object.kind.holds_records() => Held::Own { latest: false },
@@ -64,13 +70,17 @@ pub(super) fn objects(
     Ok((objects, history))
 }
 
-/// The arrangement on this many workers.
+/// The arrangement on this many workers; `plan`: why, where that was found out and not asked for.
 ///
 /// # Errors
 /// As [`objects`].
-pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Result<Answer, Error> {
+pub(super) fn arrange(
+    proved: &Proved<'_>,
+    model: &Model,
+    (cores, plan): (usize, Option<Plan>),
+) -> Result<Answer, Error> {
     let program = proved.program;
-    let (objects, history) = objects(proved, model, ("replicate", cores))?;
+    let (objects, history) = objects(proved, model, ("replicate", cores), &BTreeSet::new())?;
     let of = |treatment: Treatment| {
         let names = objects.iter().filter(|o| o.held.treatment() == treatment);
         names.map(|o| o.name.as_str()).collect::<Vec<_>>()
@@ -102,7 +112,7 @@ pub(super) fn arrange(proved: &Proved<'_>, model: &Model, cores: usize) -> Resul
         objects,
         ..Placement::default()
     };
-    Ok(Stand { placement, reasons }.arrangement(cores, None))
+    Ok(Stand { placement, reasons }.arrangement(cores, plan))
 }
 
 /// Why it cannot be, with the first reason on one line and all of them in the detail.

@@ -50,6 +50,13 @@
 //! T(n) = max(e q, b (d + c) + e (d + h + (n - 1) r) / n)      ns
 //! ```
 //!
+//! Where some objects are replicated and others sharded, a packet goes to the core that has its part, and the others have its row, if
+//! it has one; `r` is the mean over all packets:
+//!
+//! ```text
+//! T(n) = max(q, b(n) (d + c) + (1 - b(n)) r)      ns
+//! ```
+//!
 //! Where packets are transactions, a packet that finds an entry which another core wrote last waits for its line, and one that meets
 //! another core's runs again. With
 //!
@@ -195,6 +202,19 @@ pub struct Measured {
     pub strategies: Vec<Work>,
     /// strategies that could not be measured
     pub unmeasured: Vec<Unmeasured>,
+}
+
+impl Measured {
+    /// What a row of another core's packet costs, as a part of what a packet with its own row does with receiving and sending it;
+    /// none where nothing was replicated.
+    #[must_use]
+    pub fn row(&self) -> Option<f64> {
+        let replicated = self.strategies.iter();
+        let replicated = replicated.filter(|w| w.strategy == Strategy::Replicate);
+        replicated
+            .filter_map(|w| Some(w.replay_ns? / (self.dispatch_ns + w.packet_ns).max(1.0)))
+            .next()
+    }
 }
 
 /// Expected rate of a strategy on this many cores.

@@ -29,6 +29,11 @@ fn time_ns(measured: &Measured, work: &Work, cores: u32) -> Option<f64> {
         return Some(time.max(parts.replicated * work.sequencer_ns?));
     }
     if let (Some(replay), Some(sequencer)) = (work.replay_ns, work.sequencer_ns) {
+        if work.strategy == Strategy::Hybrid {
+            let own = busiest(work, cores);
+            let each = measured.dispatch_ns + work.packet_ns;
+            return Some((own * each + (1.0 - own) * replay).max(sequencer));
+        }
         let n = f64::from(cores.max(1));
         let each = measured.dispatch_ns + work.packet_ns + (n - 1.0) * replay;
         return Some((each / n).max(sequencer));

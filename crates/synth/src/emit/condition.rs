@@ -86,7 +86,10 @@ fn one(var: Var, value: &str, low: u64, high: u64) -> String {
         let bits = 32 - size.trailing_zeros();
         let mask = max - (size - 1);
         let number = number(var, low);
-        return format!("({} & {mask:#x}) == {number} /* {bits} bits */", tight(value));
+        return format!(
+            "({} & {mask:#x}) == {number} /* {bits} bits */",
+            tight(value)
+        );
     }
     let value = tight(value);
     format!(

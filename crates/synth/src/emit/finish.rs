@@ -36,7 +36,8 @@ impl Emitter<'_> {
     fn link(&mut self, action: &Action, depth: usize) {
         let mut bytes: BTreeMap<u32, (u8, u8)> = BTreeMap::new();
         for (var, write) in &action.writes {
-            let (Var::Bits(Base::Frame, first, width), Value::Constant(value)) = (*var, write.value)
+            let (Var::Bits(Base::Frame, first, width), Value::Constant(value)) =
+                (*var, write.value)
             else {
                 continue;
             };
@@ -65,7 +66,10 @@ impl Emitter<'_> {
             let size = [8, 4, 2, 1].into_iter().find(|s| *s <= run).unwrap_or(1);
             let bytes: Vec<u8> = rest.drain(..size).map(|b| b.1).collect();
             // The words of the dialect are little-endian.
-            let number = bytes.iter().rev().fold(0_u64, |n, b| n << 8 | u64::from(*b));
+            let number = bytes
+                .iter()
+                .rev()
+                .fold(0_u64, |n, b| n << 8 | u64::from(*b));
             let text: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
             let place = match at {
                 0 => "frame".to_owned(),
@@ -109,7 +113,10 @@ impl Emitter<'_> {
             self.locals.insert("sum".into(), "__u64");
             self.say(
                 depth,
-                &format!("sum = (__u64)(__u16)~load16(upper + {at}) + {};", delta.join(" + ")),
+                &format!(
+                    "sum = (__u64)(__u16)~load16(upper + {at}) + {};",
+                    delta.join(" + ")
+                ),
             );
             match protocol {
                 6 => self.say(
@@ -176,13 +183,8 @@ impl Emitter<'_> {
                     self.locals.insert("service".into(), "__u8");
                     self.locals.insert("first".into(), "__u16");
                     self.say(depth, "first = load16(ip);");
-                    self.say(
-                        depth,
-                        &format!("service = (ip->tos & 3) | {};", value << 2),
-                    );
-                    delta.push(
-                        "(__u16)~first + (__u16)((first & 0xff) | service << 8)".to_owned(),
-                    );
+                    self.say(depth, &format!("service = (ip->tos & 3) | {};", value << 2));
+                    delta.push("(__u16)~first + (__u16)((first & 0xff) | service << 8)".to_owned());
                     stores.push("ip->tos = service;".to_owned());
                 }
             }
@@ -234,6 +236,10 @@ fn in_order(var: Var, value: Value) -> String {
 
 /// What a sum has to be changed by: the complement of the old value, and the new one (RFC 1624, equation 3).
 fn difference(var: Var, value: Value) -> String {
-    let wide = if var.most() > 65_535 { "__u32" } else { "__u16" };
+    let wide = if var.most() > 65_535 {
+        "__u32"
+    } else {
+        "__u16"
+    };
     format!("({wide})~{} + {}", old(var), in_order(var, value))
 }

@@ -315,7 +315,9 @@ impl Emitter<'_> {
             self.way = 0;
         }
         let udp = if flows.udp { "1" } else { "0" };
-        let keep = KEEP.replace("UDP", udp).replace("AT,", &format!("{header},"));
+        let keep = KEEP
+            .replace("UDP", udp)
+            .replace("AT,", &format!("{header},"));
         let mut keep = keep.replace("AT +", &format!("{header} +"));
         if !flows.answered() {
             // Nobody is told from another by answers.

@@ -483,10 +483,7 @@ impl Emitter<'_> {
         }
         let names: Vec<String> = self.of.ports.iter().map(|p| condition::word(p)).collect();
         let _ = writeln!(text, "\nPORTS({});", names.join(", "));
-        for (needed, helper) in [
-            (self.needs.loose, LOOSE),
-            (self.needs.cut_room, CUT_ROOM),
-        ] {
+        for (needed, helper) in [(self.needs.loose, LOOSE), (self.needs.cut_room, CUT_ROOM)] {
             if needed {
                 text.push('\n');
                 text.push_str(helper);

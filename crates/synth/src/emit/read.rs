@@ -97,7 +97,9 @@ fn narrow(base: &str, bit: u32, width: u8) -> String {
         return match (shift, width) {
             (0, 8) => format!("{base}[{}]", bit / 8),
             (0, _) => format!("{base}[{}] & {mask:#x}", bit / 8),
-            (shift, _) if shift + u32::from(width) == 8 => format!("{base}[{}] >> {shift}", bit / 8),
+            (shift, _) if shift + u32::from(width) == 8 => {
+                format!("{base}[{}] >> {shift}", bit / 8)
+            }
             (shift, _) => format!("{base}[{}] >> {shift} & {mask:#x}", bit / 8),
         };
     }

@@ -16,14 +16,23 @@ use rand_chacha::ChaCha8Rng;
 pub fn graph(text: &str) -> Graph {
     let limits = Limits::default();
     let mut none = |_: &str, name: &str| Err(format!("{name}: no such file"));
-    let file = parse(text, "test.click", &limits, &mut none).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    let file =
+        parse(text, "test.click", &limits, &mut none).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
     flatten(&file, &limits).unwrap_or_else(|e| panic!("{text}\n{e:?}"))
 }
 
 /// Synthesises a text, or says why not.
 pub fn synthesis(text: &str, reasons: bool) -> Result<Synthesis, String> {
     let host = Rc::new(RefCell::new(Memory::default()));
-    let done = synthesise_on("test", graph(text), host, Options { reasons, early_discard: false });
+    let done = synthesise_on(
+        "test",
+        graph(text),
+        host,
+        Options {
+            reasons,
+            early_discard: false,
+        },
+    );
     done.map_err(|errors| {
         let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
         all.join("\n")
@@ -42,7 +51,9 @@ pub fn differ(reference: &Reference, of: &Synthesis, port: u8, frame: &[u8]) -> 
         Verdict::State(_) => return None,
     };
     let (ours, theirs) = (reference.words(&ours), reference.words(&theirs));
-    (ours != theirs).then(|| format!("port {port}, {frame:02x?}\n  interpreter: {theirs}\n  synthesis:   {ours}"))
+    (ours != theirs).then(|| {
+        format!("port {port}, {frame:02x?}\n  interpreter: {theirs}\n  synthesis:   {ours}")
+    })
 }
 
 /// Compares on a packet for each path, and on random ones; how many there were.

@@ -8,26 +8,62 @@ use rand_chacha::ChaCha8Rng;
 /// An element's text, and how many outputs are to be connected.
 fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
     let mut pick = |n: u32| rng.random_range(0..n);
-    let address = |n: u32| format!("{}.{}.0.{}", [10, 192, 224, 0][n as usize % 4], n / 4 % 2, n / 8 % 3);
+    let address = |n: u32| {
+        format!(
+            "{}.{}.0.{}",
+            [10, 192, 224, 0][n as usize % 4],
+            n / 4 % 2,
+            n / 8 % 3
+        )
+    };
     match pick(if marked { 18 } else { 6 }) {
         0 | 1 => (format!("MarkIPHeader({at})"), 1),
-        2 => (format!("CheckIPHeader(OFFSET {at}, CHECKSUM {})", pick(4) > 0), 1 + pick(2) as usize),
+        2 => (
+            format!("CheckIPHeader(OFFSET {at}, CHECKSUM {})", pick(4) > 0),
+            1 + pick(2) as usize,
+        ),
         3 => {
-            let patterns = ["12/0800", "12/0806 20/0001", "!12/0800", "0/01%01", "14/45", "23/11 34/04%0c", "-"];
+            let patterns = [
+                "12/0800",
+                "12/0806 20/0001",
+                "!12/0800",
+                "0/01%01",
+                "14/45",
+                "23/11 34/04%0c",
+                "-",
+            ];
             let count = 1 + pick(3) as usize;
             let some: Vec<&str> = (0..count).map(|_| patterns[pick(7) as usize]).collect();
             (format!("Classifier({})", some.join(", ")), count)
         }
         4 => ("DropBroadcasts".into(), 1),
-        5 => (["Null", "Counter", "Strip(2) -> Unstrip(2)", "Queue -> Unqueue"][pick(4) as usize].into(), 1),
+        5 => (
+            [
+                "Null",
+                "Counter",
+                "Strip(2) -> Unstrip(2)",
+                "Queue -> Unqueue",
+            ][pick(4) as usize]
+                .into(),
+            1,
+        ),
         6 | 7 => ("DecIPTTL".into(), 1 + pick(2) as usize),
         8 => (format!("DecIPTTL(MULTICAST {})", pick(2) == 0), 1),
         9 | 10 => {
             let count = 1 + pick(3) as usize;
             let routes: Vec<String> = (0..3)
                 .map(|_| {
-                    let gateway = if pick(3) == 0 { format!("{} ", address(pick(24))) } else { String::new() };
-                    format!("{}/{} {gateway}{}", address(pick(24)), [0, 1, 8, 16, 32][pick(5) as usize], pick(count as u32))
+                    let gateway = if pick(3) == 0 {
+                        format!("{} ", address(pick(24)))
+                    } else {
+                        String::new()
+                    };
+                    format!(
+                        "{}/{} {gateway}{}",
+                        address(pick(24)),
+                        [0, 1, 8, 16, 32][pick(5) as usize],
+                        pick(count as u32)
+                    )
                 })
                 .chain((0..count).map(|n| format!("1.{n}.0.0/16 {n}")))
                 .collect();
@@ -35,11 +71,32 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
         }
         11 | 12 | 13 => {
             let tests = [
-                "tcp", "udp", "icmp", "src host 10.0.0.1", "dst net 10.0.0.0/8", "src port 80 or 81",
-                "dst port > 1000", "tcp opt syn", "ip frag", "ip unfrag", "ip ttl < 5", "ip hl > 5",
-                "ip[6:2] & 0x3fff != 0", "ip len >= 100", "icmp type 8", "ip dscp 3", "ip tos 4",
-                "transp[0:4] == 0x04000050", "ip[12:2] <= 0x0a00", "host 192.0.0.1", "not port 53",
-                "tcp win 0", "ip vers 4", "ip[19] & 128 != 0", "port 80 and host != 10.0.0.1", "ip ttl & 3 == 1",
+                "tcp",
+                "udp",
+                "icmp",
+                "src host 10.0.0.1",
+                "dst net 10.0.0.0/8",
+                "src port 80 or 81",
+                "dst port > 1000",
+                "tcp opt syn",
+                "ip frag",
+                "ip unfrag",
+                "ip ttl < 5",
+                "ip hl > 5",
+                "ip[6:2] & 0x3fff != 0",
+                "ip len >= 100",
+                "icmp type 8",
+                "ip dscp 3",
+                "ip tos 4",
+                "transp[0:4] == 0x04000050",
+                "ip[12:2] <= 0x0a00",
+                "host 192.0.0.1",
+                "not port 53",
+                "tcp win 0",
+                "ip vers 4",
+                "ip[19] & 128 != 0",
+                "port 80 and host != 10.0.0.1",
+                "ip ttl & 3 == 1",
             ];
             let condition = |pick: &mut dyn FnMut(u32) -> u32| -> String {
                 let mut one = || tests[pick(tests.len() as u32) as usize];
@@ -55,15 +112,40 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 (format!("IPClassifier({})", some.join(", ")), count)
             } else {
                 let some: Vec<String> = (0..3)
-                    .map(|_| format!("{} {}", ["allow", "deny", "1"][pick(3) as usize], condition(&mut pick)))
+                    .map(|_| {
+                        format!(
+                            "{} {}",
+                            ["allow", "deny", "1"][pick(3) as usize],
+                            condition(&mut pick)
+                        )
+                    })
                     .collect();
                 (format!("IPFilter({}, allow all)", some.join(", ")), 2)
             }
         }
-        14 => (["GetIPAddress(IP dst)", "SetIPAddress(10.0.0.9)", "SetIPDSCP(3)", "StoreIPAddress(10.9.0.1, src)", "StoreIPAddress(dst)"][pick(5) as usize].replace("IP dst", "ip dst"), 1),
+        14 => (
+            [
+                "GetIPAddress(IP dst)",
+                "SetIPAddress(10.0.0.9)",
+                "SetIPDSCP(3)",
+                "StoreIPAddress(10.9.0.1, src)",
+                "StoreIPAddress(dst)",
+            ][pick(5) as usize]
+                .replace("IP dst", "ip dst"),
+            1,
+        ),
         15 => ("Paint(1)".into(), 1),
         16 => ("CheckPaint(1)".into(), 1 + pick(2) as usize),
-        _ => (["IPFragmenter(100)", "IPGWOptions(10.0.0.1)", "PaintTee(1) [1] -> Discard", "ICMPError(10.0.0.1, timeexceeded)"][pick(3) as usize].to_owned(), 1),
+        _ => (
+            [
+                "IPFragmenter(100)",
+                "IPGWOptions(10.0.0.1)",
+                "PaintTee(1) [1] -> Discard",
+                "ICMPError(10.0.0.1, timeexceeded)",
+            ][pick(3) as usize]
+                .to_owned(),
+            1,
+        ),
     }
 }
 
@@ -77,9 +159,19 @@ pub fn configuration(rng: &mut ChaCha8Rng) -> String {
         text = text.replace("Null", "Strip(14)");
     }
     text.push_str("out0 :: ToDevice(a); out1 :: ToDevice(b); no :: Discard;\n");
-    let class = if stripped { "EtherEncap(0x0800, " } else { "EtherRewrite(" };
-    let _ = writeln!(text, "enc0 :: {class}02:00:00:00:00:01, 02:00:00:00:00:02) -> Queue -> out0;");
-    let _ = writeln!(text, "enc1 :: {class}02:00:00:00:00:03, 02:00:00:00:00:04) -> out1;");
+    let class = if stripped {
+        "EtherEncap(0x0800, "
+    } else {
+        "EtherRewrite("
+    };
+    let _ = writeln!(
+        text,
+        "enc0 :: {class}02:00:00:00:00:01, 02:00:00:00:00:02) -> Queue -> out0;"
+    );
+    let _ = writeln!(
+        text,
+        "enc1 :: {class}02:00:00:00:00:03, 02:00:00:00:00:04) -> out1;"
+    );
     let mut links = String::new();
     let mut outputs = vec![("e0".to_owned(), 1)];
     for n in 1..=count {

@@ -21,7 +21,9 @@ fn random_configurations_do_what_the_interpreter_does() {
             Ok(of) => of,
             Err(why) => {
                 let why = why.lines().next().unwrap_or("").to_owned();
-                let why = why.split_once("synthesised: ").map_or(why.clone(), |w| w.1.to_owned());
+                let why = why
+                    .split_once("synthesised: ")
+                    .map_or(why.clone(), |w| w.1.to_owned());
                 *refused.entry(why).or_insert(0) += 1;
                 continue;
             }

@@ -123,7 +123,13 @@ pub fn possible(
         nic: wish.nic,
         ..Asked::default()
     };
-    let arranged = function::arrange(&subject.word, &subject.make, &[], &asked, &[asked.strategy]);
+    let arranged = function::arrange(
+        &subject.word,
+        &subject.make,
+        &[],
+        &asked,
+        (&[asked.strategy], None),
+    );
     let function = arranged.and_then(|a| function::load(&subject.word, &a.divided(&subject.make)));
     function.map(Rc::new).map_err(|failure| failure.what)
 }

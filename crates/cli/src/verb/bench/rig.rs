@@ -74,14 +74,19 @@ impl Rig {
         };
         let placement = function.placement.as_ref();
         // Where keys move between owners and all workers, the sequencer deals packets out.
-        let steered_by_hash = placement.filter(|p| p.elephants.is_none());
+        let steered_by_hash = placement.filter(|p| p.elephants.is_none() && !p.replicates());
         let steering = steered_by_hash.and_then(|p| p.steering(names.len().max(2)));
         let mut settings = settings.clone();
         if let Some(steering) = &steering {
             settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
         }
         let mut chain = vec![function.link(0, Vec::new(), true)?];
-        let sequencing = replicas::sequencing(&mut chain, place.workers.len(), names.len(), ROWS)?;
+        let sequencing = replicas::sequencing(
+            &mut chain,
+            place.workers.len(),
+            names.len(),
+            (ROWS, placement.map(|p| &**p)),
+        )?;
         if sequencing.is_some() {
             settings.sequence()?;
         }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use millrace::place::Traffic;
 use millrace::{Arrangement, Asked, Function, Make, Ports};
 use millrace_chain::{Description, What};
 use millrace_dataplane::account::Account;
@@ -33,6 +34,7 @@ use millrace_dataplane::privilege::Aside;
 use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
 use millrace_place::Strategy;
+use millrace_plan::cost::Prediction;
 use millrace_traffic::split::Split;
 use serde::Serialize;
 
@@ -239,6 +241,8 @@ struct Document<'a> {
     seed: u64,
     burst: usize,
     prepare: Prepare,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted: Option<Prediction>,
     #[serde(flatten)]
     account: &'a Account,
 }
@@ -329,6 +333,7 @@ impl Run {
         let in_kernel =
             in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
         let ports = self.between();
+        let mut predicted = None;
         let guest = chain
             .elements
             .iter()
@@ -348,11 +353,13 @@ impl Run {
             };
             let nf = chain::path(chain, &asked.word);
             let table = self.routes.as_deref();
-            let load = || {
+            let mut load = || {
                 let mut make = self.make(chain, described, asked)?;
                 if self.cores > 1 && !in_kernel {
                     let secret = held.as_ref().map(state::Held::secret);
-                    make = self.arrange(chain, &nf, &make, secret)?.divided(&make);
+                    let arranged = self.arrange(chain, &nf, &make, secret)?;
+                    predicted = arranged.predicted();
+                    make = arranged.divided(&make);
                 }
                 routing::load(&nf, &make, table, ports.receiving())
             };
@@ -408,7 +415,7 @@ impl Run {
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
-        let text = account::text(&name, first, &account);
+        let text = account::text(&name, first, (&account, predicted));
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
             log::error(&failure.error, &failure.help);
@@ -419,6 +426,7 @@ impl Run {
                 seed: self.seed,
                 burst: self.burst,
                 prepare: first.map(Prepare::of).unwrap_or_default(),
+                predicted,
                 account: &account,
             });
         }
@@ -483,6 +491,11 @@ impl Run {
                 "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
             ));
         }
+        // State that is kept is not kept of replicas, which nobody asked for.
+        let free = self.strategy == Wished::default() && self.steer.is_empty() && secret.is_none();
+        let traffic = (!row && free && self.trace.is_none())
+            .then(|| Traffic::of(&self.between()))
+            .flatten();
         let asked = Asked {
             cores: self.cores,
             strategy: self.strategy.0,
@@ -497,7 +510,13 @@ impl Run {
             true => &either[..],
             false => &[asked.strategy],
         };
-        let found = function::arrange(nf, make, &self.steer, &asked, strategies);
+        let found = function::arrange(
+            nf,
+            make,
+            &self.steer,
+            &asked,
+            (strategies, traffic.as_ref()),
+        );
         let found = found.map_err(|error| match strategies.len() {
             1 => error,
             // Nobody asked for the strategy that it names.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use millrace_dataplane::account::{
     EntryAccount, PortAccount, QueueAccount, StageAccount, WorkerAccount,
 };
+use millrace_dataplane::replica::Elephant;
 use serde::Deserialize;
 
 /// The answer to `stats` (docs/control.md).
@@ -34,6 +35,8 @@ pub struct Account {
     /// none where one function runs over captures
     pub stages: Vec<StageAccount>,
     pub queues: Vec<QueueAccount>,
+    /// keys that are replicated while others are sharded; the first worker's account has them
+    pub elephants: Vec<Elephant>,
 }
 
 impl Account {

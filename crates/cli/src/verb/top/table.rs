@@ -156,6 +156,7 @@ pub fn tables(view: &View, sort: Sort) -> Vec<Table> {
         queues(view),
         workers(view),
         entries(view),
+        elephants(view),
     ];
     for table in &mut all {
         table.sort(sort);
@@ -316,7 +317,9 @@ fn workers(view: &View) -> Table {
         ("a burst", Key::Order),
         ("inside, %", Key::Order),
     ];
-    let heads: Vec<_> = heads.into_iter().chain(full).collect();
+    let replicas = view.workers.iter().any(|w| w.behind.is_some());
+    let behind = replicas.then_some(("behind", Key::Order));
+    let heads: Vec<_> = heads.into_iter().chain(full).chain(behind).collect();
     let mut table = Table::new("Workers", &heads);
     for w in &view.workers {
         let mut cells = vec![
@@ -331,6 +334,9 @@ fn workers(view: &View) -> Table {
         ];
         if some_full {
             cells.push(rate(w.full_per_second));
+        }
+        if let Some(behind) = w.behind {
+            cells.push((behind as f64, crate::quantity::grouped(behind)));
         }
         table.row(w.worker.to_string(), cells);
     }
@@ -360,6 +366,29 @@ fn entries(view: &View) -> Table {
             ns(e.share * 100.0),
         ];
         table.row(&e.port, cells);
+    }
+    table
+}
+
+/// Keys that are replicated while others are sharded.
+fn elephants(view: &View) -> Table {
+    let mut table = Table::new(
+        "Elephants",
+        &[
+            ("flow", Key::Order),
+            ("packets/s", Key::Packets),
+            ("packets", Key::Order),
+            ("since row", Key::Order),
+        ],
+    );
+    let count = |n: u64| (n as f64, crate::quantity::grouped(n));
+    for e in &view.elephants {
+        let cells = vec![
+            rate(e.packets_per_second),
+            count(e.packets),
+            count(e.promoted),
+        ];
+        table.row(&e.flow, cells);
     }
     table
 }

@@ -32,6 +32,8 @@ pub struct View {
     pub functions: Vec<Function>,
     pub reasons: Vec<Reason>,
     pub queues: Vec<Queue>,
+    /// keys that are replicated now while others are sharded, most packets first
+    pub elephants: Vec<Heavy>,
     /// the programs of others in the chain
     pub guests: Vec<Guest>,
 }
@@ -54,6 +56,8 @@ pub struct Worker {
     pub inside: f64,
     /// insertions that found its part of a divided object full
     pub full_per_second: f64,
+    /// rows that it has not applied yet, where state is replicated
+    pub behind: Option<u64>,
 }
 
 /// The entry of an indirection table under which most packets of a worker came in the last second.
@@ -96,6 +100,18 @@ pub struct Function {
     pub share: f64,
     pub bursts_per_second: f64,
     pub packets_per_burst: f64,
+}
+
+/// A key that is replicated while others are sharded.
+#[derive(Debug, Serialize)]
+pub struct Heavy {
+    /// a packet of it: addresses, ports, protocol
+    pub flow: String,
+    pub packets_per_second: f64,
+    /// since it was promoted
+    pub packets: u64,
+    /// the row that promoted it
+    pub promoted: u64,
 }
 
 /// Why packets were dropped or aborted.
@@ -156,6 +172,7 @@ impl View {
             functions: functions(&now.name, &steps),
             reasons: reasons(&steps),
             queues: queues(&steps),
+            elephants: elephants(&steps),
             guests: guests(now),
         }
     }
@@ -186,6 +203,7 @@ fn worker(step: &Step<'_>, all: f64) -> Worker {
         packets_per_burst: per(packets, bursts),
         inside: per(inside, step.seconds()),
         full_per_second: step.rate(|a| a.worker().full),
+        behind: step.now.worker().behind,
     }
 }
 
@@ -290,6 +308,31 @@ fn reasons(steps: &[Step<'_>]) -> Vec<Reason> {
         packets,
     });
     all.collect()
+}
+
+/// The first worker's account has them all. The row of its promotion tells a key from the same one promoted before.
+fn elephants(steps: &[Step<'_>]) -> Vec<Heavy> {
+    let Some(first) = steps.first() else {
+        return Vec::new();
+    };
+    let there = first.now.elephants.iter().filter(|e| e.demoted.is_none());
+    let mut all: Vec<Heavy> = there
+        .map(|elephant| {
+            let of = |account: &Account| {
+                let mut same = account.elephants.iter();
+                let same = same.find(|e| e.promoted == elephant.promoted);
+                same.map_or(0, |e| e.packets)
+            };
+            Heavy {
+                flow: elephant.flow.clone(),
+                packets_per_second: first.rate(of),
+                packets: elephant.packets,
+                promoted: elephant.promoted,
+            }
+        })
+        .collect();
+    all.sort_by_key(|e| std::cmp::Reverse(e.packets));
+    all
 }
 
 /// The first worker's account has those of all.

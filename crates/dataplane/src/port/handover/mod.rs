@@ -27,7 +27,7 @@ use millrace_steer::Owners;
 
 use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
 use crate::classes::Classes;
-use bell::Bell;
+pub(super) use bell::Bell;
 use held::Held;
 use rings::Rings;
 

@@ -1,18 +1,19 @@
-//! Packets of one thread where a sequencer replicates heavy keys and the others are sharded.
+//! Packets of one thread where a sequencer says of each packet who gets it.
 //!
 //! A packet of a sharded key goes to the key's owner, one of a heavy key to the worker whose turn its number says. So each thread
 //! finds its packets by itself, as long as all know the same heavy keys. These change at borders of periods only, where
-//! each thread waits for the others (`replica::Batch::arrive`).
+//! each thread waits for the others (`replica::Batch::arrive`). Where some objects are replicated and others sharded, every packet goes
+//! to its owner and has a row, and nothing changes.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use millrace_steer::hybrid::{Heavy, Key, Keys, PERIOD};
+use millrace_steer::hybrid::{Heavy, Key, PERIOD};
 
 use super::schedule::{Next, Turn};
 use super::traffic::Traffic;
-use crate::replica::Counted;
+use crate::replica::{Counted, Group};
 
 /// Packets of others that are passed at once, before there is time for something else.
 const SEARCH: u64 = 4096;
@@ -27,26 +28,36 @@ pub struct Whose {
     /// the keys, each with the index of an entry that has it
     keys: Box<[(Key, u32)]>,
     by_key: HashMap<Key, u32>,
+    /// heavy keys are replicated, others sharded
+    chooses: bool,
 }
 
 impl Whose {
-    /// Of all entries.
-    pub fn new(keys: &dyn Keys, traffic: &Traffic) -> Self {
+    /// Of all entries; none where packets are sprayed.
+    pub fn new(group: &Group, traffic: &Traffic) -> Option<Self> {
+        if !group.directs() {
+            return None;
+        }
+        let of = |port: u32, frame: &[u8]| match group.heavies() {
+            Some(heavies) => heavies.keys.packet(port, frame),
+            None => (Key::default(), group.owner(port, frame).unwrap_or(0)),
+        };
         let mut by_key = HashMap::new();
         let mut all = Vec::new();
         let entries = traffic.entries.iter().enumerate().map(|(at, entry)| {
-            let (key, owner) = keys.packet(u32::from(entry.port), traffic.bytes(entry));
+            let (key, owner) = of(u32::from(entry.port), traffic.bytes(entry));
             let index = *by_key.entry(key).or_insert_with(|| {
                 all.push((key, at as u32));
                 all.len() as u32 - 1
             });
             (index, owner)
         });
-        Self {
+        Some(Self {
             entries: entries.collect(),
             keys: all.into(),
             by_key,
-        }
+            chooses: group.heavies().is_some(),
+        })
     }
 
     /// An entry that has this key.
@@ -107,9 +118,17 @@ impl Dealt {
         &self.whose
     }
 
+    /// Whether there are heavy keys to choose.
+    pub fn chooses(&self) -> bool {
+        self.whose.chooses
+    }
+
     /// Looks for the next packet before number `due`, not further than to the end of period `period`.
     pub fn find(&mut self, due: u64, period: u64) -> Next {
-        let border = (period + 1) * u64::from(PERIOD);
+        let border = match self.whose.chooses {
+            true => (period + 1) * u64::from(PERIOD),
+            false => u64::MAX,
+        };
         let end = due.min(border).min(self.number + SEARCH);
         while self.number < end {
             let Some(&(key, owner)) = self.whose.entries.get(self.entry) else {
@@ -126,7 +145,7 @@ impl Dealt {
                     number: self.number,
                     entry: self.entry,
                     queue: Some(u64::from(worker)),
-                    heavy,
+                    sharded: self.whose.chooses && !heavy,
                 });
             }
             self.step();
@@ -139,7 +158,9 @@ impl Dealt {
 
     /// The packet that was found is dealt with.
     pub fn pass(&mut self) {
-        if let Some(&(key, owner)) = self.whose.entries.get(self.entry) {
+        if self.whose.chooses
+            && let Some(&(key, owner)) = self.whose.entries.get(self.entry)
+        {
             let heavy = self.heavy.get(key as usize).copied().unwrap_or_default();
             if !heavy && let Some(load) = self.loads.get_mut(owner as usize) {
                 *load += 1;

@@ -376,9 +376,11 @@ impl Thread {
                 pinned: self.work.pinned,
                 over: &|| device.stopped(),
             };
-            let counted = dealt.counted();
-            let frame = |key: Key| traffic.of(dealt.whose().entry(key));
-            batch.leave((counted, self.arrived), (time, &frame), wait);
+            if dealt.chooses() {
+                let counted = dealt.counted();
+                let frame = |key: Key| traffic.of(dealt.whose().entry(key));
+                batch.leave((counted, self.arrived), (time, &frame), wait);
+            }
         }
         for side in &self.sides {
             device.finish(side.index);
@@ -440,8 +442,7 @@ impl Thread {
                 port: u32::from(entry.port),
                 number: turn.number,
             };
-            let dealt = matches!(self.work.packets, Packets::Dealt(_));
-            batch.add(came, dealt && !turn.heavy);
+            batch.add(came, turn.sharded);
         }
         self.batch.push(Filled {
             at,

@@ -371,11 +371,10 @@ fn dealt(settings: &Settings, whose: &Arc<Whose>, mine: &std::ops::Range<usize>)
     )))
 }
 
-/// Keys of the capture's packets and the workers that own them, where only some keys are replicated.
+/// Keys of the capture's packets and the workers that own them, where the sequencer says of each packet who gets it.
 fn whose(sequencing: &Mutex<Sequencing>, traffic: &Traffic) -> Option<Arc<Whose>> {
     let sequencing = sequencing.lock().unwrap_or_else(PoisonError::into_inner);
-    let keys = &sequencing.group().heavies()?.keys;
-    Some(Arc::new(Whose::new(keys.as_ref(), traffic)))
+    Whose::new(sequencing.group(), traffic).map(Arc::new)
 }
 
 /// The processor of a thread: as told, or the last ones of those there are.

@@ -85,8 +85,8 @@ pub struct Turn {
     pub entry: usize,
     /// the queue, where the order says it
     pub queue: Option<u64>,
-    /// its key is replicated, where others are sharded
-    pub heavy: bool,
+    /// only its key's owner has its state, so that it has no row
+    pub sharded: bool,
 }
 
 /// What a thread finds when it looks for its next packet.
@@ -116,7 +116,7 @@ impl Order {
                     number: round * all + u64::from(*entry),
                     entry: *entry as usize,
                     queue: None,
-                    heavy: false,
+                    sharded: false,
                 })
             }
             Self::Spray {
@@ -134,7 +134,7 @@ impl Order {
                     number,
                     entry: number.checked_rem(*all)? as usize,
                     queue: Some(queue),
-                    heavy: false,
+                    sharded: false,
                 })
             }
         }

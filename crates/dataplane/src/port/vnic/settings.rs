@@ -201,6 +201,12 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether the word says nothing of who gets which packet, so that a plan may.
+    #[must_use]
+    pub fn plain(&self) -> bool {
+        self.plain
+    }
+
     /// Bytes of a packet that fit into a buffer.
     #[must_use]
     pub fn room() -> usize {

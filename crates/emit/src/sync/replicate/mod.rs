@@ -11,6 +11,9 @@
 //! packets of a burst go the same way, with the tokens of their rows. A token is a hint: what it says is compared
 //! with the table where it is used, so the passes leave the state that row by row leaves.
 //!
+//! Objects of which each worker has a part (`Held::Divided`) may stand beside: rows say nothing of them, packets come to the
+//! worker whose part they need, and what is replicated depends on none of them. They age with their worker's own packets.
+//!
 //! Ageing and timers happen at row numbers, at the row's time: each row first fires what is due, and every
 //! [`AGE`]th reclaims what has expired. So all replicas do the same at the same place of their order.
 
@@ -18,7 +21,7 @@ mod expression;
 mod hooks;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use millrace_check::facts::{Op, StepId};
@@ -50,6 +53,8 @@ struct Replicate {
     entries: Vec<Option<Process>>,
     /// by entry: its number among those for packets
     packets: Vec<usize>,
+    /// objects of which each worker has a part
+    parted: BTreeSet<ObjectId>,
 }
 
 /// For placements that replicate an object.
@@ -63,7 +68,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         what,
     };
     let other = |(at, place): &(usize, &millrace_place::Place)| match place.held {
-        Held::Replicated | Held::Copied | Held::Own { .. } => false,
+        Held::Replicated | Held::Copied | Held::Own { .. } | Held::Divided => false,
         // Records, and what is per CPU, each core has for itself.
         Held::Merged { .. } => replicated(input.program, ObjectId(*at)),
         _ => true,
@@ -74,7 +79,12 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
             place.name
         )));
     }
-    let history = History::of(input.program, input.checked);
+    let parted = places.iter().enumerate();
+    let parted: BTreeSet<ObjectId> = parted
+        .filter(|(_, place)| place.held == Held::Divided)
+        .map(|(at, _)| ObjectId(at))
+        .collect();
+    let history = History::beside(input.program, input.checked, &parted);
     if let Some(refusal) = history.refusals.first() {
         return Err(refused(input, refusal));
     }
@@ -112,6 +122,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         head,
         entries,
         packets,
+        parted,
     })))
 }
 
@@ -274,7 +285,7 @@ impl Treatment for Replicate {
     fn burst(&self, burst: &Burst) -> String {
         let sites = text::sites(self.cells());
         let first = match burst.index {
-            0 => text::common(self.head, &sites, burst),
+            0 => text::common(self.head, &sites, (burst, &self.parted)),
             _ => String::new(),
         };
         let cell = self.cells().find(|(_, number, _)| *number == burst.index);
@@ -287,7 +298,10 @@ impl Treatment for Replicate {
         text::table(
             self.head,
             &programs,
-            sites.iter().any(text::Replayed::passes),
+            (
+                sites.iter().any(text::Replayed::passes),
+                !self.parted.is_empty(),
+            ),
         )
     }
 }

@@ -1,5 +1,6 @@
 //! The C around the bodies: what happens at a row's number, the passes over rows, the functions that the host calls.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use millrace_check::facts::StepId;
@@ -7,7 +8,7 @@ use millrace_object::program::ObjectId;
 
 use super::AGE;
 use super::hooks::{Cell, Head};
-use crate::codegen::{Burst, Unit, key_words};
+use crate::codegen::{self, Burst, Unit, key_words};
 
 /// A site's functions.
 pub struct Replayed {
@@ -38,7 +39,11 @@ pub fn sites<'a>(cells: impl Iterator<Item = (usize, usize, &'a Cell)>) -> Vec<R
 }
 
 /// What happens before each row, the passes, and the replay of rows.
-pub fn common(head: Head, sites: &[Replayed], burst: &Burst) -> String {
+pub fn common(
+    head: Head,
+    sites: &[Replayed],
+    (burst, parted): (&Burst, &BTreeSet<ObjectId>),
+) -> String {
     let mut before = String::new();
     if burst.ages {
         let _ = writeln!(
@@ -87,7 +92,12 @@ pub fn common(head: Head, sites: &[Replayed], burst: &Burst) -> String {
             head.time
         ),
     };
-    let mut out = format!(
+    let mut out = match parted.is_empty() {
+        true => String::new(),
+        false => parts_age(burst.unit, parted),
+    };
+    let _ = write!(
+        out,
         "
 /* What happens at row `number`, before it, at its time: the same on every replica. */
 MR_INLINE void row_begin(struct mr_instance *self, struct mr_packet *pkt, u64 number)
@@ -171,6 +181,27 @@ static int replay_all(struct mr_instance *self, const u8 *rows, u32 n, u64 numbe
         ),
     }
     out
+}
+
+/// Reclaims what has expired of the worker's own parts.
+fn parts_age(unit: &Unit, parted: &BTreeSet<ObjectId>) -> String {
+    let mut calls = String::new();
+    for (id, object) in unit.objects().filter(|(id, _)| parted.contains(id)) {
+        if object.expire_after > 0 && codegen::offers(object, "age") {
+            let (kind, operands) = (object.kind.c, unit.operands(id));
+            let _ = writeln!(calls, "\t{kind}_age({operands}, now);");
+        }
+    }
+    format!(
+        "
+/* Of what only this worker has, once a burst, at its first packet's time: no row is about it. */
+MR_INLINE void age_parts(struct mr_instance *self, u64 now)
+{{
+	(void)self;
+	(void)now;
+{calls}}}
+"
+    )
 }
 
 /// When rows are replayed in passes.
@@ -352,7 +383,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
 }
 
 /// Packets among the rows of others. `known` refuses programs that there are not.
-fn mixed(known: &str, passes: bool) -> String {
+fn mixed(known: &str, (passes, parts): (bool, bool)) -> String {
     let parameters = "struct mr_instance *self, u32 program, struct mr_packet *const *packets, const u8 *const *rows, u32 n, u64 number, u64 time, u64 ingress";
     let passed = "self, program, packets, rows, n, number, time, ingress";
     let mut out = format!(
@@ -423,6 +454,12 @@ static __attribute__((noinline)) int mixed_passes({parameters})
 "
         );
     }
+    let age = match parts {
+        true => {
+            "\tfor (u32 i = 0; i < n; i++) {\n\t\tif (packets[i]) {\n\t\t\tage_parts(self, packets[i]->time);\n\t\t\tbreak;\n\t\t}\n\t}\n"
+        }
+        false => "",
+    };
     let gate = match passes {
         true => format!("\tif (rows_pay(self, n))\n\t\treturn mixed_passes({passed});\n"),
         false => String::new(),
@@ -432,7 +469,7 @@ static __attribute__((noinline)) int mixed_passes({parameters})
         "
 static int mixed({parameters})
 {{
-{known}{gate}	return mixed_plain({passed});
+{known}{age}{gate}	return mixed_plain({passed});
 }}
 "
     );
@@ -440,7 +477,8 @@ static int mixed({parameters})
 }
 
 /// The member of the module's table, and what it names.
-pub fn table(head: Head, programs: &[usize], passes: bool) -> [String; 2] {
+/// `passes`: some site has something to fetch; `parts`: workers have parts of objects.
+pub fn table(head: Head, programs: &[usize], (passes, parts): (bool, bool)) -> [String; 2] {
     let cases = |call: &dyn Fn(usize) -> String| -> String {
         let case = |p: &usize| format!("\tcase {p}:\n\t\t{}\n", call(*p));
         programs.iter().map(case).collect()
@@ -449,7 +487,7 @@ pub fn table(head: Head, programs: &[usize], passes: bool) -> [String; 2] {
     let process = cases(&|p| format!("process{p}(self, pkt, row, number, slot);\n\t\tbreak;"));
     let programs = programs.iter().max().map_or(0, |last| last + 1);
     let known = format!("\tif (program >= {programs}u)\n\t\treturn -EINVAL;\n");
-    let mixed = mixed(&known, passes);
+    let mixed = mixed(&known, (passes, parts));
     let functions = format!(
         "
 static u32 extract_any(struct mr_instance *self, u32 program, const struct mr_packet *pkt, u8 *row)

@@ -27,8 +27,8 @@ use std::collections::BTreeSet;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::Held;
 
-use super::lock::reader::{Points, Writer};
 use super::lock::effects::reads_clock;
+use super::lock::reader::{Points, Writer};
 use super::lock::{called, handler_shares, obstacle};
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
@@ -96,7 +96,10 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         what,
     };
     for id in &shared {
-        let event = program.objects.get(id.0).is_some_and(|o| o.expiry.is_some());
+        let event = program
+            .objects
+            .get(id.0)
+            .is_some_and(|o| o.expiry.is_some());
         let event = event.then_some("the expiry of its entries runs a function");
         if let Some(what) = event.or_else(|| obstacle(program, checked, *id)) {
             let name = called(program, *id);
@@ -232,7 +235,14 @@ impl Treatment for Transact {
 
     fn burst(&self, burst: &Burst) -> String {
         let order = self.test.is_some() && !self.logs();
-        burst::bursts(burst, self.clock, burst::Test { order, log: self.logs() })
+        burst::bursts(
+            burst,
+            self.clock,
+            burst::Test {
+                order,
+                log: self.logs(),
+            },
+        )
     }
 
     fn control(&self) -> [&'static str; 2] {
@@ -240,9 +250,12 @@ impl Treatment for Transact {
     }
 
     fn handler(&self) -> [&'static str; 2] {
-        [match self.clock {
-            true => text::HANDLER_CLOCK,
-            false => text::HANDLER,
-        }, super::lock::text::WRITE_END]
+        [
+            match self.clock {
+                true => text::HANDLER_CLOCK,
+                false => text::HANDLER,
+            },
+            super::lock::text::WRITE_END,
+        ]
     }
 }

@@ -22,8 +22,17 @@ pub fn name(program: &Program, number: usize) -> String {
     format!("f{number}_{}", crate::identifier(name))
 }
 
+/// What a program that asks for the time is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// the time of the row or packet at hand, by `replica_time`
+    Row,
+    /// what the kernel says
+    Own,
+}
+
 /// All functions, each naked.
-pub fn functions(input: &Input) -> Result<String, Error> {
+pub fn functions(input: &Input, clock: Clock) -> Result<String, Error> {
     let mut out = String::new();
     for number in 0..input.program.functions.len() {
         let _ = writeln!(
@@ -33,12 +42,16 @@ pub fn functions(input: &Input) -> Result<String, Error> {
         );
     }
     for (number, function) in input.program.functions.iter().enumerate() {
-        out.push_str(&one(input, number, function)?);
+        out.push_str(&one(input, (number, clock), function)?);
     }
     Ok(out)
 }
 
-fn one(input: &Input, number: usize, function: &Function) -> Result<String, Error> {
+fn one(
+    input: &Input,
+    (number, clock): (usize, Clock),
+    function: &Function,
+) -> Result<String, Error> {
     let program = input.program;
     let mut targets = BTreeSet::new();
     for insn in &function.insns {
@@ -60,7 +73,7 @@ fn one(input: &Input, number: usize, function: &Function) -> Result<String, Erro
         if targets.contains(&at) {
             let _ = writeln!(body, "\t\t\"{}:\\n\"", label(at));
         }
-        for text in instruction(program, insn, &label, &mut objects)
+        for text in instruction((program, clock), insn, &label, &mut objects)
             .ok_or_else(|| refused(input, function, at))?
         {
             let _ = writeln!(body, "\t\t\"{text}\\n\"");
@@ -124,7 +137,7 @@ fn place(base: Reg, offset: i16) -> String {
 
 /// The lines of one instruction; none where the kernel has no such.
 fn instruction(
-    program: &Program,
+    (program, clock): (&Program, Clock),
     insn: &Insn,
     label: &dyn Fn(usize) -> String,
     objects: &mut BTreeSet<usize>,
@@ -255,7 +268,7 @@ fn instruction(
         }
         Insn::Call { helper } => {
             let known = helper::by_number(helper).filter(|h| h.number < 0x10000)?;
-            match known.effects.time && known.args.is_empty() {
+            match clock == Clock::Row && known.effects.time && known.args.is_empty() {
                 true => "call replica_time".into(),
                 false => format!("call {helper}"),
             }

@@ -9,6 +9,7 @@ mod asm;
 mod code;
 mod gates;
 mod replay;
+pub mod shard;
 
 use std::fmt::Write;
 
@@ -184,7 +185,7 @@ fn replica(input: &Input, entry: usize, part: &Part) -> Result<String, Error> {
         out.push_str(&declared(number, object));
     }
     let history = History::of(program, input.checked);
-    out.push_str(&asm::functions(input)?);
+    out.push_str(&asm::functions(input, asm::Clock::Row)?);
     out.push_str(&replay::functions(input, entry, part, &history)?);
     let function = program.entries.get(entry).map_or(0, |e| e.function.0);
     let license = match program.license.as_str() {
