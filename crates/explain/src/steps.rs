@@ -419,7 +419,7 @@ impl Teller<'_> {
             before: before
                 .as_deref()
                 .and_then(field)
-                .filter(|_| !object.kind.is_global() || !calls),
+                .filter(|_| !calls || (touch.there && !object.kind.is_global())),
             written: (!touch.value.is_empty()).then(|| match calls {
                 true => show_value(&touch.value),
                 false => number(&touch.value),
