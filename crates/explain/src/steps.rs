@@ -286,7 +286,7 @@ impl Teller<'_> {
         let line = self.line(insn);
         Step {
             element: self.part.name.clone(),
-            file: line.map(|l| file(l)),
+            file: line.map(file),
             line: line.map(|l| l.line),
             source: line.map(|l| clean(&l.text)).filter(|t| !t.is_empty()),
             library: line.is_some_and(|l| self.own.as_ref().is_some_and(|own| **own != *l.file)),

@@ -170,7 +170,7 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
                     );
                     followed.unsaid += u64::from(!d.agrees && d.condition.is_some());
                 }
-                followed.ended.extend(along.ended.clone());
+                followed.ended.extend(along.ended);
                 expected = Some(done);
                 return Ok(());
             };
