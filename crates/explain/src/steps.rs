@@ -286,7 +286,7 @@ impl Teller<'_> {
         let line = self.line(insn);
         Step {
             element: self.part.name.clone(),
-            file: line.map(|l| file(l)),
+            file: line.map(file),
             line: line.map(|l| l.line),
             source: line.map(|l| clean(&l.text)).filter(|t| !t.is_empty()),
             library: line.is_some_and(|l| self.own.as_ref().is_some_and(|own| **own != *l.file)),
@@ -419,7 +419,7 @@ impl Teller<'_> {
             before: before
                 .as_deref()
                 .and_then(field)
-                .filter(|_| !object.kind.is_global() || !calls),
+                .filter(|_| !calls || (touch.there && !object.kind.is_global())),
             written: (!touch.value.is_empty()).then(|| match calls {
                 true => show_value(&touch.value),
                 false => number(&touch.value),

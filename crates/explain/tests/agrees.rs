@@ -12,7 +12,7 @@ use millrace_reference::{End, Machine, Touch};
 use millrace_topology::Topology;
 use millrace_verify::{Packet, Trace};
 
-use crate::common::{Built, root, traffic};
+use crate::common::{Built, few, root, traffic};
 
 const STEPS: u64 = 4_000_000;
 
@@ -170,7 +170,7 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
                     );
                     followed.unsaid += u64::from(!d.agrees && d.condition.is_some());
                 }
-                followed.ended.extend(along.ended.clone());
+                followed.ended.extend(along.ended);
                 expected = Some(done);
                 return Ok(());
             };
@@ -269,4 +269,30 @@ fn strangers_programs_on_every_packet() {
         println!("{}: {followed:?}", path.display());
     }
     assert!(compared >= 4, "{compared}");
+}
+
+#[test]
+fn little_room_and_chance() {
+    // Leases end and are given again, in the order in which they became free.
+    let nat = root().join("nfs/nat/nat.c");
+    let nat = Built::of(&nat, &[], &[("leases", 4)]);
+    compare(&nat, &mut few(400, 4, 4.0), 400);
+    // Tables that are full.
+    let firewall = root().join("nfs/firewall/firewall.c");
+    let firewall = Built::of(&firewall, &[], &[("flows", 5)]);
+    compare(&firewall, &mut traffic(200), 200);
+    let numbers = root().join("crates/explain/tests/programs/numbers.c");
+    let numbers = Built::of(&numbers, &[], &[]);
+    compare(&numbers, &mut traffic(200), 200);
+    // Draws, and eviction.
+    let chance = Built::of(
+        &root().join("crates/explain/tests/programs/chance.c"),
+        &[],
+        &[],
+    );
+    let followed = compare(&chance, &mut traffic(400), 400);
+    assert!(
+        followed.ended.is_empty() && followed.unsaid == 0,
+        "{followed:?}"
+    );
 }

@@ -129,10 +129,15 @@ impl Built {
 
 /// Flows that start and end, with answers; entries expire on the way.
 pub fn traffic(packets: u64) -> Generated {
+    few(packets, 24, packets as f64 / 200.0)
+}
+
+/// The same of so many flows, of which so many start a minute.
+pub fn few(packets: u64, flows: u64, churn: f64) -> Generated {
     Generated(Spec {
         packets,
-        flows: 24,
-        churn: packets as f64 / 200.0,
+        flows,
+        churn,
         rate: packets as f64 / 150.0,
         mix: Mix {
             tcp: 6.0,

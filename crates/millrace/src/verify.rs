@@ -185,7 +185,7 @@ impl Ports {
     ) -> Result<impl Trace + 'a, Error> {
         if self.inputs.iter().any(|w| w == "-") {
             return Err(Error::wrong("--in -: standard input can be read once only")
-                .help("both sides are run more than once where they differ: give a file"));
+                .help("packets are gone through more than once: give a file"));
         }
         let sources = move || {
             let options = InputOptions {

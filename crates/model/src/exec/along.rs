@@ -27,6 +27,9 @@ use crate::{LONGEST, Limits};
 /// A function and an instruction in it, as the program numbers them.
 pub type Place = (usize, usize);
 
+/// The value under a key of an object.
+pub type Lookup<'h> = dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>> + 'h;
+
 /// A conditional branch of the execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Branch {
@@ -66,7 +69,7 @@ pub struct Happened<'h> {
     /// its helper calls, in order
     pub calls: &'h [Call],
     /// the value under a key before it; of a global under no key
-    pub before: &'h dyn Fn(ObjectId, &[u8]) -> Option<Vec<u8>>,
+    pub before: &'h Lookup<'h>,
 }
 
 /// A branch in words of the model.
