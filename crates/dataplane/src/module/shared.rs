@@ -143,11 +143,7 @@ mod tests {
         let module = Arc::new(module("shared", &[]).unwrap());
         assert!(module.shares() && module.is_shared(0) && !module.is_shared(1));
         let config = Config {
-            entries: vec![Entry {
-                object: 0,
-                key: vec![0],
-                value: 1000_u64.to_ne_bytes().to_vec(),
-            }],
+            entries: vec![Entry::new(0, vec![0], 1000_u64.to_ne_bytes().to_vec())],
             ..Config::default()
         };
         let shared = Shared::create(module, &config, 3).unwrap();
