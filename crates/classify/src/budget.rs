@@ -5,19 +5,19 @@
 pub struct Budget {
     /// bytes of the table that packets walk; a diagram beyond it gives way to trees
     pub bytes: usize,
-    /// steps of building a diagram: edges looked at. About 10 ns each
+    /// steps of building a diagram: edges looked at. Some 30 ns each
     pub steps: u64,
     /// comparisons of two rules in the search for redundant ones; what is not compared is kept
     pub pairs: u64,
 }
 
 impl Default for Budget {
-    /// 64 MiB, and a few seconds.
+    /// 64 MiB, and some seconds.
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
-            steps: 400_000_000,
-            pairs: 1_000_000_000,
+            steps: 150_000_000,
+            pairs: 500_000_000,
         }
     }
 }

@@ -20,6 +20,9 @@ const TERMINAL: u32 = 1 << 31;
 /// The terminal that stands for no rule.
 pub const NONE: Ref = Ref(u32::MAX);
 
+/// The most edges of an arena: 256 MiB.
+const MOST_EDGES: usize = 1 << 25;
+
 /// The level of terminals, behind all others.
 const LAST: u8 = u8::MAX;
 
@@ -218,7 +221,7 @@ impl Diagrams {
     /// The merge of two diagrams by an operation.
     ///
     /// # Errors
-    /// [`Exceeded`] when the meter runs out: a step an edge.
+    /// [`Exceeded`] when the meter runs out, a step an edge, or the arena holds 2^25 edges.
     pub fn merge(
         &mut self,
         op: &impl Merge,
@@ -254,6 +257,9 @@ impl Diagrams {
         };
         let ((f_first, f_edges), (g_first, g_edges)) = (part(self, f), part(self, g));
         meter.spend(1 + f_edges as u64 + g_edges as u64)?;
+        if self.edges.len() > MOST_EDGES {
+            return Err(Exceeded);
+        }
         let start = self.open.len();
         let (mut i, mut j) = (0, 0);
         loop {

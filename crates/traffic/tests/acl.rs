@@ -61,15 +61,17 @@ fn packets_meet_each_rule_alike_and_every_class() {
         let (met, classes) = packets.met();
         assert!(met * 10 > count as usize * 8, "{shape:?}: {met} of {count}");
         let classes: BTreeSet<_> = classes.iter().copied().collect();
-        assert_eq!(classes, (0..6).collect(), "{shape:?}");
+        // A list may leave no key of a packet in no rule.
+        assert!(classes.is_superset(&(1..6).collect()), "{shape:?}");
+        let none = usize::from(classes.contains(&0));
         let first = |key: &[u32]| rules.iter().position(|r| r.contains(key));
         let mut hits = std::collections::BTreeMap::<Option<usize>, u32>::new();
-        for n in 0..2 * (met as u64 + 1) {
+        for n in 0..2 * (met + none) as u64 {
             let record = packets.next().unwrap();
             assert_eq!((record.time_ns, record.data.len()), (n * 1000, 60));
             *hits.entry(first(&key(record.data))).or_default() += 1;
         }
-        assert_eq!(hits.len(), met + 1);
+        assert_eq!(hits.len(), met + none);
         assert!(hits.values().all(|n| *n == 2), "{shape:?}");
     }
 }
@@ -105,7 +107,7 @@ fn checksums_of_matched_packets_hold() {
             Some(etherparse::TransportHeader::Icmpv4(i)) => {
                 assert_eq!(i.checksum, i.icmp_type.calc_checksum(payload));
             }
-            _ => assert_eq!(frame[23], 47),
+            _ => assert!(![1, 6, 17].contains(&frame[23]), "{}", frame[23]),
         }
     }
 }

@@ -12,8 +12,8 @@ use super::control::control;
 use super::instance::errno;
 use super::{Instance, ModuleError};
 
-/// Bytes of rules in one piece of a saved content.
-const PIECE: usize = 1 << 16;
+/// Bytes of rules in one piece of a saved content: the most that one may have.
+const PIECE: usize = 4096;
 
 impl Instance {
     /// Puts rules in force from the next burst on, in place of those before, which are given back; none: every key has
