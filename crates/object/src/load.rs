@@ -138,9 +138,7 @@ fn read(
         }
     };
     let set = match dialect {
-        Dialect::Handlers => {
-            handlers::expiry::read(&elf, &spans, &layout, Lines::new(btf, &ext))?
-        }
+        Dialect::Handlers => handlers::expiry::read(&elf, &spans, &layout, Lines::new(btf, &ext))?,
         Dialect::Xdp => None,
     };
     let params = params::find(&elf, btf, &mut layout, dialect)?;

@@ -59,8 +59,19 @@ pub(crate) fn join(model: &mut Model) -> Joined {
             joined.expiries.push((e, p, all));
             for one in own {
                 let same = |l: &Later| {
-                    (l.set, &l.key, l.access.object, l.access.effect, l.access.operation)
-                        == (one.set, &one.key, one.access.object, one.access.effect, one.access.operation)
+                    (
+                        l.set,
+                        &l.key,
+                        l.access.object,
+                        l.access.effect,
+                        l.access.operation,
+                    ) == (
+                        one.set,
+                        &one.key,
+                        one.access.object,
+                        one.access.effect,
+                        one.access.operation,
+                    )
                 };
                 if !later.iter().any(same) {
                     later.push(one);

@@ -20,8 +20,8 @@ use crate::assumed::decided;
 use crate::choose::Choice;
 use crate::computed::Computed;
 use crate::constraints::Cases;
-use crate::expiring;
 use crate::degenerate::{Sets, degenerate, sets};
+use crate::expiring;
 use crate::plan::{
     By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule, SetPlan,
 };

@@ -111,7 +111,10 @@ fn every_function_does_what_its_model_says() {
         assert!(f.exhaustive || f.covers, "{}", text(f));
         // What runs when entries expire no packet starts; `verify` and the packet tests see what it does.
         let expires = |why: &str| why.starts_with("an entry that expires");
-        let expiring = f.not_driven.iter().filter(|r| r.why.as_deref().is_some_and(expires));
+        let expiring = f
+            .not_driven
+            .iter()
+            .filter(|r| r.why.as_deref().is_some_and(expires));
         let expiring = expiring.count();
         assert!(
             !f.exhaustive || f.driven + f.left_out + expiring == f.paths,

@@ -173,7 +173,12 @@ fn what_an_expiry_does_to_another_object_is_done_where_its_packets_are() {
     for schedule in [Schedule::Seeded(5), Schedule::Threads] {
         let rss = vec![by(&symmetric_key(), 4, &Field::ALL); 2];
         // The totals are the expiry's, too, so that they and the sessions are one for all as the hosts are.
-        let all = monitor.program.objects.iter().map(|_| Held::Locked).collect();
+        let all = monitor
+            .program
+            .objects
+            .iter()
+            .map(|_| Held::Locked)
+            .collect();
         let deal = Deal::even(&monitor.program, 4, &rss, all);
         assert!(monitor.verify(&deal, schedule, &mut pausing(PACKETS)).equal);
     }
@@ -190,7 +195,11 @@ fn wrong_events_are_found() {
     // A refresh is not heard of; an entry that is closed keeps its event; the entry of an event is another one.
     for plant in [
         header("state/timers.h", "if (due > timer->due) {", "if (0) {"),
-        header("state/hash.h", "expiry_due(*stamp, s->expire_after)", "expiry_due(*stamp, s->expire_after) + 1"),
+        header(
+            "state/hash.h",
+            "expiry_due(*stamp, s->expire_after)",
+            "expiry_due(*stamp, s->expire_after) + 1",
+        ),
     ] {
         let mut once = once(&folder);
         once.plant = Some(plant);

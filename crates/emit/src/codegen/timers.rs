@@ -200,10 +200,17 @@ static __attribute__((noinline)) void fire_due(struct mr_instance *self, struct 
 fn latest(unit: &Unit, objects: &[ObjectId]) -> (String, &'static str) {
     let mut cases = String::new();
     for (map, id) in objects.iter().enumerate() {
-        let event = unit.program.objects.get(id.0).is_some_and(|o| o.expiry.is_some());
+        let event = unit
+            .program
+            .objects
+            .get(id.0)
+            .is_some_and(|o| o.expiry.is_some());
         if event {
             let (kind, operands) = (unit.kind(*id), unit.operands(*id));
-            let _ = writeln!(cases, "\tcase {map}:\n\t\treturn {kind}_latest({operands}, place);");
+            let _ = writeln!(
+                cases,
+                "\tcase {map}:\n\t\treturn {kind}_latest({operands}, place);"
+            );
         }
     }
     if cases.is_empty() {

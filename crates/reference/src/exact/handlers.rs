@@ -131,7 +131,12 @@ impl Machine<'_> {
                 stamps.insert(key.clone(), now);
                 if found.is_none() && o.expiry.is_some() {
                     let put = exact.clock.next_start();
-                    exact.own.puts.entry(id).or_default().insert(key.clone(), put);
+                    exact
+                        .own
+                        .puts
+                        .entry(id)
+                        .or_default()
+                        .insert(key.clone(), put);
                 }
                 if let Some(memory) = found.and_then(|at| self.memory.get_mut(&(at / APART))) {
                     memory.bytes = value;

@@ -30,7 +30,11 @@ pub fn bursts(burst: &Burst, how: &How) -> String {
         unit, index, entry, ..
     } = burst;
     let statements = |which: &dyn Fn(&str) -> bool| -> String {
-        let lines = burst.begin.iter().filter(|s| which(s)).flat_map(|s| s.lines());
+        let lines = burst
+            .begin
+            .iter()
+            .filter(|s| which(s))
+            .flat_map(|s| s.lines());
         lines
             .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
             .collect()

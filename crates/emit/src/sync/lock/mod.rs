@@ -242,7 +242,10 @@ fn shares_moments(
     let mut found = None;
     for timed in &checked.timers {
         if timed.role(program) != Role::Expiry {
-            if shared.iter().any(|o| program.objects.get(o.0).is_some_and(|o| o.expiry.is_some())) {
+            if shared
+                .iter()
+                .any(|o| program.objects.get(o.0).is_some_and(|o| o.expiry.is_some()))
+            {
                 return Err(unsupported(
                     "timers in values beside a packet set that is shared under the lock".into(),
                 ));

@@ -88,7 +88,10 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         )));
     }
     for id in &shared {
-        let event = program.objects.get(id.0).is_some_and(|o| o.expiry.is_some());
+        let event = program
+            .objects
+            .get(id.0)
+            .is_some_and(|o| o.expiry.is_some());
         let event = event.then_some("the expiry of its entries runs a function");
         if let Some(what) = event.or_else(|| obstacle(program, checked, *id)) {
             let name = called(program, *id);
