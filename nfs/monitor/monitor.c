@@ -6,11 +6,16 @@
 PORTS(LAN, WAN);
 
 /* A session is both directions of a flow, as the LAN sees it. */
-PACKET_SET(sessions, struct flow, struct { __u64 packets; __u64 bytes; }, .capacity = 65536,
+PACKET_SET(sessions, struct flow, struct {
+	__u64 packets;
+	__u64 bytes;
+	__u64 opener; /* the port at which the first packet came */
+	__u64 answered;
+}, .capacity = 65536,
 	   .expire_after = SECONDS(60));
 
 struct host {
-	__u64 accepted, opened; /* sessions: of which it got the first packet, and sent it */
+	__u64 accepted, opened; /* sessions: that it answered, and that it began */
 };
 
 MAP(hosts, struct address, struct host, .capacity = 65536, .expire_after = MINUTES(30));
@@ -39,24 +44,32 @@ MILLRACE_INLINE struct host *seen(const struct address *address)
 	return host ? host : map_put(&hosts, address, &(struct host){});
 }
 
+/* The address from which a packet of the session comes. */
+#define SENDER(p, key) ((p)->port == LAN ? &(key)->src : &(key)->dst)
+
 ON_FIRST_PACKET(p, key)
 {
 	struct host *host;
 
-	if (!set_open(&sessions, key, &(millrace_set_state){ 1, packet_length(p) }))
+	if (!set_open(&sessions, key, &(millrace_set_state){ 1, packet_length(p), p->port }))
 		return FORWARD(peer(p)); /* a monitor is in nobody's way */
 	opened++;
-	host = seen(p->port == LAN ? &key->src : &key->dst);
+	host = seen(SENDER(p, key));
 	if (host)
 		host->opened++;
-	host = seen(p->port == LAN ? &key->dst : &key->src);
-	if (host)
-		host->accepted++;
 	return FORWARD(peer(p));
 }
 
-ON_PACKET(p, session)
+ON_PACKET(p, key, session)
 {
+	struct host *host;
+
+	if (!session->answered && p->port != session->opener) {
+		session->answered = 1;
+		host = seen(SENDER(p, key));
+		if (host)
+			host->accepted++;
+	}
 	session->packets++;
 	session->bytes += packet_length(p);
 	return FORWARD(peer(p));

@@ -53,6 +53,8 @@ pub struct Lane<'a> {
     pub(super) turn: u64,
     /// the copies share state: they work at the same time, and the order of their commits says what they did
     pub shares: bool,
+    /// what is due at moments of its own is ended by packets themselves, in the order of commits
+    events: bool,
     /// the copies are replicas: what numbers their packets
     pub numbered: Option<Numbered>,
     /// packets that are numbered go to the workers that `dispatch` names, since these have parts of some objects
@@ -92,6 +94,10 @@ impl<'a> Lane<'a> {
     ) -> Result<Self, ModuleError> {
         let shared = Shared::create(start.module.clone(), start.config, workers)?;
         let shares = workers > 1 && start.module.shares();
+        let objects = &start.program.objects;
+        let events = shares
+            && objects.iter().any(|o| o.expiry.is_some())
+            && objects.iter().all(|o| o.timer.is_none());
         let numbered = Numbered::new(start, workers)?;
         let group = numbered.as_ref().map(Numbered::group);
         let copies = (0..workers).map(|worker| {
@@ -119,6 +125,7 @@ impl<'a> Lane<'a> {
             queues: (0..workers).map(|_| VecDeque::new()).collect(),
             turn: 0,
             shares,
+            events,
             numbered,
             directed: false,
             waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
@@ -216,7 +223,7 @@ impl<'a> Lane<'a> {
                 }
             }
             let alone = self.numbered.is_none();
-            if alone && self.copies.iter().any(|c| c.alarm_due(packet.time)) {
+            if alone && !self.events && self.copies.iter().any(|c| c.alarm_due(packet.time)) {
                 self.drain(cpus, &mut done);
                 let copies = self.copies.iter_mut();
                 copies.for_each(|c| c.alarm(packet.time));
@@ -250,6 +257,9 @@ impl<'a> Lane<'a> {
             }
         }
         self.drain(cpus, &mut done);
+        if let Some(last) = window.last().filter(|_| self.events) {
+            self.copies.iter_mut().for_each(|c| c.alarm(last.time));
+        }
         // A worker whose keys are sharded may have no packet for long.
         let rows = self.numbered.as_ref().map_or(0, Numbered::rows);
         let far = |copy: &Copy| copy.applied().is_some_and(|a| rows - a > FAR);

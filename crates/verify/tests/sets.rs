@@ -7,7 +7,7 @@ use crate::common;
 use common::*;
 use millrace_place::Held;
 use millrace_steer::{Field, Steering};
-use millrace_traffic::generate::Spec;
+use millrace_traffic::generate::{Mix, Spec};
 use millrace_verify::{Deal, Findings, Generated, Schedule};
 
 /// Flows with pauses that are longer than a set lives, and shorter ones, from both sides.
@@ -134,6 +134,25 @@ fn where_workers_share_sets_an_expiry_is_an_event_of_their_order() {
     }
 }
 
+/// Contacts that nobody answers.
+fn unanswered(packets: u64) -> Generated {
+    let rate = packets as f64 / 60.0;
+    Generated(Spec {
+        packets,
+        flows: 300,
+        churn: rate,
+        rate,
+        both: false,
+        lan: "10.0.0.0/26".parse().unwrap(),
+        mix: Mix {
+            tcp: 1.0,
+            udp: 0.0,
+            icmp: 0.0,
+        },
+        ..Spec::default()
+    })
+}
+
 /// By the host of the LAN.
 fn by_host(workers: u32) -> Vec<Steering> {
     [Field::SourceAddress, Field::DestinationAddress]
@@ -144,11 +163,12 @@ fn by_host(workers: u32) -> Vec<Steering> {
 #[test]
 fn what_an_expiry_does_to_another_object_is_done_where_its_packets_are() {
     let portscan = Function::with("portscan", &[("threshold", "2")], &[]);
-    let found = portscan.shard(4, &by_host(4), &mut pausing(PACKETS));
+    let found = portscan.shard(4, &by_host(4), &mut unanswered(PACKETS));
     assert!(found.equal);
+    assert!(found.forwarded < PACKETS, "{}", found.forwarded);
     // By the whole flow the walks of a host are in several places.
     let rss = vec![by(&symmetric_key(), 4, &Field::ALL); 2];
-    assert!(!portscan.shard(4, &rss, &mut pausing(PACKETS)).equal);
+    assert!(!portscan.shard(4, &rss, &mut unanswered(PACKETS)).equal);
     let monitor = Function::named("monitor");
     for schedule in [Schedule::Seeded(5), Schedule::Threads] {
         let rss = vec![by(&symmetric_key(), 4, &Field::ALL); 2];
@@ -187,12 +207,12 @@ fn wrong_events_are_found() {
         let found = once.shard(4, &rss, &mut pausing(PACKETS));
         assert!(!found.equal, "{plant:?}");
     }
-    // A reader does not see that something is due: whoever comes later ends it, at a place where it was not.
+    // What is due is ended behind the packets that it is due before.
     let mut once = once(&folder);
     once.plant = Some(Plant {
         place: Place::Module,
-        text: "if (mr_unlikely(pkt->time >= self->shared->alarms.seen.next)) {",
-        wrong: "if (0) {",
+        text: "\t\tfire_due(self, pkt);",
+        wrong: "\t\t;",
     });
     assert!(!shared(&once, 4, Schedule::Seeded(3)).equal);
 }

@@ -196,6 +196,9 @@ fn obstacle(
     if object.timer.is_some() {
         return Some("its values have timers, which fire on one core".to_owned());
     }
+    if object.expiry.is_some() {
+        return Some("an expiry runs a function, where its entry is".to_owned());
+    }
     if kind.leases() {
         return Some("what it leases to one core another one may have leased".to_owned());
     }
