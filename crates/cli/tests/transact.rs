@@ -28,7 +28,7 @@ fn number(of: &Value, name: &str) -> u64 {
 /// shared state.
 #[test]
 fn the_order_of_versions_is_repeated() {
-    for (nf, alone) in [("bridge", false), ("policer", false), ("einat", true)] {
+    for nf in ["bridge", "policer"] {
         let words = [&TRANSACT[..], &["--cores", "1,2,8"]].concat();
         let (found, status) = json(&mut over("verify", nf, &words));
         assert_eq!(
@@ -43,8 +43,8 @@ fn the_order_of_versions_is_repeated() {
             assert_eq!(run.get("writers"), None);
             let of = &run["transactions"];
             assert_eq!(number(of, "committed") + number(of, "alone"), 1619, "{run}");
-            assert_eq!(alone, number(of, "alone") > 50, "{nf}: {run}");
-            assert!(alone || number(of, "dependencies") > 5, "{nf}: {run}");
+            assert!(number(of, "alone") < 50, "{nf}: {run}");
+            assert!(number(of, "dependencies") > 5, "{nf}: {run}");
         }
     }
 }
@@ -55,7 +55,11 @@ fn a_run_counts_commits_and_says_what_ran_alone() {
     let (account, status) = json(&mut over("run", "einat", &words));
     assert_eq!(status, 0, "{account}");
     let of = &account["transactions"];
-    assert_eq!(number(of, "commits") + number(of, "alone"), 1619, "{account}");
+    assert_eq!(
+        number(of, "commits") + number(of, "alone"),
+        1619,
+        "{account}"
+    );
     let reasons = of["reasons"].as_object().unwrap();
     let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
     assert_eq!(all, number(of, "alone"), "{account}");
@@ -83,9 +87,15 @@ fn state_is_kept_and_goes_on() {
 #[test]
 fn a_plan_offers_and_counts_transactions() {
     let mut command = millrace();
-    command.args(["plan", "bridge", "--cores", "4"]).args(TRANSACT);
+    command
+        .args(["plan", "bridge", "--cores", "4"])
+        .args(TRANSACT);
     let (plan, status) = json(&mut command);
-    assert_eq!((status, &plan["strategy"]), (0, &"transact".into()), "{plan}");
+    assert_eq!(
+        (status, &plan["strategy"]),
+        (0, &"transact".into()),
+        "{plan}"
+    );
     assert_eq!(plan["objects"][0]["treatment"], "transact");
     let (plan, status) = json(&mut over("plan", "bridge", &["--cores", "2"]));
     assert_eq!(status, 0, "{plan}");

@@ -67,9 +67,17 @@ fn the_bridge_is_locked_because_of_mac_addresses() {
 fn every_treatment_is_possible_or_said_not_to_be() {
     use Treatment::{Alone, Lock, Replicate, Shard, Spread, Transact};
     for (name, of, possible) in [
-        ("policer", "buckets", &[Shard, Lock, Alone, Transact, Replicate][..]),
+        (
+            "policer",
+            "buckets",
+            &[Shard, Lock, Alone, Transact, Replicate][..],
+        ),
         ("bridge", "stations", &[Lock, Alone, Transact, Replicate]),
-        ("sbridge", "stations", &[Spread, Lock, Alone, Transact, Replicate]),
+        (
+            "sbridge",
+            "stations",
+            &[Spread, Lock, Alone, Transact, Replicate],
+        ),
         ("nat", "flows", &[Shard, Lock, Alone, Transact]),
     ] {
         let Some(plan) = function(name) else { return };

@@ -492,10 +492,8 @@ mod tests {
             itself: true,
             time: 1,
         };
-        let order = History::default().order(vec![
-            vec![write(8, 5), alone],
-            vec![read(8, 4), after],
-        ]);
+        let order =
+            History::default().order(vec![vec![write(8, 5), alone], vec![read(8, 4), after]]);
         assert_eq!(order.faults.len(), 1, "{order:?}");
     }
 }

@@ -373,7 +373,13 @@ impl<'a> Sides<'a> {
             {
                 let did = parallel.get(at).and_then(Option::as_ref);
                 let time = did.map_or(packet.time, |d| d.outcome.time);
-                part.push((at, Packet { time, ..packet.clone() }));
+                part.push((
+                    at,
+                    Packet {
+                        time,
+                        ..packet.clone()
+                    },
+                ));
             }
             if !place.removed.is_empty() {
                 flush(&mut part, &mut self.sequential);

@@ -530,9 +530,28 @@ mod tests {
             graces
         );
         layout!(
-            "mr_access", Access, what, timed, object, key_bytes, word, version, number, time, key
+            "mr_access",
+            Access,
+            what,
+            timed,
+            object,
+            key_bytes,
+            word,
+            version,
+            number,
+            time,
+            key
         );
-        layout!("mr_transact", Transact, whys, unused, why, counts, alone, accesses);
+        layout!(
+            "mr_transact",
+            Transact,
+            whys,
+            unused,
+            why,
+            counts,
+            alone,
+            accesses
+        );
         layout!(
             "mr_history",
             History,

@@ -18,7 +18,8 @@ use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
 use crate::account::{
-    TransactionsAccount,    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount, WorkerAccount,
+    Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount,
+    TransactionsAccount, WorkerAccount,
 };
 use crate::histogram::Histogram;
 use crate::runner::{Lane, RecordWriter};

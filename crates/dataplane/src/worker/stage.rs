@@ -379,7 +379,12 @@ impl Stage {
             return Vec::new();
         };
         let counts = instance.ran_alone();
-        instance.module().reasons_alone().into_iter().zip(counts).collect()
+        instance
+            .module()
+            .reasons_alone()
+            .into_iter()
+            .zip(counts)
+            .collect()
     }
 
     /// How often they have fired. What all replicas do alike the first one counts.

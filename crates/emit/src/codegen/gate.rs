@@ -117,10 +117,18 @@ impl<'a> Gate<'a> {
                 let _ = writeln!(second, "\tcase {site}:");
             }
             // Of what expires each core has stamps of its own (fastpath/sync/stamps.h).
-            let expires = unit.program.objects.get(object.0).is_some_and(|o| o.expire_after > 0);
+            let expires = unit
+                .program
+                .objects
+                .get(object.0)
+                .is_some_and(|o| o.expire_after > 0);
             let stamped =
                 unit.is_shared(*object) && expires && unit.offers(*object, "prefetch_entry_of");
-            let (of, core) = if stamped { ("_of", ", self->core") } else { ("", "") };
+            let (of, core) = if stamped {
+                ("_of", ", self->core")
+            } else {
+                ("", "")
+            };
             let _ = writeln!(
                 second,
                 "\t\tslot->token = {}_prefetch_entry{of}({}, slot->token{core});\n\t\tbreak;",

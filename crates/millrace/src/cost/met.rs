@@ -111,8 +111,7 @@ fn counted(words: &[Words], workers: &[u32], cores: u32) -> (f64, f64) {
             let meets = |(other, of): (&Words, &u32)| {
                 let writes = |w: &u64| other.written.contains(w);
                 of != worker
-                    && (touched().any(writes)
-                        || own.written.iter().any(|w| other.read.contains(w)))
+                    && (touched().any(writes) || own.written.iter().any(|w| other.read.contains(w)))
             };
             met += u64::from(beside.into_iter().any(meets));
         }

@@ -23,8 +23,8 @@ use millrace_steer::Steering;
 use millrace_steer::hybrid::{Key, divide};
 
 use crate::find::{Found, Source};
-use crate::place::hybrid;
 use crate::place as places;
+use crate::place::hybrid;
 use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
 use crate::{Error, Function, Make, seed};
@@ -255,7 +255,9 @@ fn sharing(plan: &Plan) -> Placement {
 
 /// Whether a plan has an object in transactions.
 fn transacts(plan: &Plan) -> bool {
-    plan.objects.iter().any(|o| o.treatment == Treatment::Transact)
+    plan.objects
+        .iter()
+        .any(|o| o.treatment == Treatment::Transact)
 }
 
 /// The same plan where some objects shard and others are locked, with those in transactions that can be.
@@ -287,9 +289,15 @@ fn one_of_a_name(measured: &mut Measured, candidates: &mut Vec<Candidate>, cores
             strategies: measured.strategies.get(at).cloned().into_iter().collect(),
             ..measured.clone()
         };
-        cost::predict(&only, &[cores]).first().map_or(0.0, |p| p.mpps)
+        cost::predict(&only, &[cores])
+            .first()
+            .map_or(0.0, |p| p.mpps)
     };
-    let slower = if rate(second) > rate(first) { first } else { second };
+    let slower = if rate(second) > rate(first) {
+        first
+    } else {
+        second
+    };
     measured.strategies.remove(slower);
     candidates.remove(slower);
 }

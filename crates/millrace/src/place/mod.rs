@@ -239,7 +239,12 @@ impl Proved<'_> {
         let treatments: Vec<_> = (0..program.objects.len())
             .map(|object| plan.treatment(ObjectId(object)))
             .collect();
-        if self.built && (treatments.iter().any(|t| matches!(t, Treatment::Lock | Treatment::Transact)) || !plan.homes.is_empty()) {
+        if self.built
+            && (treatments
+                .iter()
+                .any(|t| matches!(t, Treatment::Lock | Treatment::Transact))
+                || !plan.homes.is_empty())
+        {
             return Err(on_one(&program.name, cores, BUILT));
         }
         let anywhere = plan.strategy == Strategy::Spread && asked.trace.is_none();

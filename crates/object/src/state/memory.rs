@@ -72,7 +72,11 @@ pub fn transacted(object: &StateObject, timed: bool) -> u64 {
     let entry = stride(head + words(object.key_bytes) + words(object.value_bytes));
     let table = part(buckets).saturating_add(part(entry.saturating_mul(entries)));
     let links = part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(2)));
-    let places = if expires { part(entries.saturating_mul(4)) } else { 0 };
+    let places = if expires {
+        part(entries.saturating_mul(4))
+    } else {
+        0
+    };
     mapped(table).saturating_add(mapped(links.saturating_add(places)))
 }
 
@@ -82,5 +86,7 @@ pub fn transacted_per_worker(object: &StateObject) -> u64 {
         0 => 64,
         _ => part(object.capacity.saturating_add(1).saturating_mul(8)),
     };
-    stamps.saturating_add(expiry(object)).saturating_add(128 + 64)
+    stamps
+        .saturating_add(expiry(object))
+        .saturating_add(128 + 64)
 }

@@ -164,9 +164,15 @@ fn transactions_cost_lines_and_attempts() {
     let m = measured(vec![transact(0.5, 0.1)]);
     assert!(near(mpps(&m, Strategy::Transact, 2), 1e3 / (0.5 * 103.0)));
     assert!(near(mpps(&m, Strategy::Transact, 1), 20.0));
-    let m = measured(vec![transact(0.0, 0.0), work(Strategy::Lock, 0.01, &[(2, 0.5)], 0.0)]);
+    let m = measured(vec![
+        transact(0.0, 0.0),
+        work(Strategy::Lock, 0.01, &[(2, 0.5)], 0.0),
+    ]);
     assert!(near(mpps(&m, Strategy::Transact, 2), 40.0));
-    assert_eq!(best(&predict(&m, &[1, 2]), 2).unwrap().strategy, Strategy::Transact);
+    assert_eq!(
+        best(&predict(&m, &[1, 2]), 2).unwrap().strategy,
+        Strategy::Transact
+    );
     // How long a line takes is not known.
     let mut m = measured(vec![transact(0.5, 0.1)]);
     m.line_ns = None;

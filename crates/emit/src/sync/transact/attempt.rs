@@ -9,10 +9,10 @@ use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
+use super::alone::Whys;
 use crate::c;
 use crate::codegen::{Body, Code, Slice, Statement};
 use crate::error::Error;
-use super::alone::Whys;
 use crate::sync::lock::effects::{Effect, effect, object, on_memory};
 use crate::sync::lock::reader::{Points, leading};
 use crate::sync::{Attempt, Hooks};
@@ -124,12 +124,7 @@ impl Attempting {
             .map(|id| (*id, part(whole.program, shared, maps, whole.step(*id))))
             .collect();
         let ends: BTreeSet<StepId> = (parts.iter())
-            .filter(|(_, p)| {
-                matches!(
-                    p,
-                    Part::Shared(_) | Part::Alone | Part::Ask | Part::Compare
-                )
-            })
+            .filter(|(_, p)| matches!(p, Part::Shared(_) | Part::Alone | Part::Ask | Part::Compare))
             .map(|(id, _)| *id)
             .collect();
         // From these, or behind them, something shared is still reached.
@@ -258,12 +253,17 @@ impl Hooks for Attempting {
     }
 
     fn leaving(&self, step: StepId) -> Vec<Statement> {
-        self.stops.get(&step).map(|why| says(*why)).into_iter().collect()
+        self.stops
+            .get(&step)
+            .map(|why| says(*why))
+            .into_iter()
+            .collect()
     }
 
     /// To store what is there changes nothing.
     fn store(&self, step: StepId, place: &Code, value: &Code) -> Option<Vec<Statement>> {
-        self.compares.contains_key(&step)
+        self.compares
+            .contains_key(&step)
             .then(|| vec![c!("if ({} != {}) {}", place, value, AGAIN).into()])
     }
 

@@ -40,16 +40,22 @@ pub fn bursts(burst: &Burst, clock: bool, test: Test) -> String {
     };
     let committed = match test {
         Test { order: true, .. } => "\t\tpkt->commit = self->transact.order;\n",
-        Test { log: true, .. } => "\t\taccesses_end(&self->log, MR_ACCESS_PACKET, pkt->number, self->shared->lock.commits, pkt->time);\n",
+        Test { log: true, .. } => {
+            "\t\taccesses_end(&self->log, MR_ACCESS_PACKET, pkt->number, self->shared->lock.commits, pkt->time);\n"
+        }
         _ => "",
     };
     let run = &entry.function;
     let later = match clock {
-        true => "\tpkt->time = self->transact.time = lock_time_write(&self->shared->lock, self->transact.time);\n",
+        true => {
+            "\tpkt->time = self->transact.time = lock_time_write(&self->shared->lock, self->transact.time);\n"
+        }
         false => "",
     };
     let logged = match log {
-        true => "\taccesses_end(&self->log, MR_ACCESS_ALONE, pkt->number, self->shared->lock.commits, pkt->time);\n",
+        true => {
+            "\taccesses_end(&self->log, MR_ACCESS_ALONE, pkt->number, self->shared->lock.commits, pkt->time);\n"
+        }
         false => "",
     };
     let alone = format!(

@@ -27,8 +27,8 @@ use std::collections::BTreeSet;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::Held;
 
-use super::lock::reader::{Points, Writer};
 use super::lock::effects::reads_clock;
+use super::lock::reader::{Points, Writer};
 use super::lock::{called, handler_shares, obstacle};
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
@@ -230,7 +230,14 @@ impl Treatment for Transact {
 
     fn burst(&self, burst: &Burst) -> String {
         let order = self.test.is_some() && !self.logs();
-        burst::bursts(burst, self.clock, burst::Test { order, log: self.logs() })
+        burst::bursts(
+            burst,
+            self.clock,
+            burst::Test {
+                order,
+                log: self.logs(),
+            },
+        )
     }
 
     fn control(&self) -> [&'static str; 2] {
@@ -238,9 +245,12 @@ impl Treatment for Transact {
     }
 
     fn handler(&self) -> [&'static str; 2] {
-        [match self.clock {
-            true => text::HANDLER_CLOCK,
-            false => text::HANDLER,
-        }, super::lock::text::WRITE_END]
+        [
+            match self.clock {
+                true => text::HANDLER_CLOCK,
+                false => text::HANDLER,
+            },
+            super::lock::text::WRITE_END,
+        ]
     }
 }
