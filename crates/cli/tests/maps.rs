@@ -102,7 +102,7 @@ fn what_cannot_be_set_is_refused_before_any_packet() {
         ),
         ("cl", "opened=FILE", "1,1", "takes no entries"),
         ("nat", "leases=FILE", "1024,1", "takes no entries"),
-        ("bridge", ".rodata.params=FILE", "0,0", "takes no entries"),
+        ("policer", ".rodata.params=FILE", "0,0", "takes no entries"),
     ] {
         let error = run(nf, map, text);
         assert!(error.contains(what), "{map} {text:.40}: {error}");

@@ -28,7 +28,7 @@ fn number(of: &Value, name: &str) -> u64 {
 /// shared state.
 #[test]
 fn the_order_of_versions_is_repeated() {
-    for (nf, alone) in [("bridge", false), ("policer", false), ("einat", true)] {
+    for nf in ["bridge", "policer"] {
         let words = [&TRANSACT[..], &["--cores", "1,2,8"]].concat();
         let (found, status) = json(&mut over("verify", nf, &words));
         assert_eq!(
@@ -43,8 +43,8 @@ fn the_order_of_versions_is_repeated() {
             assert_eq!(run.get("writers"), None);
             let of = &run["transactions"];
             assert_eq!(number(of, "committed") + number(of, "alone"), 1619, "{run}");
-            assert_eq!(alone, number(of, "alone") > 50, "{nf}: {run}");
-            assert!(alone || number(of, "dependencies") > 30, "{nf}: {run}");
+            assert!(number(of, "alone") < 50, "{nf}: {run}");
+            assert!(number(of, "dependencies") > 5, "{nf}: {run}");
         }
     }
 }
@@ -63,7 +63,7 @@ fn a_run_counts_commits_and_says_what_ran_alone() {
     let reasons = of["reasons"].as_object().unwrap();
     let all: u64 = reasons.values().filter_map(Value::as_u64).sum();
     assert_eq!(all, number(of, "alone"), "{account}");
-    let lease = |why: &String| why.starts_with("einat.c:") && why.contains("allocator_lease of");
+    let lease = |why: &String| why.contains("einat.c:") && why.contains("allocator_lease of");
     assert!(reasons.keys().any(lease), "{reasons:?}");
 }
 
@@ -102,12 +102,9 @@ fn a_plan_offers_and_counts_transactions() {
     let works = plan["measured"]["strategies"].as_array().unwrap();
     let work = works.iter().find(|w| w["strategy"] == "transact").unwrap();
     let share = |of: &str, at: usize| work[of][at]["share"].as_f64().unwrap();
-    // One core shares with nobody; more of them share more.
+    // One core shares with nobody. Stations stay where they are: what their first frames wrote others read once.
     assert_eq!((share("foreign", 0), share("met", 0)), (0.0, 0.0), "{work}");
-    assert!(
-        share("foreign", 3) > 0.0 && share("foreign", 4) < 1.0,
-        "{work}"
-    );
+    assert!(share("foreign", 4) < 0.2 && share("met", 4) < 0.2, "{work}");
     assert_eq!(work["writes"], 0.0, "none of them runs alone: {work}");
 }
 
@@ -145,5 +142,45 @@ int every_other(struct xdp_md *ctx)
 	__u64 *count = bpf_map_lookup_elem(&counts, &zero);
 	return count && ++*count % 2 ? XDP_PASS : XDP_DROP;
 }
-char license[] SEC(\"license\") = \"GPL\";
 ";
+
+/// A module whose protocol has a fault (fastpath/sync/words.h) is not equal: an update from a version that was not seen, and time that goes
+/// back from who wrote to who read.
+#[test]
+fn planted_faults_of_the_protocol_are_found() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let name = "clang-19";
+    let Some(clang) = path
+        .split(':')
+        .map(|folder| std::path::Path::new(folder).join(name))
+        .find(|file| file.is_file())
+    else {
+        eprintln!("skipped: no {name}, into whose place one with a fault could be put");
+        return;
+    };
+    for fault in ["4", "11"] {
+        let folder = dir.path().join(fault);
+        std::fs::create_dir(&folder).unwrap();
+        let script = format!(
+            "#!/bin/sh\nexec {} '-DTRANSACT_FAULT(n)=((n)=={fault})' \"$@\"\n",
+            clang.display()
+        );
+        let wrapper = folder.join(name);
+        std::fs::write(&wrapper, script).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let words = [&TRANSACT[..], &["--cores", "8"]].concat();
+        let mut command = over("verify", "policer", &words);
+        command
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .env("MILLRACE_CACHE", folder.join("cache"));
+        let (found, status) = json(&mut command);
+        assert_eq!(
+            (status, &found["equal"]),
+            (1, &false.into()),
+            "{fault}: {found}"
+        );
+    }
+}

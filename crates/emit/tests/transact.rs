@@ -84,6 +84,33 @@ fn policer_is_replayed() {
     });
 }
 
+/// What packets do not share costs nothing: where no object is in transactions, the code is that of a worker which shares nothing.
+#[test]
+fn what_is_not_shared_costs_nothing() {
+    let bench = Bench::new();
+    let program = nf::load(&bench, "policer");
+    let checked = facts(&program);
+    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
+    let emitted = |held: Vec<Held>| {
+        let sharing = Sharing {
+            placement: Placement::even(&program.objects, 1, held),
+            test: None,
+        };
+        millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap()
+    };
+    let divided = program.objects.iter().map(Held::where_all_is_divided);
+    assert!(
+        emitted(divided.collect()) == alone,
+        "sharded code is another one"
+    );
+    let shared = program.objects.iter().map(|o| match o.read_only {
+        true => Held::Copied,
+        false => Held::Transacted,
+    });
+    let shared = emitted(shared.collect());
+    assert!(shared.contains("shared_hash_") && !alone.contains("shared_hash_"));
+}
+
 /// A module in which the protocol has a fault gives what no order gives.
 #[test]
 fn planted_faults_are_found() {

@@ -315,7 +315,7 @@ static __attribute__((noinline)) void again0(struct mr_instance *self, struct mr
 		transact_begin(&self->transact);
 	} while (attempt0_portknock(self, pkt) != TRANSACT_DONE || !transact_commit(&self->transact));
 	if (self->transact.alone) {
-		pkt->commit = ++self->shared->lock.commits;
+		pkt->commit = 2 * ++self->shared->lock.commits;
 		run0_portknock(self, pkt);
 	}
 	transact_end(&self->transact);
@@ -472,16 +472,38 @@ static u64 o0_sources_full(struct mr_instance *self, u64 now)
 	return result;
 }
 
+static int o0_sources_save(struct mr_instance *self, mr_saved_fn *fn, void *context)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_save(&self->shared->o0_sources, &shape0_sources, fn, context);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
+static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piece, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = shared_hash_load(&self->shared->o0_sources, &shape0_sources, piece, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
-		.capacity = 65536ull, .bytes = 4194304ull,
+		.capacity = 65536ull, .bytes = 4587520ull,
 		.count = o0_sources_count,
 		.get = o0_sources_get,
 		.set = o0_sources_set,
 		.remove = o0_sources_remove,
 		.next = o0_sources_next,
 		.full = o0_sources_full,
+		.save = o0_sources_save,
+		.load = o0_sources_load,
 		.shared = 1,
 	},
 };

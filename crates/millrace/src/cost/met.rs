@@ -16,7 +16,7 @@ use crate::Error;
 /// The two counts, over the trace's second half.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// by number of cores: the part of the packets that find a word which another core wrote last
+    /// by number of cores: the part of the packets that find a word which another core has written since this one touched it
     pub foreign: Vec<Share>,
     /// the part of the packets that meet one of another core
     pub met: Vec<Share>,
@@ -88,15 +88,23 @@ fn words(subject: &Subject, frames: &Frames) -> Result<Vec<Words>, Error> {
     Ok(all)
 }
 
-/// The parts of the second half's packets that find what another worker wrote last, and that meet another worker's.
+/// The parts of the second half's packets that find what another worker has written since this one touched it, so that its line has
+/// to come from there; and that meet another worker's.
 fn counted(words: &[Words], workers: &[u32], cores: u32) -> (f64, f64) {
-    let mut last: HashMap<u64, u32> = HashMap::new();
+    // Of each word the last write, and of each worker its last look: which packet.
+    let mut wrote: HashMap<u64, (u32, usize)> = HashMap::new();
+    let mut looked: HashMap<(u64, u32), usize> = HashMap::new();
     let half = words.len() / 2;
     let (mut foreign, mut met) = (0_u64, 0_u64);
     for (at, (own, worker)) in words.iter().zip(workers).enumerate() {
         let touched = || own.read.iter().chain(&own.written);
         if at >= half {
-            foreign += u64::from(touched().any(|w| last.get(w).is_some_and(|l| l != worker)));
+            let new = |w: &u64| {
+                let seen = looked.get(&(*w, *worker));
+                let last = wrote.get(w);
+                last.is_some_and(|(by, when)| by != worker && seen.is_none_or(|seen| seen < when))
+            };
+            foreign += u64::from(touched().any(new));
             // One packet at each core runs at a time.
             let begin = at.saturating_sub(cores as usize - 1);
             let beside = words.iter().zip(workers).skip(begin).take(at - begin);
@@ -107,7 +115,8 @@ fn counted(words: &[Words], workers: &[u32], cores: u32) -> (f64, f64) {
             };
             met += u64::from(beside.into_iter().any(meets));
         }
-        last.extend(own.written.iter().map(|w| (*w, *worker)));
+        looked.extend(touched().map(|w| ((*w, *worker), at)));
+        wrote.extend(own.written.iter().map(|w| (*w, (*worker, at))));
     }
     let packets = (words.len() - half).max(1) as f64;
     (foreign as f64 / packets, met as f64 / packets)
@@ -123,19 +132,21 @@ mod tests {
             read: read.to_vec(),
             written: written.to_vec(),
         };
-        // Half of it is not counted. Then: worker 0 reads what 1 wrote; 0 again what it wrote itself; 1 what 0 wrote just now.
+        // Half of it is not counted. Then: worker 0 reads what 1 wrote; 0 again what it wrote itself; 1 what 0 wrote just now; 0 what
+        // it has read before.
         let words = [
             packet(&[], &[8]),
             packet(&[], &[9]),
             packet(&[], &[]),
+            packet(&[], &[]),
             packet(&[8], &[]),
             packet(&[9], &[9]),
             packet(&[9], &[]),
+            packet(&[8], &[]),
         ];
-        let workers = [1, 0, 0, 0, 0, 1];
-        let third = 1.0 / 3.0;
-        assert_eq!(counted(&words, &workers, 2), (2.0 * third, third));
+        let workers = [1, 0, 0, 0, 0, 0, 1, 0];
+        assert_eq!(counted(&words, &workers, 2), (0.5, 0.25));
         // Of one worker nobody is another one.
-        assert_eq!(counted(&words, &[0; 6], 2), (0.0, 0.0));
+        assert_eq!(counted(&words, &[0; 8], 2), (0.0, 0.0));
     }
 }

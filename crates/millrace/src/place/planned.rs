@@ -152,7 +152,10 @@ fn guarded(mut plan: Plan, program: &Program, checked: &Checked) -> Plan {
             (Some(why), _) => (Treatment::Alone, format!("{UNGUARDED}: {why}")),
             (None, Treatment::Lock | Treatment::Transact) => continue,
             (None, _) => (
-                Treatment::Lock,
+                match plan.strategy {
+                    Strategy::Transact => Treatment::Transact,
+                    _ => Treatment::Lock,
+                },
                 "but a handler without a packet writes it, which runs once for all workers, so it is one for all of \
                  them"
                     .to_owned(),

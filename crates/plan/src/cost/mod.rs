@@ -57,10 +57,10 @@
 //! T(n) = max(q, b(n) (d + c) + (1 - b(n)) r)      ns
 //! ```
 //!
-//! Where packets are transactions, a packet that finds an entry which another core wrote last waits for its line, and one that meets
+//! Where packets are transactions, a packet that finds an entry which another core has written waits for its line, and one that meets
 //! another core's runs again. With
 //!
-//! - `f(n)`, the part of the packets of which another core wrote a word last ([`Work::foreign`]),
+//! - `f(n)`, the part of the packets of which another core has written a word since this core touched it ([`Work::foreign`]),
 //! - `m(n)`, the part of the packets that meet one of another core: of the `n` packets that run at a time, one at each core, another
 //!   one writes what it reads or writes ([`Work::met`]); both are counted on the trace, from what each packet reads and writes,
 //! - `l`, for how long a line goes from core to core, ns ([`Measured::line_ns`]),
@@ -123,8 +123,8 @@ pub struct Work {
     /// the part of the packets that the heaviest entry of the indirection table has, 0 to 1: no table makes
     /// the busiest worker's part smaller
     pub heaviest: f64,
-    /// where packets are transactions, for numbers of cores: the part of the packets that find a word which another core wrote
-    /// last, 0 to 1
+    /// where packets are transactions, for numbers of cores: the part of the packets that find a word which another core has written
+    /// since theirs touched it, 0 to 1
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<Share>,
     /// likewise: the part of the packets that meet one of another core

@@ -47,7 +47,7 @@ fn write(
         if let (Some(foreign), Some(met)) = (work.foreign.last(), work.met.last()) {
             write!(
                 out,
-                ", on {} cores {:.2} % of the packets find what another core wrote last, {:.2} % meet another core's, {:.4} % run alone",
+                ", on {} cores {:.2} % of the packets find what another core has written since, {:.2} % meet another core's, {:.4} % run alone",
                 foreign.cores,
                 foreign.share * 100.0,
                 met.share * 100.0,
