@@ -59,6 +59,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     }
     if options.sequencing.is_some() {
         settings.sequence()?;
+        settings.directed = directs(options);
     }
     let mut facts = settings.facts();
     if settings.measure {
@@ -184,11 +185,7 @@ impl Nic {
         let device = Arc::new(Device::new(settings.queues, settings.rate));
         let whose = options.sequencing.and_then(|s| whose(s, traffic));
         // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
-        let directs = options.sequencing.is_some_and(|s| {
-            let sequencing = s.lock().unwrap_or_else(PoisonError::into_inner);
-            sequencing.group().directs()
-        });
-        let threads = if directs { 1 } else { settings.threads };
+        let threads = if directs(options) { 1 } else { settings.threads };
         let mut whose = whose.unwrap_or_default();
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;
@@ -355,6 +352,14 @@ fn order(settings: &Settings, traffic: &Traffic, mine: &std::ops::Range<usize>) 
             }
         }
     }
+}
+
+/// Whether a sequencer says of each packet which queue it goes to.
+fn directs(options: &LiveOptions) -> bool {
+    options.sequencing.is_some_and(|s| {
+        let sequencing = s.lock().unwrap_or_else(PoisonError::into_inner);
+        sequencing.group().directs()
+    })
 }
 
 /// Keys of the capture's packets and the workers that own them, where only some keys are replicated.
