@@ -3,8 +3,8 @@
 use millrace_dataplane::port::vnic::{Rate, Settings};
 use millrace_model::Model;
 use millrace_place::Strategy;
-use millrace_steer::sequence::MAX_CORES;
 use millrace_plan::{Plan, Wanted};
+use millrace_steer::sequence::MAX_CORES;
 
 use crate::cost::{Frames, Traced};
 use crate::find::Found;

@@ -185,7 +185,11 @@ impl Nic {
         let device = Arc::new(Device::new(settings.queues, settings.rate));
         let whose = options.sequencing.and_then(|s| whose(s, traffic));
         // Where the sequencer says of each packet which queue it goes to, one thread has all queues.
-        let threads = if directs(options) { 1 } else { settings.threads };
+        let threads = if directs(options) {
+            1
+        } else {
+            settings.threads
+        };
         let mut whose = whose.unwrap_or_default();
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;

@@ -228,7 +228,10 @@ impl Settings {
             ),
             Steering::Told(_) => format!("RSS as told, over {} queues", self.queues),
             Steering::Spray if self.directed => {
-                format!("a sequencer says which of {} queues a packet goes to", self.queues)
+                format!(
+                    "a sequencer says which of {} queues a packet goes to",
+                    self.queues
+                )
             }
             Steering::Spray => format!("sprayed over {} queues", self.queues),
         };
