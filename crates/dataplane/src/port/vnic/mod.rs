@@ -61,6 +61,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     }
     if options.sequencing.is_some() {
         settings.sequence()?;
+        settings.directed = directs(options);
     }
     let mut facts = settings.facts();
     if settings.measure {

@@ -91,6 +91,8 @@ pub struct Settings {
     pub split: Option<Split>,
     /// whether the dispatch cost is measured at start
     pub measure: bool,
+    /// a sequencer says of each packet which queue it goes to
+    pub directed: bool,
     /// whether the word says nothing of who gets which packet
     pub(super) plain: bool,
 }
@@ -163,6 +165,7 @@ impl Settings {
             stamps,
             split,
             measure,
+            directed: false,
             plain,
         })
     }
@@ -224,6 +227,12 @@ impl Settings {
                 self.queues
             ),
             Steering::Told(_) => format!("RSS as told, over {} queues", self.queues),
+            Steering::Spray if self.directed => {
+                format!(
+                    "a sequencer says which of {} queues a packet goes to",
+                    self.queues
+                )
+            }
             Steering::Spray => format!("sprayed over {} queues", self.queues),
         };
         let mut facts = vec![
