@@ -92,8 +92,7 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
     let list = list.to_str().unwrap();
-    let (made, status) =
-        json(millrace().args(["trace", "acl", "--rules", "8550", "-o", list]));
+    let (made, status) = json(millrace().args(["trace", "acl", "--rules", "8550", "-o", list]));
     assert_eq!(status, 0);
     assert!(
         made["bytes"].as_u64() > Some(300_000),
@@ -108,7 +107,7 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
         list,
         "--packets",
         "20000",
-                "-o",
+        "-o",
         packets,
     ]));
     assert_eq!(
@@ -180,7 +179,7 @@ fn verify_finds_workers_equal_and_the_plan_spreads() {
         &format!("acl={list}"),
         "--cores",
         "4",
-                "--in",
+        "--in",
         capture.to_str().unwrap(),
     ]));
     assert_eq!((status, &verdict["equal"]), (0, &true.into()), "{verdict}");

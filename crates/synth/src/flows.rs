@@ -224,6 +224,9 @@ impl Flows {
     /// them apart.
     #[must_use]
     pub fn leases(&self) -> Vec<(u64, u64)> {
+        if !self.answers.is_empty() {
+            return Vec::new();
+        }
         let variants = self.openings.values().flat_map(|o| &o.variants);
         let mut found: Vec<_> = variants
             .flat_map(|v| v.ways.values())
@@ -238,7 +241,7 @@ impl Flows {
     #[must_use]
     pub fn answered(&self) -> bool {
         let variants = self.openings.values().flat_map(|o| &o.variants);
-        variants.flat_map(|v| v.ways.values()).any(Way::probes)
+        !self.answers.is_empty() || variants.flat_map(|v| v.ways.values()).any(Way::probes)
     }
 
     /// What may differ from the rewriters one by one: which, and when.

@@ -128,9 +128,19 @@ pub fn synthesise_on(
     options: Options,
 ) -> Result<Synthesis, Vec<Error>> {
     let router = Router::new(graph, Bounds::default(), host)?;
-    let ports = ports(&router)?;
+    let (ports, mut errors) = ports(&router);
+    if ports.is_empty() {
+        return Err(errors);
+    }
     let mut work = Backward::new(&router, ports, options.reasons);
-    let root = work.all()?;
+    let root = match work.all() {
+        Ok(root) if errors.is_empty() => root,
+        Ok(_) => return Err(errors),
+        Err(more) => {
+            errors.extend(more);
+            return Err(errors);
+        }
+    };
     let Backward {
         mut store,
         mut actions,
@@ -162,7 +172,7 @@ pub fn synthesise_on(
 }
 
 /// Names of devices, in the order of the text, and what no packet passes but that does something all the same.
-fn ports(router: &Router) -> Result<Vec<String>, Vec<Error>> {
+fn ports(router: &Router) -> (Vec<String>, Vec<Error>) {
     let graph = router.graph();
     let connected = graph.ports();
     let (mut ports, mut errors) = (Vec::new(), Vec::new());
@@ -201,8 +211,5 @@ fn ports(router: &Router) -> Result<Vec<String>, Vec<Error>> {
             help: format!("a function has at most {MOST_PORTS} ports"),
         });
     }
-    match errors.is_empty() {
-        true => Ok(ports),
-        false => Err(errors),
-    }
+    (ports, errors)
 }

@@ -94,7 +94,7 @@ fn document(path: &Path) -> (usize, Vec<String>) {
         return (0, Vec::new());
     }
     let folder = tempfile::tempdir().unwrap();
-    for shared in ["captures", "crates", "nfs"] {
+    for shared in ["captures", "chains", "crates", "nfs"] {
         let from = root().canonicalize().unwrap().join(shared);
         std::os::unix::fs::symlink(from, folder.path().join(shared)).unwrap();
     }

@@ -128,7 +128,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 16] = [
+const COMMANDS: [(&str, &[&str]); 18] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -146,6 +146,17 @@ const COMMANDS: [(&str, &[&str]); 16] = [
             "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
             "run policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
         ],
+    ),
+    (
+        "chain",
+        &[
+            "chain chains/napts/napts-10.click",
+            "chain chains/routers/routers-1.click",
+        ],
+    ),
+    (
+        "chain --compare",
+        &["chain chains/routers/routers-1.click --compare --random 100"],
     ),
     ("test", &["test policer"]),
     (

@@ -59,20 +59,22 @@ impl Emitter<'_> {
     }
 
     fn locals_of_flows(&mut self) {
+        if self.of.flows.answered() {
+            for name in ["behind", "*flow", "older"] {
+                self.locals.insert(name.into(), "struct words");
+            }
+        }
         for (name, kind) in [
             ("key", "struct words"),
-            ("behind", "struct words"),
             ("to", "struct new_words"),
             ("*entry", "struct entry"),
             ("fresh", "struct entry"),
-            ("*flow", "struct words"),
             ("program", "__u32"),
             ("leaf", "__u32"),
             ("answer", "__u32"),
             ("flags", "__u8"),
             ("tcp", "_Bool"),
             ("data", "_Bool"),
-            ("older", "struct words"),
             ("*upper", "__u8"),
             ("*ip", "struct ipv4"),
         ] {
@@ -104,6 +106,7 @@ impl Emitter<'_> {
         }
         let count = opening.variants.len();
         let leases = self.of.flows.leases();
+        let answered = !self.of.flows.answers.is_empty();
         if count > 1 {
             self.locals.insert("draw".into(), "__u32");
             self.say(
@@ -124,7 +127,7 @@ impl Emitter<'_> {
                         let lease = way.lease();
                         let lease = lease.and_then(|l| leases.iter().position(|o| *o == l));
                         let number = self.number(program, hops.len());
-                        End::Opened(number, *back, hops.clone(), lease, way.probes())
+                        End::Opened(number, *back, hops.clone(), lease, answered || way.probes())
                     }
                     None => End::Plain,
                 };
@@ -334,11 +337,11 @@ impl Emitter<'_> {
             self.locals.insert("number".into(), "__s64");
             let _ = write!(
                 lease,
-                "\t\tif (fresh.lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t}}\n"
+                "\t\tif (fresh.lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t\tfresh.port = number;\n\t\t}}\n"
             );
             let _ = write!(
                 refresh,
-                "\t\tif (entry->lease == {one})\n\t\t\tallocator_refresh(&{name}, ntohs(to.sport));\n"
+                "\t\tif (entry->lease == {one})\n\t\t\tallocator_refresh(&{name}, entry->port);\n"
             );
         }
         let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
@@ -455,6 +458,7 @@ struct entry {
 	__u8 spoke, ended; /* a bit a side: it sent data, it ended */
 	__u8 lease, answered; /* which allocator its port is from; whether its answers are noted */
 	__u16 zero;
+	__u32 port; /* the leased one */
 	struct range range;
 };
 

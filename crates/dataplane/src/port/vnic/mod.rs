@@ -61,7 +61,10 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
     }
     if options.sequencing.is_some() {
         settings.sequence()?;
-        settings.directed = directs(options);
+        settings.directed = options.sequencing.is_some_and(|s| {
+            let sequencing = s.lock().unwrap_or_else(PoisonError::into_inner);
+            sequencing.group().directs()
+        });
     }
     let mut facts = settings.facts();
     if settings.measure {
