@@ -128,7 +128,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 18] = [
+const COMMANDS: [(&str, &[&str]); 19] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -190,6 +190,7 @@ const COMMANDS: [(&str, &[&str]); 18] = [
         &["sequence ddos --check tests/sequencer/ddos.pcap"],
     ),
     ("trace gen", &["trace gen --packets 100 -o OUT"]),
+    ("trace acl", &["trace acl --rules 50 -o OUT"]),
     ("trace info", &["trace info captures/talk.pcap"]),
 ];
 
