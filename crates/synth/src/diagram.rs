@@ -43,6 +43,9 @@ pub struct Store {
     edges: usize,
 }
 
+/// What a branch on a variable becomes, by the first values of intervals and the diagrams that they lead to.
+pub type Branch<'f, E> = dyn FnMut(&mut Store, Var, Vec<(u64, Id)>) -> Result<Id, E> + 'f;
+
 impl Store {
     /// A node.
     #[must_use]
@@ -196,7 +199,7 @@ impl Store {
         id: Id,
         memo: &mut HashMap<Id, Id>,
         leaf: &mut dyn FnMut(&mut Self, u32) -> Result<Id, E>,
-        branch: &mut dyn FnMut(&mut Self, Var, Vec<(u64, Id)>) -> Result<Id, E>,
+        branch: &mut Branch<'_, E>,
     ) -> Result<Id, E> {
         if let Some(done) = memo.get(&id) {
             return Ok(*done);

@@ -541,7 +541,7 @@ impl Work<'_> {
     /// A diagram behind a rewriter with its words replaced by what they are for a new flow: tests are resolved, writes are
     /// those of the entry.
     fn behind(&mut self, then: Id, state: &Stateful, hop: &Hop) -> Result<Id, Full> {
-        let mut node = self.from_entry(then, hop.number)?;
+        let mut node = self.in_entry(then, hop.number)?;
         for (word, becomes) in WORDS.into_iter().zip(hop.words) {
             let var = Var::Entry(hop.number, word);
             node = self.resolve(node, var, becomes, state.header)?;
@@ -550,7 +550,7 @@ impl Work<'_> {
     }
 
     /// Writes of a rewriter's words are those of the flow's entry.
-    fn from_entry(&mut self, id: Id, number: u8) -> Result<Id, Full> {
+    fn in_entry(&mut self, id: Id, number: u8) -> Result<Id, Full> {
         self.leaves(id, &mut |action| {
             for write in action.writes.values_mut() {
                 if let Value::Field(Var::Entry(own, word), 0) = write.value
@@ -770,7 +770,7 @@ impl Work<'_> {
             match becomes {
                 Becomes::Constant(number) => new.push((var, Value::Constant(number))),
                 Becomes::Word(word) => {
-                    new.push((var, Value::Field(word_of(first.header, word), 0)))
+                    new.push((var, Value::Field(word_of(first.header, word), 0)));
                 }
                 Becomes::Range(low, count) => {
                     node = self.store.known(node, var, low, low + count - 1)?;
@@ -815,7 +815,7 @@ impl Work<'_> {
             let Some(then) = then else {
                 continue;
             };
-            let mut inner = self.from_entry(then, hop.number)?;
+            let mut inner = self.in_entry(then, hop.number)?;
             for (word, becomes) in WORDS.into_iter().zip([destination, source, dport, sport]) {
                 let var = Var::Entry(hop.number, word);
                 // Words of the flow are not those of the answer: they have names of their own until the end.

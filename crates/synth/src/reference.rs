@@ -333,7 +333,7 @@ fn frame(
             // Without a sum, or with one.
             put(
                 40,
-                &if payload % 3 == 0 {
+                &if payload.is_multiple_of(3) {
                     [0, 0]
                 } else {
                     [0x43, 0x21]

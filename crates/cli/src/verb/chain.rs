@@ -149,7 +149,7 @@ impl Chain {
                 let [forwarded, dropped, handed] = found.fates;
                 match &found.difference {
                     Some(difference) => {
-                        screen::out(&format!("{}: not equal on {what}:\n{difference}", of.name))
+                        screen::out(&format!("{}: not equal on {what}:\n{difference}", of.name));
                     }
                     None => screen::out(&format!(
                         "{}: equal on {what}: {} packets ({forwarded} forwarded, {dropped} dropped, {handed} handed over)",

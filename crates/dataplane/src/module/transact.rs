@@ -143,9 +143,9 @@ unsafe extern "C" fn take(context: *mut c_void, access: *const abi::Access) {
         abi::accessed::WRITE => Access::Write { word, version },
         abi::accessed::EXPIRED => Access::Expired {
             object: access.object as usize,
-            // SAFETY: a removed entry's key has `key_bytes` bytes, which live during the call (abi.h).
             key: match access.key.is_null() {
                 true => Vec::new(),
+                // SAFETY: a removed entry's key has `key_bytes` bytes, which live during the call (abi.h).
                 false => unsafe {
                     std::slice::from_raw_parts(access.key, access.key_bytes as usize).to_vec()
                 },

@@ -129,6 +129,7 @@ pub fn write<'a>(
 }
 
 /// What runs ahead of an entry's packets.
+#[derive(Clone, Copy)]
 struct Ahead<'p, 'a> {
     /// the pass that ends where the rest begins
     pass: &'p PrefetchPass<'a>,

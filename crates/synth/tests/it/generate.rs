@@ -69,7 +69,7 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 .collect();
             (format!("StaticIPLookup({})", routes.join(", ")), count)
         }
-        11 | 12 | 13 => {
+        11..=13 => {
             let tests = [
                 "tcp",
                 "udp",
@@ -194,7 +194,7 @@ pub fn configuration(rng: &mut ChaCha8Rng) -> String {
         for port in 0..*ports {
             let to = match rng.random_range(0..5) {
                 _ if n == 0 => "e1".to_owned(),
-                0 | 1 | 2 if n < count => format!("e{}", n + 1),
+                0..=2 if n < count => format!("e{}", n + 1),
                 3 if n < count => format!("e{}", rng.random_range(n + 1..=count)),
                 4 if port > 0 => "no".into(),
                 k => format!("enc{}", k % 2),

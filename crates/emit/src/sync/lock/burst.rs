@@ -99,7 +99,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
             ),
             statements(&|l| !l.contains("fire_due")),
         ),
-        false => (String::new(), begin.clone()),
+        false => (String::new(), begin),
     };
     let as_reader = |name: &str, parameter: &str, call: &str| {
         format!(
