@@ -2,7 +2,7 @@
 //! and written in state and by which earlier packet, what was rewritten, and the verdict.
 //!
 //! Emitted code runs all packets before the one that is asked about. Then the reference interpreter takes the state over,
-//! exactly ([`execution`]), and executes the packet, as an observer of its own writes down ([`millrace_reference::Log`]):
+//! exactly (module `execution`), and executes the packet, as an observer of its own writes down ([`millrace_reference::Log`]):
 //! branches with what they compared, accesses, stores. The symbolic executor follows the same execution
 //! ([`millrace_model::exec::along`]), which puts it in words of the model. Emitted code runs the packet, too, and an
 //! explanation says whether it did the same.

@@ -3,7 +3,7 @@
 //! All rewriters on a flow's way are asked by words that follow from the flow's first ones, so one table serves for all: its key
 //! is the packet's words with the first rewriter (the origin; the paper's properties 1 and 2), its entry the words behind the last one.
 //! Words between are nobody's: no port is leased for them. A test of words behind a rewriter is resolved when the flow is opened,
-//! and what is left, tests of what differs between packets, is a [`Flow::Classes`] program by its number in the entry. So packets of
+//! and what is left, tests of what differs between packets, is a program by its number in the entry. So packets of
 //! known flows are classified by nothing but their entry.
 //!
 //! Answers are found by the last words reversed. What their way decides by words is resolved at the opening, too.

@@ -62,7 +62,7 @@ impl Heavy {
         }
     }
 
-    /// Whether the next packet's key is wanted although it may not be replicated: of one in [`SAMPLE`], but not of every fourth,
+    /// Whether the next packet's key is wanted although it may not be replicated: of one in four, but not of every fourth,
     /// which traffic that alternates would always or never meet. Multiples of the golden ratio are spread alike over any stride.
     #[must_use]
     pub fn samples(&self) -> bool {

@@ -44,7 +44,7 @@ impl std::str::FromStr for AclShape {
 pub struct Acl {
     /// after which seed
     pub shape: AclShape,
-    /// rules, 1 to [`MOST_RULES`]
+    /// rules, 1 to 2^20
     pub rules: u32,
     /// classes, from 1 on: each rule has one of them, all alike
     pub classes: u32,
