@@ -1,7 +1,7 @@
 /* A stateless packet filter: an access control list of any length says what passes. */
 #include <millrace/nf.h>
 
-PORTS(INSIDE, OUTSIDE);
+PORTS(LAN, WAN);
 
 /* What rules speak of. Protocols without ports have ports 0. */
 struct tuple {

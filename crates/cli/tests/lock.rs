@@ -80,7 +80,7 @@ fn a_bridge_has_one_table_on_every_number_of_workers() {
 fn what_is_there_at_start_is_there_for_all() {
     let dir = tempfile::tempdir().unwrap();
     let (contents, pins) = (dir.path().join("stations.csv"), dir.path().join("pins"));
-    std::fs::write(&contents, "02:aa:00:00:00:01,zeros:8 u32:1 zeros:4\n").unwrap();
+    std::fs::write(&contents, "02:aa:00:00:00:01,u32:1\n").unwrap();
     let map = format!("stations={}", contents.display());
     let words = [
         "--cores",

@@ -108,7 +108,7 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     assert!(number(&measured["dispatch_ns"]) > 0.0);
     let strategies = measured["strategies"].as_array().unwrap();
     let names: Vec<_> = strategies.iter().map(|s| &s["strategy"]).collect();
-    let wanted = ["shard", "lock", "replicate", "alone", "hybrid"];
+    let wanted = ["shard", "lock", "transact", "replicate", "alone", "hybrid"];
     assert_eq!(names, wanted, "{measured}");
     for s in strategies {
         assert!(number(&s["packet_ns"]) > 0.0, "{s}");

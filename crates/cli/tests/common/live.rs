@@ -166,6 +166,18 @@ pub fn from(source: [u8; 4]) -> Vec<u8> {
     packet
 }
 
+/// The same with a header that is right: length, time to live, a protocol without ports (RFC 3692), checksum (RFC 791).
+pub fn whole(source: [u8; 4]) -> Vec<u8> {
+    let mut packet = from(source);
+    packet[17] = 46;
+    packet[22..24].copy_from_slice(&[64, 253]);
+    let words = packet[14..34].chunks(2);
+    let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[24..26].copy_from_slice(&folded.to_be_bytes());
+    packet
+}
+
 /// What a pcap stream begins with, and its records: as bytes, for a pipe.
 pub fn header() -> Vec<u8> {
     let words: [u32; 6] = [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65535, 1];

@@ -30,6 +30,11 @@ pub struct Stream {
 
 impl Stream {
     pub fn into(live: &mut Live) -> Self {
+        Self::of(live, from)
+    }
+
+    /// The same of packets that this makes of their sources.
+    pub fn of(live: &mut Live, packet: fn([u8; 4]) -> Vec<u8>) -> Self {
         let mut pipe = live.child.stdin.take().unwrap();
         let (stop, sent) = (
             Arc::new(AtomicBool::new(false)),
@@ -42,7 +47,7 @@ impl Stream {
             while !stopped.load(Ordering::Relaxed) {
                 let mut piece = Vec::new();
                 for _ in 0..17 {
-                    let mut packet = from([10, 0, (number >> 8) as u8, number as u8]);
+                    let mut packet = packet([10, 0, (number >> 8) as u8, number as u8]);
                     packet[40..44].copy_from_slice(&number.to_be_bytes());
                     piece.extend(record(number, &packet));
                     number += 1;

@@ -33,27 +33,47 @@ use How::{FromLan, FromWan, Not, Routed};
 const BACK: &str = "it sends packets back out of the port that they came by, so no connection goes through it; \
     kept::every_function_is_replaced_in_mid_trace holds it packet by packet";
 
+const RULES: &str = "packets do not change its state: it is what its file says";
+
 const FUNCTIONS: &[(&str, How)] = &[
+    ("abacus", FromLan(&[])),
+    ("acl", Not(RULES)),
+    (
+        "antiddos",
+        Not(
+            "it lets packets of a known flow pass whatever its counts are, and these are kept packet by packet: \
+            kept::every_function_is_replaced_in_mid_trace",
+        ),
+    ),
     ("bridge", FromLan(&[])),
     ("cl", FromLan(&[])),
     ("conntrack", Not(BACK)),
     ("ddos", Not(BACK)),
+    (
+        "dnstunnel",
+        Not("it looks at DNS over UDP, and passes a connection without its state"),
+    ),
+    ("dpi", FromLan(&[])),
+    ("dummy", FromLan(&[])),
     ("einat", FromLan(&[])),
     ("firewall", FromLan(&[])),
     ("heavyhitter", Not(BACK)),
     ("hhh", FromLan(&[])),
     ("lb", FromWan),
+    ("monitor", FromLan(&[])),
     ("nat", FromLan(&[])),
     ("nop", Not("it has no state")),
     ("policer", FromLan(&["--set", "rate=50000000"])),
     ("portknock", Not(BACK)),
+    ("portscan", FromLan(&[])),
     ("psd", FromLan(&[])),
     ("router", Routed),
-    (
-        "sbridge",
-        Not("packets do not change its state: it is what its file says"),
-    ),
+    ("sbridge", Not(RULES)),
     ("tokenbucket", Not(BACK)),
+    (
+        "webfront",
+        Not("it answers queries over UDP, and passes no connection"),
+    ),
 ];
 
 /// A connection whose client sends numbered blocks and gets each back before the next.
