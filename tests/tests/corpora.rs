@@ -9,17 +9,15 @@ use millrace_tests::command::{captures, json, millrace, nfs};
 use millrace_traffic::capture::{Format, Reader, Writer};
 use serde_json::Value;
 
-/// Runs an NF over a capture; a two-port function sees private sources at its LAN.
+/// Runs an NF over a capture; a two-port function sees private sources at its LAN, one with another port inside at that.
 fn run(nf: &str, capture: &Path, out: &Path, more: &[&str]) -> Value {
     let mut command = millrace();
+    let inside = if nf == "webfront" { "clients" } else { "lan" };
+    let split = format!("{inside}=10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fe80::/10");
     command
         .args(["run", nf, "--json", "--in"])
         .arg(capture)
-        .args([
-            "--split",
-            "lan=10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fe80::/10",
-            "--out",
-        ])
+        .args(["--split", &split, "--out"])
         .arg(out)
         .args(more);
     let (account, code) = json(&mut command);

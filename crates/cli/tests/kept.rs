@@ -692,7 +692,8 @@ fn every_function_is_replaced_in_mid_trace() {
         .unwrap()
         .flatten()
         .collect();
-    functions.retain(|f| f.path().is_dir());
+    // A row takes functions of two ports; webfront has five.
+    functions.retain(|f| f.path().is_dir() && f.file_name() != "webfront");
     functions.sort_by_key(|f| f.file_name());
     assert!(functions.len() >= 17);
     for function in functions {

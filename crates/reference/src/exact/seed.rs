@@ -33,12 +33,15 @@ impl Machine<'_> {
     pub(super) fn put_aging(&mut self, id: ObjectId, key: &[u8], value: &[u8]) {
         let now = self.now();
         let at = self.map(value.to_vec(), true, true);
+        let event = (self.program.objects.get(id.0)).is_some_and(|o| o.expiry.is_some());
         if let Some(exact) = &mut self.exact {
             let stamps = exact.own.stamps.entry(id).or_default();
             stamps.insert(key.to_vec(), now);
-            let put = exact.clock.next_start();
-            let puts = exact.own.puts.entry(id).or_default();
-            puts.entry(key.to_vec()).or_insert(put);
+            if event {
+                let put = exact.clock.next_start();
+                let puts = exact.own.puts.entry(id).or_default();
+                puts.entry(key.to_vec()).or_insert(put);
+            }
             exact.maps.entry(id).or_default().insert(key.to_vec(), at);
         }
     }
