@@ -8,9 +8,10 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 
-# Of a suite that failed: what its failed tests said, and how it ended. Whatever passed is left out, so that
+# Of a suite that failed: its failed tests, what they said, and how it ended. Whatever passed is left out, so that
 # the reason is read where only the last lines are kept.
 what_failed() {
+    grep '^test .* FAILED$' "$1"
     awk '/^failures:$/ { shown = 1 } shown { print } /^test result:/ { shown = 0 }' "$1" | head -n 400
     echo "..."
     tail -n 40 "$1"
