@@ -77,15 +77,7 @@ pub fn create(unit: &Unit) -> String {
     if unit.treatment.shares_moments() {
         return String::from("\tself->seen = (struct mr_alarms){.next = UINT64_MAX};\n");
     }
-    let mut out = String::from("\ttimers_begin(&self->alarms);\n");
-    for object in objects(unit.program) {
-        let _ = writeln!(
-            out,
-            "\t{}.timers.alarms = &self->alarms;",
-            unit.instance(object)
-        );
-    }
-    out
+    heap(unit, |object| unit.instance(object))
 }
 
 /// In `create_shared`, when all objects are there.
@@ -93,13 +85,14 @@ pub fn create_shared(unit: &Unit) -> String {
     if !unit.timers || !unit.treatment.shares_moments() {
         return String::new();
     }
+    heap(unit, |object| format!("self->{}", unit.member(object)))
+}
+
+/// Begins the heap of timers, in which each object has its own.
+fn heap(unit: &Unit, place: impl Fn(ObjectId) -> String) -> String {
     let mut out = String::from("\ttimers_begin(&self->alarms);\n");
     for object in objects(unit.program) {
-        let _ = writeln!(
-            out,
-            "\tself->{}.timers.alarms = &self->alarms;",
-            unit.member(object)
-        );
+        let _ = writeln!(out, "\t{}.timers.alarms = &self->alarms;", place(object));
     }
     out
 }

@@ -15,6 +15,7 @@ use std::fmt::Write;
 
 use millrace_history::circuit::{Circuit, Gate};
 use millrace_history::{History, Part};
+use millrace_object::Program;
 use millrace_object::program::{Dialect, Role, StateObject};
 
 use super::{File, Input, Target, circuit, unsupported};
@@ -24,6 +25,8 @@ use crate::error::Error;
 /// The target.
 pub struct Xdp;
 
+/// What each of the kernel's programs begins with.
+const TYPES: &str = include_str!("types.h");
 const COMMON: &str = include_str!("common.h");
 const SEQUENCER: &str = include_str!("sequencer.c");
 const REPLICA: &str = include_str!("replica.c");
@@ -57,11 +60,14 @@ impl Target for Xdp {
         Ok(vec![
             File {
                 name: "sequencer.bpf.c".into(),
-                text: format!("{head}{COMMON}\n{extract}{SEQUENCER}"),
+                text: format!("{head}{TYPES}{COMMON}\n{extract}{SEQUENCER}"),
             },
             File {
                 name: "replica.bpf.c".into(),
-                text: format!("{head}{COMMON}\n{extract}{}", replica(input, entry, part)?),
+                text: format!(
+                    "{head}{TYPES}{COMMON}\n{extract}{}",
+                    replica(input, entry, part)?
+                ),
             },
         ])
     }
@@ -187,18 +193,20 @@ fn replica(input: &Input, entry: usize, part: &Part) -> Result<String, Error> {
     let history = History::of(program, input.checked);
     out.push_str(&asm::functions(input, asm::Clock::Row)?);
     out.push_str(&replay::functions(input, entry, part, &history)?);
+    out.push_str(&named(program, entry));
+    out.push_str(REPLICA);
+    Ok(out)
+}
+
+/// What the program of an entry is called, and its licence.
+fn named(program: &Program, entry: usize) -> String {
     let function = program.entries.get(entry).map_or(0, |e| e.function.0);
     let license = match program.license.as_str() {
         "" => "GPL",
         given => given,
     };
-    let _ = write!(
-        out,
-        "\n#define PROGRAM \"{}\"\n#define LICENSE {license:?}\n",
-        asm::name(program, function)
-    );
-    out.push_str(REPLICA);
-    Ok(out)
+    let name = asm::name(program, function);
+    format!("\n#define PROGRAM \"{name}\"\n#define LICENSE {license:?}\n")
 }
 
 const CLOCK: &str = "

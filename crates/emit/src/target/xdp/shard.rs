@@ -11,7 +11,7 @@ use millrace_object::program::{Dialect, Role};
 use millrace_steer::fields::Kind;
 use millrace_steer::{Field, Parsed, Rss, Steering};
 
-use super::{File, Input, asm, declared};
+use super::{File, Input, TYPES, asm, declared, named};
 use crate::codegen::comment_text;
 use crate::error::Error;
 use crate::target::unsupported;
@@ -19,24 +19,6 @@ use crate::target::unsupported;
 const STEER: &str = include_str!("shard/steer.c");
 const WORKER: &str = include_str!("shard/worker.c");
 const LOAD: &str = include_str!("shard/load.c");
-const TYPES: &str = "#include <linux/bpf.h>
-
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
-
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-typedef __s8 s8;
-typedef __s16 s16;
-typedef __s32 s32;
-typedef __s64 s64;
-
-#define INLINE static __always_inline
-/* Forgets what the compiler knows of a number, so that a bound is tested in the register that is used. */
-#define BARE(x) asm volatile(\"\" : \"+r\"(x))
-";
 
 /// Bits of all fields: two addresses of IPv6 and two ports.
 const INPUT: usize = 36 * 8;
@@ -263,15 +245,7 @@ fn worker(shards: &Shards, entry: usize) -> Result<String, Error> {
         period: 1,
     };
     out.push_str(&asm::functions(&input, asm::Clock::Own)?);
-    let function = program.entries.get(entry).map_or(0, |e| e.function.0);
-    let license = match program.license.as_str() {
-        "" => "GPL",
-        given => given,
-    };
-    let _ = write!(
-        out,
-        "\n#define PROGRAM \"{}\"\n#define LICENSE {license:?}\n{WORKER}",
-        asm::name(program, function)
-    );
+    out.push_str(&named(program, entry));
+    out.push_str(WORKER);
     Ok(out)
 }

@@ -1,3 +1,5 @@
+/* Forgets what the compiler knows of a number, so that a bound is tested in the register that is used. */
+#define BARE(x) asm volatile("" : "+r"(x))
 
 /* Where packets go: the worker that has their part of the state, by the plan's hash over their headers, as receive side scaling
  * of a NIC has it. Whoever loads this fills `ports` (interface to port), `cpus` (worker to processor) and `workers`.
