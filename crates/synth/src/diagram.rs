@@ -4,7 +4,7 @@
 //! (ordered, reduced, multi-terminal: Strehl and Thiele, Interval Diagrams for Efficient Symbolic Verification, IEEE TCAD 19(8),
 //! 2000). Everything is built by one operation, [`Store::select`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::field::Var;
 
@@ -189,6 +189,25 @@ impl Store {
         self.select(var, kids)
     }
 
+    /// The first diagrams on each way down that are no branches on such a variable, each once.
+    pub fn below(&self, root: Id, within: impl Fn(Var) -> bool) -> Vec<Id> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.node(id) {
+                Node::Branch { var, kids } if within(*var) => {
+                    stack.extend(kids.iter().map(|k| k.1));
+                }
+                _ => found.push(id),
+            }
+        }
+        found
+    }
+
     /// Rebuilds a diagram from its leaves up: `leaf` replaces an action, `branch` says what a branch becomes, with its
     /// diagrams replaced.
     ///
@@ -243,7 +262,7 @@ impl Store {
     /// All nodes below a root, each before those that it leads to.
     #[must_use]
     pub fn reachable(&self, root: Id) -> Vec<Id> {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut order = Vec::new();
         let mut stack = vec![(root, false)];
         while let Some((id, done)) = stack.pop() {

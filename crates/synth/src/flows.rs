@@ -175,24 +175,9 @@ pub struct Work<'a> {
 
 /// Branches below which only words of flows and what differs between their packets are tested, that ask rewriters.
 fn borders(store: &Store, actions: &Actions, root: Id) -> Vec<(Id, Vec<u32>)> {
-    let mut found = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    let mut stack = vec![root];
-    while let Some(id) = stack.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        match store.node(id) {
-            Node::Branch { var, kids } if var.of_shape() => stack.extend(kids.iter().map(|k| k.1)),
-            _ => {
-                let asked = asked(store, actions, id);
-                if !asked.is_empty() {
-                    found.push((id, asked));
-                }
-            }
-        }
-    }
-    found
+    let below = store.below(root, Var::of_shape).into_iter();
+    let asking = below.map(|id| (id, asked(store, actions, id)));
+    asking.filter(|(_, asked)| !asked.is_empty()).collect()
 }
 
 /// Askings of rewriters in a diagram.
@@ -857,17 +842,5 @@ fn range(given: Option<(u64, u64)>, came: Becomes) -> Becomes {
 /// Diagrams behind the last test of a flow's words.
 #[must_use]
 pub fn programs(store: &Store, root: Id) -> Vec<Id> {
-    let mut found = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    let mut stack = vec![root];
-    while let Some(id) = stack.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        match store.node(id) {
-            Node::Branch { var, kids } if var.of_flow() => stack.extend(kids.iter().map(|k| k.1)),
-            _ => found.push(id),
-        }
-    }
-    found
+    store.below(root, Var::of_flow)
 }

@@ -134,34 +134,12 @@ impl Emitter<'_> {
                 stops.insert(program, end);
             }
             let outer = std::mem::replace(&mut self.stops, stops);
-            self.inner(variant.root, known, depth + usize::from(!last));
+            self.within(variant.root, known, depth + usize::from(!last));
             self.stops = outer;
             if !last {
                 self.say(depth, "}");
             }
         }
-    }
-
-    /// The code of a diagram within that of another one.
-    fn inner(&mut self, root: Id, known: Known, depth: usize) {
-        let outer = (
-            std::mem::take(&mut self.labels),
-            std::mem::take(&mut self.waiting),
-            std::mem::take(&mut self.edges),
-            std::mem::take(&mut self.known),
-        );
-        self.count(root);
-        self.prove(root, known);
-        self.block(root, depth, true);
-        while let Some(id) = self.waiting.pop() {
-            let label = self.labels.get(&id).copied().unwrap_or(0);
-            let _ = writeln!(self.out, "step_{label}:");
-            self.line = None;
-            let known = self.known.get(&id).copied().unwrap_or_default();
-            self.again(known);
-            self.block(id, depth, true);
-        }
-        (self.labels, self.waiting, self.edges, self.known) = outer;
     }
 
     /// A new flow's program and words are known.
@@ -230,7 +208,7 @@ impl Emitter<'_> {
                     .map(|id| (id, End::Back(self.number(id, hops.len()))))
                     .collect();
                 let outer = std::mem::replace(&mut self.stops, stops);
-                self.inner(back, known, depth);
+                self.within(back, known, depth);
                 self.stops = outer;
             }
         }

@@ -98,6 +98,12 @@ pub fn c(of: &Synthesis) -> String {
 impl Emitter<'_> {
     /// The code of a diagram, with that of branches that several paths share behind it.
     fn region(&mut self, root: Id, known: Known) {
+        self.line = None;
+        self.within(root, known, 1);
+    }
+
+    /// The same within the code of another diagram, whose labels are others.
+    fn within(&mut self, root: Id, known: Known, depth: usize) {
         let outer = (
             std::mem::take(&mut self.labels),
             std::mem::take(&mut self.waiting),
@@ -106,15 +112,14 @@ impl Emitter<'_> {
         );
         self.count(root);
         self.prove(root, known);
-        self.line = None;
-        self.block(root, 1, true);
+        self.block(root, depth, true);
         while let Some(id) = self.waiting.pop() {
             let label = self.labels.get(&id).copied().unwrap_or(0);
             let _ = writeln!(self.out, "\nstep_{label}:");
             self.line = None;
             let known = self.known.get(&id).copied().unwrap_or_default();
             self.again(known);
-            self.block(id, 1, true);
+            self.block(id, depth, true);
         }
         (self.labels, self.waiting, self.edges, self.known) = outer;
     }
