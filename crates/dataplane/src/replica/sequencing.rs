@@ -43,8 +43,6 @@ pub struct Sequencing {
     over: bool,
     /// only some keys are replicated
     chooser: Option<Chooser>,
-    /// whose turn it is, from 0
-    turn: u32,
 }
 
 impl Sequencing {
@@ -76,7 +74,6 @@ impl Sequencing {
             changes,
             over: false,
             chooser: (group.heavies()).map(|h| Chooser::new(h, cores, Choice::Measured)),
-            turn: 0,
             group: group.clone(),
         })
     }
@@ -168,16 +165,6 @@ impl Sequencing {
             self.group.tell(chooser.told());
         }
         Ok(())
-    }
-
-    /// The worker that a packet goes to which is numbered next.
-    #[must_use]
-    pub fn goes(&self, came: &Came<'_>) -> u32 {
-        match self.chooser.as_ref().map(|c| c.goes(came)) {
-            Some(Goes::To(owner)) => owner.min(self.group.workers - 1),
-            Some(Goes::Around) => self.turn,
-            None => (self.group.owner(came.port, came.frame)).unwrap_or(self.turn),
-        }
     }
 
     /// What it numbers for.
@@ -287,7 +274,6 @@ impl Sequencing {
             Core::One(core) => u32::from(core),
             Core::All => 0,
         };
-        self.turn = (worker + 1) % self.group.workers.max(1);
         let place = Place::new(sequence, header.kind == Kind::Touch);
         let heavy = self.chooser.is_some();
         Ok((if heavy { place.of_heavy() } else { place }, worker))

@@ -258,26 +258,40 @@ impl Thread {
 
     /// At the end of a period of the choice of heavy keys: says what this thread has counted, and goes on once all have.
     fn border(&mut self, now: u64) {
+        if self.arrived != Some(self.period) {
+            self.arrived = Some(self.period);
+            self.tell(now, false);
+        }
+        if let (Packets::Dealt(dealt), Some(batch)) =
+            (&mut self.work.packets, &self.work.sequencing)
+            && batch.periods() > self.period
+        {
+            self.period = batch.periods();
+            dealt.choose(&batch.heavy());
+        }
+    }
+
+    /// Says what this thread has counted in a period that ends, or before it `leaves`; chooses where it is the last to say so.
+    fn tell(&mut self, now: u64, leaves: bool) {
         let time = self.wall_at(now);
         let (Packets::Dealt(dealt), Some(batch)) =
             (&mut self.work.packets, &mut self.work.sequencing)
         else {
             return;
         };
+        if !dealt.chooses() {
+            return;
+        }
         let (device, traffic) = (&self.work.device, &self.work.traffic);
         let wait = Wait {
             pinned: self.work.pinned,
             over: &|| device.stopped(),
         };
-        if self.arrived != Some(self.period) {
-            self.arrived = Some(self.period);
-            let counted = dealt.counted();
-            let frame = |key: Key| traffic.of(dealt.whose().entry(key));
-            batch.arrive(counted, (time, &frame), wait);
-        }
-        if batch.periods() > self.period {
-            self.period = batch.periods();
-            dealt.choose(&batch.heavy());
+        let counted = dealt.counted();
+        let frame = |key: Key| traffic.of(dealt.whose().entry(key));
+        match leaves {
+            true => batch.leave((counted, self.arrived), (time, &frame), wait),
+            false => batch.arrive(counted, (time, &frame), wait),
         }
     }
 
@@ -367,23 +381,9 @@ impl Thread {
         if std::mem::replace(&mut self.finished, true) {
             return 0;
         }
-        let time = self.wall_at(now);
-        let (device, traffic) = (&self.work.device, &self.work.traffic);
-        if let (Packets::Dealt(dealt), Some(batch)) =
-            (&mut self.work.packets, &mut self.work.sequencing)
-        {
-            let wait = Wait {
-                pinned: self.work.pinned,
-                over: &|| device.stopped(),
-            };
-            if dealt.chooses() {
-                let counted = dealt.counted();
-                let frame = |key: Key| traffic.of(dealt.whose().entry(key));
-                batch.leave((counted, self.arrived), (time, &frame), wait);
-            }
-        }
+        self.tell(now, true);
         for side in &self.sides {
-            device.finish(side.index);
+            self.work.device.finish(side.index);
         }
         0
     }
