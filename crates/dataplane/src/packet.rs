@@ -156,6 +156,19 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// What the verdict of a handler says (docs/dialect.md).
+    #[must_use]
+    pub fn of_verdict(verdict: u32) -> Self {
+        match (verdict >> 24, verdict & 0xff_ffff) {
+            (0, reason) => Self::Dropped(reason),
+            (1, port) => Self::Forwarded(port),
+            (2, 0) => Self::Flooded,
+            (3, 0) => Self::Consumed,
+            (4, 0) => Self::Passed,
+            _ => Self::Aborted,
+        }
+    }
+
     /// What a module has said of a packet.
     #[inline]
     pub(crate) fn of(packet: &abi::Packet) -> Self {

@@ -204,14 +204,7 @@ fn contents(
 /// The fate of a verdict (docs/dialect.md).
 fn fate(dialect: Dialect, verdict: u32, port: u32, target: Option<Target>) -> Fate {
     if dialect == Dialect::Handlers {
-        return match (verdict >> 24, verdict & 0xff_ffff) {
-            (0, reason) => Fate::Dropped(reason),
-            (1, port) => Fate::Forwarded(port),
-            (2, 0) => Fate::Flooded,
-            (3, 0) => Fate::Consumed,
-            (4, 0) => Fate::Passed,
-            _ => Fate::Aborted,
-        };
+        return Fate::of_verdict(verdict);
     }
     match (verdict, target) {
         (4, Some(Target::Others)) => Fate::Flooded,

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_dataplane::packet::Fate;
 use millrace_model::exec::Access;
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{ExprId, walk::cone};
@@ -74,7 +75,7 @@ pub(crate) fn judge(
             let known = takes_packets(chart.entry.role) && plain(&[e]);
             let verdict = base.value(arena, e) as u32;
             let is = || match program.dialect {
-                Dialect::Handlers => pair::handlers(verdict) == happened.fate,
+                Dialect::Handlers => Fate::of_verdict(verdict) == happened.fate,
                 // Where it leads is another question.
                 Dialect::Xdp if verdict == REDIRECT => true,
                 Dialect::Xdp => pair::xdp(verdict, trial.port, None) == happened.fate,

@@ -453,7 +453,7 @@ impl<'a> Pair<'a> {
 /// Meaning of the interpreter's verdict at the border.
 fn fate(dialect: Dialect, verdict: u32, port: u32, target: Option<Target>) -> Fate {
     if dialect == Dialect::Handlers {
-        return handlers(verdict);
+        return Fate::of_verdict(verdict);
     }
     match (verdict, target) {
         (4, Some(Target::Others)) => Fate::Flooded,
@@ -474,19 +474,6 @@ pub fn xdp(verdict: u32, port: u32, to: Option<u32>) -> Fate {
         3 => Fate::Forwarded(port),
         // A redirect to no interface's port: the host aborts it.
         4 => Fate::Forwarded(to.unwrap_or(u32::MAX)),
-        _ => Fate::Aborted,
-    }
-}
-
-/// The fate of a handler's verdict (docs/dialect.md).
-#[must_use]
-pub fn handlers(verdict: u32) -> Fate {
-    match (verdict >> 24, verdict & 0xff_ffff) {
-        (0, reason) => Fate::Dropped(reason),
-        (1, port) => Fate::Forwarded(port),
-        (2, 0) => Fate::Flooded,
-        (3, 0) => Fate::Consumed,
-        (4, 0) => Fate::Passed,
         _ => Fate::Aborted,
     }
 }

@@ -105,7 +105,7 @@ pub fn predict(
             let verdict = value(e) as u32;
             let xdp = |to| vec![pair::xdp(verdict, trial.port, to)];
             match (program.dialect, &path.target) {
-                (Dialect::Handlers, _) => vec![pair::handlers(verdict)],
+                (Dialect::Handlers, _) => vec![Fate::of_verdict(verdict)],
                 (Dialect::Xdp, Some(Target::Interface(to))) => {
                     xdp((value(*to) as u32).checked_sub(1))
                 }

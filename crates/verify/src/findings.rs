@@ -107,6 +107,21 @@ pub struct Difference {
     pub state: Vec<Around>,
 }
 
+impl Difference {
+    /// One that is of no packet.
+    pub(crate) fn of(kind: Kind, what: String) -> Self {
+        Self {
+            kind,
+            what,
+            packet: None,
+            sequential: None,
+            parallel: None,
+            parts: None,
+            state: Vec::new(),
+        }
+    }
+}
+
 /// A place in the author's source.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Place {

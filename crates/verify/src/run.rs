@@ -248,15 +248,7 @@ impl<'a, 'b> Going<'a, 'b> {
         self.work(&mut window);
         if let Some((sides, _)) = &mut self.sides {
             for what in sides.beyond() {
-                self.differs(Difference {
-                    kind: Kind::Cycle,
-                    what,
-                    packet: None,
-                    sequential: None,
-                    parallel: None,
-                    parts: None,
-                    state: Vec::new(),
-                });
+                self.differs(Difference::of(Kind::Cycle, what));
             }
         }
         self.findings.packets = number;
@@ -489,15 +481,7 @@ impl<'a, 'b> Going<'a, 'b> {
             Unlike::Stopped(fault) => fault.to_string(),
             Unlike::Kept(what) => format!("replicas cannot be compared: {what}"),
         };
-        self.differs(Difference {
-            kind: Kind::State,
-            what,
-            packet: None,
-            sequential: None,
-            parallel: None,
-            parts: None,
-            state: Vec::new(),
-        });
+        self.differs(Difference::of(Kind::State, what));
     }
 
     fn lies_elsewhere(&mut self, e: &Elsewhere) {

@@ -8,7 +8,6 @@ use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, STACK, 
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use super::{Driver, alu, branch, call, imm, mov, reg};
-use crate::facts::Expansion;
 
 /// The instructions around the function.
 ///
@@ -61,16 +60,7 @@ pub fn driver(
     ]);
     // What the function returns is not looked at.
     insns.extend([mov(0, imm(0)), Insn::Exit]);
-    Ok(Driver {
-        insns,
-        arguments: 3,
-        expansion: Expansion {
-            helper: TIMER_FIRED.number,
-            function: Some(function),
-            object: Some(object),
-            plain: false,
-        },
-    })
+    Ok(Driver::fired(insns, function, object))
 }
 
 /// A value in pieces that one load takes: where each begins, and its size.

@@ -16,7 +16,7 @@ pub mod timer;
 
 use std::collections::BTreeMap;
 
-use millrace_object::helper::{self, Helper};
+use millrace_object::helper::{self, Helper, TIMER_FIRED};
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
@@ -31,6 +31,22 @@ pub struct Driver {
     pub arguments: u8,
     /// what must hold where it begins
     pub expansion: Expansion,
+}
+
+impl Driver {
+    /// Of instructions that call a function with the entry that something is due for: map, key and value.
+    fn fired(insns: Vec<Insn>, function: FunctionId, object: ObjectId) -> Self {
+        Self {
+            insns,
+            arguments: 3,
+            expansion: Expansion {
+                helper: TIMER_FIRED.number,
+                function: Some(function),
+                object: Some(object),
+                plain: false,
+            },
+        }
+    }
 }
 
 /// What a call of this helper is expanded into, if it is; given what its arguments are known to be.

@@ -6,7 +6,6 @@ use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use super::{Driver, alu, branch, call, imm, mov, reg};
-use crate::facts::Expansion;
 
 /// The instructions around a timer's function.
 ///
@@ -48,14 +47,5 @@ pub fn driver(
         mov(0, imm(0)),
         Insn::Exit,
     ];
-    Ok(Driver {
-        insns,
-        arguments: 3,
-        expansion: Expansion {
-            helper: TIMER_FIRED.number,
-            function: Some(function),
-            object: Some(object),
-            plain: false,
-        },
-    })
+    Ok(Driver::fired(insns, function, object))
 }
