@@ -83,8 +83,9 @@ impl From<Full> for Stop {
 
 type Made = Result<Id, Stop>;
 
-/// Elements behind each other, at most.
-const MOST_DEPTH: usize = 20_000;
+/// Elements behind each other, at most: a tenth of what a thread's smallest usual stack (2 MiB) holds of the walk. Ten routers have
+/// a hundred.
+const MOST_DEPTH: usize = 1_000;
 
 /// The work on one configuration.
 pub struct Backward<'a> {

@@ -6,6 +6,21 @@ use rand_chacha::ChaCha8Rng;
 use crate::compare::{compare, synthesis};
 use crate::generate::configuration;
 
+/// A row of elements is walked by recursion: a long one is refused, whatever stack a thread has.
+#[test]
+fn a_row_without_end_is_refused() {
+    let row = |elements: usize| {
+        let row = vec!["Paint(1)"; elements].join(" -> ");
+        synthesis(&format!("FromDevice(a) -> {row} -> ToDevice(a);"), false)
+    };
+    assert!(row(900).is_ok());
+    let why = row(20_000).err().unwrap_or_default();
+    assert!(
+        why.contains("too many elements are behind each other"),
+        "{why}"
+    );
+}
+
 /// Configurations of a test run; MILLRACE_SYNTH_SEEDS asks for more.
 const SEEDS: u64 = 40;
 
