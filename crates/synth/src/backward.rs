@@ -86,6 +86,9 @@ type Made = Result<Id, Stop>;
 /// Elements behind each other, at most: a tenth of what a thread's smallest usual stack (2 MiB) holds of the walk. Ten routers have
 /// a hundred.
 const MOST_DEPTH: usize = 1_000;
+/// What a visit of an element takes of the budget of work. Each is visited once for each form of packets that come to it, but what depends
+/// on the way through a loop is worked out anew for each way.
+const VISIT: usize = 1_000;
 
 /// The work on one configuration.
 pub struct Backward<'a> {
@@ -145,11 +148,7 @@ impl<'a> Backward<'a> {
         }
         root.map_err(|stop| match stop {
             Stop::Refused(error) => vec![*error],
-            Stop::Full => vec![Error {
-                place: None,
-                what: "the configuration has too many traffic classes for a diagram".into(),
-                help: "divide it, or test fewer fields together".into(),
-            }],
+            Stop::Full => vec![refusal::full()],
         })
     }
 
@@ -277,6 +276,7 @@ impl<'a> Backward<'a> {
         if !self.open.insert((to, shape)) {
             return Ok(self.again(to.element));
         }
+        self.store.spend(VISIT)?;
         self.depth += 1;
         let made = match self.depth > MOST_DEPTH {
             true => Ok(self.without(to.element, "too many elements are behind each other")),

@@ -32,6 +32,9 @@ pub struct Full;
 
 /// Nodes that may be made.
 const MOST: usize = 4_000_000;
+/// Edges that are looked at, at most: a second or two. Where packets may come to an element again, there may be exponentially many ways, and
+/// few edges in the end. Ten nested rewriters look at 50,000.
+const MOST_WORK: usize = 20_000_000;
 
 /// All diagrams of a synthesis.
 #[derive(Default)]
@@ -39,14 +42,27 @@ pub struct Store {
     nodes: Vec<Node>,
     ids: HashMap<Node, Id>,
     selected: HashMap<Node, Id>,
-    /// edges, for the budget
+    /// for the budgets: edges, and those that were looked at to make them
     edges: usize,
+    work: usize,
 }
 
 /// What a branch on a variable becomes, by the first values of intervals and the diagrams that they lead to.
 pub type Branch<'f, E> = dyn FnMut(&mut Store, Var, Vec<(u64, Id)>) -> Result<Id, E> + 'f;
 
 impl Store {
+    /// Takes so much of the budget of work: edges that could have been looked at meanwhile.
+    ///
+    /// # Errors
+    /// It is spent.
+    pub fn spend(&mut self, work: usize) -> Result<(), Full> {
+        self.work = self.work.saturating_add(work);
+        if self.work > MOST_WORK {
+            return Err(Full);
+        }
+        Ok(())
+    }
+
     /// A node.
     #[must_use]
     pub fn node(&self, id: Id) -> &Node {
@@ -98,6 +114,7 @@ impl Store {
     /// # Errors
     /// The budget is spent.
     pub fn select(&mut self, var: Var, mut kids: Vec<(u64, Id)>) -> Result<Id, Full> {
+        self.spend(kids.len())?;
         kids.dedup_by(|next, before| next.1 == before.1);
         if let [(_, only)] = kids.as_slice() {
             return Ok(*only);

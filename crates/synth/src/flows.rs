@@ -281,11 +281,7 @@ impl Work<'_> {
                 Some(element) => vec![refusal::at(element, &why)],
                 None => Vec::new(),
             },
-            Stop::Full => vec![Error {
-                place: None,
-                what: "the configuration has too many traffic classes for a diagram".into(),
-                help: "divide it, or test fewer fields together".into(),
-            }],
+            Stop::Full => vec![refusal::full()],
         })
     }
 

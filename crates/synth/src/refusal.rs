@@ -12,3 +12,16 @@ pub fn at(element: &Element, why: &str) -> Error {
         "replace the element, or run the configuration as a guest or with Click",
     )
 }
+
+/// The budget is spent.
+#[must_use]
+pub fn full() -> Error {
+    Error {
+        place: None,
+        what:
+            "the configuration has too many traffic classes, or ways through loops, for a diagram"
+                .into(),
+        help: "divide it, test fewer fields together, or take connections out that lead back"
+            .into(),
+    }
+}

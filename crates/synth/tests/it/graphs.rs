@@ -21,6 +21,28 @@ fn a_row_without_end_is_refused() {
     );
 }
 
+/// Each element leads on, back, and elsewhere, by a byte of its own: there are exponentially many ways through the loops.
+#[test]
+fn loops_in_loops_are_refused() {
+    let count = 30;
+    let mut text = String::from("out :: Queue; out -> Unqueue -> ToDevice(b);\n");
+    for at in 0..count {
+        let (on, back) = (60 + 2 * at, 61 + 2 * at);
+        text += &format!("e{at} :: Classifier({on}/01, {back}/02, -);\n");
+    }
+    text += "FromDevice(a) -> e0;\n";
+    for at in 0..count {
+        let next = match at + 1 {
+            next if next < count => format!("e{next}"),
+            _ => "out".to_owned(),
+        };
+        let (back, elsewhere) = (at.max(1) - 1, (7 * at + 3) % count);
+        text += &format!("e{at}[0] -> {next}; e{at}[1] -> e{back}; e{at}[2] -> e{elsewhere};\n");
+    }
+    let why = synthesis(&text, false).err().unwrap_or_default();
+    assert!(why.contains("ways through loops"), "{why}");
+}
+
 /// Configurations of a test run; MILLRACE_SYNTH_SEEDS asks for more.
 const SEEDS: u64 = 40;
 
