@@ -14,7 +14,7 @@ pub struct FilterError {
 
 /// Words of the language, for those who have mistaken one.
 pub const WORDS: &str = "`drop [REASON]`, `forward [PORT]`, `pass`, `flood`, `consume`, `abort`, `in PORT`, `host ADDRESS`, \
-`src ADDRESS`, `dst ADDRESS`, `port N`, `sport N`, `dport N`, `ip`, `ip6`, `tcp`, `udp`, `icmp`, `any`, joined by `and`, \
+`src ADDRESS`, `dst ADDRESS`, `port N`, `sport N`, `dport N`, `ip`, `ip6`, `tcp`, `udp`, `icmp`, `icmp6`, `any`, joined by `and`, \
 with `not` before a word";
 
 /// A condition on one packet.

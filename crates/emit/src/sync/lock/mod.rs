@@ -98,7 +98,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         if let Some(what) = obstacle(program, checked, *id) {
             return Err(Error::Unsupported {
                 place: program.name.clone(),
-                what: format!("sharing {name} under the lock: {what}; give each worker its own"),
+                what: format!("sharing {name} under the lock ({what})"),
             });
         }
     }

@@ -104,7 +104,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         if let Some(what) = event.or_else(|| obstacle(program, checked, *id)) {
             let name = called(program, *id);
             return Err(unsupported(format!(
-                "sharing {name} in transactions: {what}; give each worker its own"
+                "sharing {name} in transactions ({what})"
             )));
         }
     }
