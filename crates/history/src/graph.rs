@@ -120,6 +120,37 @@ impl Graph {
         graph
     }
 
+    /// The blocks on ways from a block to its postdominator `join`, without both.
+    #[must_use]
+    pub fn between(&self, block: usize, join: usize) -> Vec<usize> {
+        let mut seen = vec![false; self.blocks.len()];
+        let mut pending = self.blocks[block].next.clone();
+        while let Some(b) = pending.pop() {
+            if b != join && b != block && !std::mem::replace(&mut seen[b], true) {
+                pending.extend(&self.blocks[b].next);
+            }
+        }
+        (0..seen.len()).filter(|&b| seen[b]).collect()
+    }
+
+    /// The successor of a block from which its postdominator `join` is the fewest blocks away.
+    #[must_use]
+    pub fn nearest(&self, block: usize, join: usize) -> usize {
+        let mut away = vec![usize::MAX; self.blocks.len()];
+        away[join] = 0;
+        let mut pending = std::collections::VecDeque::from([join]);
+        while let Some(b) = pending.pop_front() {
+            for &p in &self.blocks[b].before {
+                if away[p] == usize::MAX {
+                    away[p] = away[b] + 1;
+                    pending.push_back(p);
+                }
+            }
+        }
+        let next = self.blocks[block].next.iter().copied();
+        next.min_by_key(|&b| away[b]).unwrap_or(join)
+    }
+
     fn postdominators(&mut self) {
         let n = self.blocks.len();
         // The end is block n; a block that never comes to it (none is proved to be there) counts as leading to it.

@@ -391,8 +391,8 @@ impl<'a, 'u> Flowing<'a, 'u> {
             .map(|&s| question.before(&mut live, s))
             .collect();
         let replay = Steps {
+            jumps: jumps(flow, graph, &needed, &live.runs),
             runs: live.runs,
-            jumps: jumps(flow, graph, &needed),
         };
         for at in (0..flow.steps.len()).filter(|&at| beyond[at] && replay.runs[at]) {
             let Some(helper) = self.helper(at) else {
@@ -536,8 +536,8 @@ impl<'a, 'u> Flowing<'a, 'u> {
         Ok(Some(Part {
             sites: made,
             extract: Steps {
+                jumps: jumps(flow, graph, &all, &live.runs),
                 runs: live.runs,
-                jumps: jumps(flow, graph, &all),
             },
             replay,
             scratch,

@@ -3,7 +3,7 @@
 //! The slice is over values (`values`) and control dependence, after Weiser, "Program Slicing" (1984): a join hangs on the
 //! branches that decide between the ways to it, a step that touches state on those that decide whether it runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{Flow, Op, StepId};
 use millrace_object::insn::{Insn, Operand};
@@ -243,27 +243,39 @@ impl Question<'_> {
     }
 }
 
-/// Where control goes on behind branches that do not matter; none: to the end.
+/// Where control goes on behind branches that do not matter: where their ways meet; none: to the end.
+///
+/// Ways that meet may all leave the same value in a place that is read later, such as a register that each of them loads from
+/// the stack again: where a step of theirs `runs`, control takes the shortest of them instead. Which one is the same,
+/// since nothing hangs on the branch; that it is the shortest makes it end.
 #[must_use]
 pub fn jumps(
     flow: &Flow,
     graph: &Graph,
     needed: &[bool],
-) -> std::collections::BTreeMap<StepId, Option<StepId>> {
-    let ends = |b: &usize| -> Option<(StepId, Option<StepId>)> {
-        let at = graph.blocks[*b].to - 1;
-        let branches = graph.blocks[*b].next.len() > 1 && successors(flow, at).len() > 1;
+    runs: &[bool],
+) -> BTreeMap<StepId, Option<StepId>> {
+    let ends = |b: usize| -> Option<(StepId, Option<StepId>)> {
+        let at = graph.blocks[b].to - 1;
+        let branches = graph.blocks[b].next.len() > 1 && successors(flow, at).len() > 1;
         let idle = branches && !needed[at];
         idle.then(|| {
-            let join = graph.join[*b].map(|j| StepId(graph.blocks[j].from));
-            (StepId(at), join)
+            let to = graph.join[b].map(|join| {
+                let between = graph.between(b, join);
+                let works = |b: &usize| {
+                    let block = &graph.blocks[*b];
+                    (block.from..block.to)
+                        .any(|at| runs[at] && matches!(flow.steps[at].op, Op::Plain(_)))
+                };
+                match between.iter().any(works) {
+                    true => graph.nearest(b, join),
+                    false => join,
+                }
+            });
+            (StepId(at), to.map(|to| StepId(graph.blocks[to].from)))
         })
     };
-    (0..graph.blocks.len())
-        .collect::<Vec<_>>()
-        .iter()
-        .filter_map(ends)
-        .collect()
+    (0..graph.blocks.len()).filter_map(ends).collect()
 }
 
 /// Whether the right side of a branch or of arithmetic is a register, and which.

@@ -107,6 +107,54 @@ impl Bench {
         }
     }
 
+    /// What `millrace verify` finds on this many cores, or why it does not run the program.
+    ///
+    /// # Errors
+    /// The command failed otherwise.
+    pub fn verify(
+        &self,
+        packets: &[Packet],
+        cores: usize,
+        words: &[&str],
+    ) -> Result<Result<Vec<String>, String>, String> {
+        let inputs = self.inputs(packets, self.next())?;
+        let mut command = self.command("verify");
+        command
+            .args(["--json", "--in", &inputs])
+            .args(["--cores", &cores.to_string()])
+            .args(words);
+        let output = command::run(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        match output.status.code() {
+            Some(0) => Ok(Ok(Vec::new())),
+            Some(1) => Ok(match report["error"].as_str() {
+                Some(why) => Err(format!("error: {why}")),
+                None => Ok(vec![report.to_string()]),
+            }),
+            other => Err(format!("verify ended with {other:?}:\n{}", wrong(&said))),
+        }
+    }
+
+    /// The number of the next run.
+    fn next(&self) -> u32 {
+        let number = self.runs.get();
+        self.runs.set(number + 1);
+        number
+    }
+
+    /// The packets as captures, one a port, in the words of `--in`.
+    fn inputs(&self, packets: &[Packet], number: u32) -> Result<String, String> {
+        let mut inputs = Vec::new();
+        for port in 0..PORTS {
+            let path = self.folder.join(format!("{number}-in{port}.pcap"));
+            let mine = packets.iter().filter(|p| p.port as usize == port);
+            capture::write(&path, mine.map(|p| (p.stamp, p.bytes.as_slice())))?;
+            inputs.push(path.display().to_string());
+        }
+        Ok(inputs.join(","))
+    }
+
     /// Runs these packets on this many cores.
     ///
     /// # Errors
@@ -118,21 +166,14 @@ impl Bench {
         words: &[&str],
         pin: bool,
     ) -> Result<Ended, String> {
-        let number = self.runs.get();
-        self.runs.set(number + 1);
+        let number = self.next();
         let at = |name: &str| self.folder.join(format!("{number}-{name}"));
-        let mut inputs = Vec::new();
-        for port in 0..PORTS {
-            let path = at(&format!("in{port}.pcap"));
-            let mine = packets.iter().filter(|p| p.port as usize == port);
-            capture::write(&path, mine.map(|p| (p.stamp, p.bytes.as_slice())))?;
-            inputs.push(path.display().to_string());
-        }
+        let inputs = self.inputs(packets, number)?;
         let outputs: Vec<PathBuf> = (0..=PORTS).map(|p| at(&format!("out{p}.pcap"))).collect();
         let (fates, records, pins) = (at("fates"), at("records"), at("pins"));
         let mut command = self.command("run");
         command
-            .args(["--json", "--control", "none", "--in", &inputs.join(",")])
+            .args(["--json", "--control", "none", "--in", &inputs])
             .args(["--cores", &cores.to_string()])
             .args(words);
         let text = |p: &PathBuf| p.display().to_string();

@@ -18,8 +18,26 @@ pub struct Trial {
     pub cores: Vec<usize>,
     /// variables of the command's environment
     pub environment: Vec<(String, String)>,
-    /// runs everything under the lock once more
-    pub locked: bool,
+    /// strategies that everything is run under once more, whatever the plan says
+    pub strategies: Vec<&'static str>,
+}
+
+/// Strategies that serve any program, or refuse it with a reason.
+pub const STRATEGIES: [&str; 4] = ["lock", "transact", "replicate", "hybrid"];
+
+/// The cores that a strategy is tried on.
+const STRATEGY_CORES: usize = 4;
+
+impl Trial {
+    /// As CI tries a case: one of the strategies, by its seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let one = STRATEGIES[(seed % STRATEGIES.len() as u64) as usize];
+        Self {
+            strategies: vec![one],
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Trial {
@@ -27,7 +45,7 @@ impl Default for Trial {
         Self {
             cores: vec![2, 4, 8],
             environment: Vec::new(),
-            locked: true,
+            strategies: STRATEGIES.to_vec(),
         }
     }
 }
@@ -41,6 +59,23 @@ pub struct Finding {
     pub words: Vec<String>,
     /// what differs
     pub differences: Vec<String>,
+}
+
+impl Finding {
+    fn new(cores: usize, words: &[&str], differences: Vec<String>) -> Self {
+        Self {
+            cores,
+            words: words.iter().map(|w| (*w).to_owned()).collect(),
+            differences,
+        }
+    }
+
+    /// The strategy that was asked for, if one was.
+    #[must_use]
+    pub fn strategy(&self) -> Option<&'static str> {
+        let asked = |s: &&&str| self.words.iter().any(|w| w == **s);
+        STRATEGIES.iter().find(asked).copied()
+    }
 }
 
 /// What came of a case.
@@ -60,8 +95,21 @@ pub struct Judgement {
     pub replayed: u32,
     /// why runs were not compared
     pub skipped: Vec<String>,
+    /// strategies that were asked for and that served it as one core does
+    pub served: Vec<&'static str>,
+    /// strategies that were asked for and refused it, with the reason
+    pub declined: Vec<(&'static str, String)>,
     /// what is wrong
     pub finding: Option<Finding>,
+}
+
+impl Judgement {
+    fn refusal(&mut self, strategy: &str, said: &str) {
+        let reason = said.lines().find(|l| l.contains("error"));
+        let reason = reason.or(said.lines().next()).unwrap_or_default();
+        let named = STRATEGIES.iter().find(|s| **s == strategy);
+        self.declined.extend(named.map(|s| (*s, reason.to_owned())));
+    }
 }
 
 /// Models of NICs, each as often as it is drawn.
@@ -110,13 +158,30 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
     for cores in &trial.cores {
         runs.push((*cores, vec!["--nic", nic]));
     }
-    if trial.locked && case.seed.is_multiple_of(3) && out.strategy != "alone" {
-        runs.push((4, vec!["--strategy", "lock"]));
+    if out.strategy != "alone" {
+        let forced = trial.strategies.iter();
+        runs.extend(forced.map(|s| (STRATEGY_CORES, vec!["--strategy", *s])));
     }
     for (cores, words) in runs {
         let forced = words.contains(&"--strategy");
+        // Packets under transactions have no order of commits to be replayed by: the versions that they saw tell one.
+        if words.contains(&"transact") {
+            match bench.verify(&case.packets, cores, &words)? {
+                Err(said) => out.refusal("transact", &said),
+                Ok(found) if found.is_empty() => out.served.push("transact"),
+                Ok(found) => {
+                    out.finding = Some(Finding::new(cores, &words, found));
+                    break;
+                }
+            }
+            continue;
+        }
         let found = match bench.run(&case.packets, cores, &words, pin)? {
-            Ended::Refused(_) if out.strategy == "alone" || forced => {
+            Ended::Refused(said) if forced => {
+                out.refusal(words[1], &said);
+                continue;
+            }
+            Ended::Refused(_) if out.strategy == "alone" => {
                 continue;
             }
             Ended::Refused(said) => vec![format!(
@@ -131,12 +196,11 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
             Ended::Ran(other) => held(&bench, case, (&one, &other), pin, &mut out)?,
         };
         if !found.is_empty() {
-            out.finding = Some(Finding {
-                cores,
-                words: words.iter().map(|w| (*w).to_owned()).collect(),
-                differences: found,
-            });
+            out.finding = Some(Finding::new(cores, &words, found));
             break;
+        }
+        if forced {
+            out.served.push(words[1]);
         }
     }
     Ok(out)
@@ -157,8 +221,9 @@ fn nic(case: &Case) -> &'static str {
 /// is a finding of its own and hides all others.
 fn pins(program: &Program) -> bool {
     let kept = |s: &Source| matches!(s, Source::Queue | Source::Stack);
-    let unlisted =
-        |b: &super::case::Block| b.leak == Leak::TailCall || matches!(b.source, Source::Bloom(_));
+    let unlisted = |b: &super::case::Block| {
+        b.leak == Leak::TailCall || matches!(b.source, Source::Bloom(_) | Source::Leased { .. })
+    };
     if program.blocks.iter().any(unlisted) {
         return false;
     }

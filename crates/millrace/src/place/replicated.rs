@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use millrace_history::{History, Refusal, effects};
 use millrace_model::Model;
+use millrace_model::model::Use;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Place, Placement, Treatment};
 use millrace_plan::Plan;
@@ -49,6 +50,14 @@ pub(super) fn objects(
         ))
         .help("leave --strategy out: any packet may go to any worker"));
     }
+    if let Some(object) = program.objects.iter().enumerate().find_map(decides(model)) {
+        return Err(Error::no(format!(
+            "--strategy {strategy}: {} cannot be replicated: {object}: each core has its own values of a per-CPU object, and what \
+             packets find there decides over them",
+            program.name
+        ))
+        .help("leave --strategy out: `millrace plan` says what would be done instead"));
+    }
     let place = |(at, object): (usize, &StateObject)| {
         let id = ObjectId(at);
         let held = match () {
@@ -68,6 +77,15 @@ pub(super) fn objects(
     };
     let objects: Vec<Place> = program.objects.iter().enumerate().map(place).collect();
     Ok((objects, history))
+}
+
+/// The name of an object that each core has for itself although something depends on what packets leave there.
+fn decides(model: &Model) -> impl Fn((usize, &StateObject)) -> Option<String> {
+    |(at, object)| {
+        let found = model.objects.get(at)?;
+        let apart = found.usage != Use::ReadWrite || found.parts.is_some();
+        (object.kind.per_cpu && !apart).then(|| object.name.clone())
+    }
 }
 
 /// The arrangement on this many workers; `plan`: why, where that was found out and not asked for.

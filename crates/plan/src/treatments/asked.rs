@@ -89,6 +89,13 @@ fn replicated(
             (o.infeasible, o.remedy) = (false, None);
             o.words.clear();
         } else if !matches!(o.treatment, Treatment::Spread | Treatment::Merge) {
+            let declared = program.objects.get(o.id.0);
+            if declared.is_some_and(|declared| declared.kind.per_cpu) {
+                return Err(refused(format!(
+                    "{}: each core has its own values of a per-CPU object, and what packets find there decides over them",
+                    o.name
+                )));
+            }
             o.treatment = Treatment::Spread;
             o.reason = format!(
                 "each core has its own, on which no state depends; of itself: {}",
