@@ -20,7 +20,7 @@ use std::time::Instant;
 use millrace_model::weaken::RULES;
 use millrace_tests::stateful::case::Case;
 use millrace_tests::stateful::judge::{Judgement, STRATEGIES, Trial, judge};
-use millrace_tests::stateful::{grammar, planted, render, shrink};
+use millrace_tests::stateful::{grammar, planted, render, sets, shrink};
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     match std::env::var(variable) {
@@ -151,8 +151,7 @@ fn trials(
     first: u64,
     programs: u64,
     threads: u64,
-    trial: impl Fn(u64) -> Trial + Sync,
-    patient: bool,
+    (draw, trial): (impl Fn(u64) -> Case + Sync, impl Fn(u64) -> Trial + Sync),
 ) -> Counts {
     let counts = Mutex::new(Counts::default());
     let next = AtomicU64::new(first);
@@ -167,7 +166,7 @@ fn trials(
                     if seed >= first + programs {
                         break;
                     }
-                    let mut case = grammar::case(seed);
+                    let mut case = draw(seed);
                     case.program.clock &= clock;
                     let trial = trial(seed);
                     let judgement = attempt(&case, &trial);
@@ -178,6 +177,11 @@ fn trials(
                         let again = Trial {
                             cores: vec![finding.cores],
                             strategies: finding.strategy().into_iter().collect(),
+                            explained: if finding.explains() {
+                                trial.explained
+                            } else {
+                                0
+                            },
                             ..trial.clone()
                         };
                         let sort = sort_of(&case, j);
@@ -186,7 +190,7 @@ fn trials(
                         known.push(seed);
                         let new = known.len() == 1;
                         drop(counts);
-                        let steps = if patient && new { 16 } else { 0 };
+                        let steps = if new { 16 } else { 0 };
                         let small = shrink::shrink(&case, steps, |c| {
                             attempt(c, &again).is_ok_and(|j| j.finding.is_some())
                         });
@@ -241,10 +245,10 @@ fn report(text: &str) {
     }
 }
 
-#[test]
-fn several_cores_do_what_one_does() {
+/// Tries as many programs of a kind as the environment says, or so many.
+fn tried(draw: impl Fn(u64) -> Case + Sync, otherwise: u64) {
     let first = number("MILLRACE_STATEFUL_SEED", 0);
-    let programs = number("MILLRACE_STATEFUL_PROGRAMS", 12);
+    let programs = number("MILLRACE_STATEFUL_PROGRAMS", otherwise);
     let threads = number("MILLRACE_STATEFUL_THREADS", 2);
     let begin = Instant::now();
     let strategy = std::env::var("MILLRACE_STATEFUL_STRATEGY").ok();
@@ -254,10 +258,11 @@ fn several_cores_do_what_one_does() {
         Some(one) => Trial {
             cores: Vec::new(),
             strategies: STRATEGIES.into_iter().filter(|s| *s == one).collect(),
+            explained: if one == "explain" { 8 } else { 0 },
             ..Trial::default()
         },
     };
-    let counts = trials(first, programs, threads, trial, true);
+    let counts = trials(first, programs, threads, (draw, trial));
     println!("{}{:.0} s", counts.text(), begin.elapsed().as_secs_f64());
     assert!(counts.errors.is_empty(), "{}", counts.errors.join("\n"));
     assert!(counts.findings.is_empty(), "{}", counts.findings.join("\n"));
@@ -267,6 +272,16 @@ fn several_cores_do_what_one_does() {
         counts.compared + served > programs / 2,
         "too little is compared"
     );
+}
+
+#[test]
+fn several_cores_do_what_one_does() {
+    tried(grammar::case, 12);
+}
+
+#[test]
+fn packet_sets_on_several_cores_do_what_they_do_on_one() {
+    tried(sets::case, 6);
 }
 
 /// Programs that once came out otherwise under a strategy than on one core, and why.
@@ -283,6 +298,7 @@ fn what_was_found_stays_right() {
         let trial = Trial {
             cores: Vec::new(),
             strategies: vec![strategy],
+            explained: 0,
             ..Trial::default()
         };
         let case = grammar::case(*seed);
@@ -328,6 +344,7 @@ fn weakened(rule: &str) -> Trial {
         cores: vec![4],
         environment: vec![("MILLRACE_WEAKEN".to_owned(), rule.to_owned())],
         strategies: Vec::new(),
+        explained: 0,
     }
 }
 

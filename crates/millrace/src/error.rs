@@ -143,7 +143,7 @@ impl From<Emit> for Error {
             }
             Emit::Object { file, reason } => Self::wrong(format!("{}: {reason}", file.display()))
                 .help("give a BPF object as clang -target bpf -g makes it, or the source"),
-            Emit::Unsupported { place, what } => Self::wrong(format!(
+            Emit::Unsupported { place, what } => Self::no(format!(
                 "{place}: {what} is not supported"
             ))
             .help("write it without; `millrace emit` and `run` support what docs/dialect.md lists"),

@@ -228,6 +228,12 @@ impl Copy {
         self.instance.next_alarm() <= time
     }
 
+    /// Whether workers share an object.
+    #[must_use]
+    pub fn is_shared(&self, object: usize) -> bool {
+        self.instance.module().is_shared(object)
+    }
+
     /// Records that were left by what is no packet.
     pub fn take_records(&mut self) -> Vec<(usize, Vec<u8>)> {
         let mut records = Vec::new();

@@ -1,5 +1,6 @@
 //! Programs that keep state, as values: what the grammar draws, the renderer prints and the shrinker takes apart.
 
+use super::sets::Sets;
 use super::traffic::Packet;
 
 /// A program and what it runs on.
@@ -28,6 +29,8 @@ pub struct Program {
     pub clock: bool,
     /// what becomes of packets of which no block says anything else
     pub verdict: Otherwise,
+    /// handlers: the sets whose packets run it; none: it runs for each packet
+    pub sets: Option<Sets>,
 }
 
 /// The two ways to write a program.

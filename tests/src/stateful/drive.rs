@@ -136,6 +136,31 @@ impl Bench {
         }
     }
 
+    /// What `millrace explain` says of a packet: its verdict, or what is wrong with that.
+    ///
+    /// # Errors
+    /// The command failed.
+    pub fn explain(
+        &self,
+        packets: &[Packet],
+        number: u64,
+    ) -> Result<Result<Value, String>, String> {
+        let inputs = self.inputs(packets, self.next())?;
+        let mut command = self.command("explain");
+        command
+            .args(["--json", "--in", &inputs])
+            .args(["--packet", &number.to_string()]);
+        let output = command::run(&mut command);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0) => (serde_json::from_slice(&output.stdout))
+                .map(Ok)
+                .map_err(|e| e.to_string()),
+            Some(1) => Ok(Err(wrong(&said))),
+            other => Err(format!("explain ended with {other:?}:\n{}", wrong(&said))),
+        }
+    }
+
     /// The number of the next run.
     fn next(&self) -> u32 {
         let number = self.runs.get();

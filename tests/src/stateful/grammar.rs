@@ -141,6 +141,7 @@ pub fn program(random: &mut impl Rng, intent: Intent) -> Program {
         blocks,
         clock,
         verdict,
+        sets: None,
     }
 }
 

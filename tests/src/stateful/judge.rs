@@ -20,6 +20,8 @@ pub struct Trial {
     pub environment: Vec<(String, String)>,
     /// strategies that everything is run under once more, whatever the plan says
     pub strategies: Vec<&'static str>,
+    /// packets that are explained
+    pub explained: u64,
 }
 
 /// Strategies that serve any program, or refuse it with a reason.
@@ -46,6 +48,7 @@ impl Default for Trial {
             cores: vec![2, 4, 8],
             environment: Vec::new(),
             strategies: STRATEGIES.to_vec(),
+            explained: 2,
         }
     }
 }
@@ -68,6 +71,12 @@ impl Finding {
             words: words.iter().map(|w| (*w).to_owned()).collect(),
             differences,
         }
+    }
+
+    /// Whether an explanation is what is wrong.
+    #[must_use]
+    pub fn explains(&self) -> bool {
+        self.words.iter().any(|w| w == "explain")
     }
 
     /// The strategy that was asked for, if one was.
@@ -154,6 +163,23 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
             case.packets.len()
         ));
     }
+    for number in explained(case, trial.explained) {
+        let fate = &one.fates[number as usize];
+        let said = match bench.explain(&case.packets, number)? {
+            Ok(said) => said["verdict"].as_str().unwrap_or_default().to_owned(),
+            Err(what) if what.contains(UNSAID) => {
+                out.declined.push(("explain", what));
+                break;
+            }
+            Err(what) => what,
+        };
+        if !explains(&said, &fate.verdict) {
+            let differs = format!("packet {number}: {}, explained as {said}", fate.verdict);
+            out.finding = Some(Finding::new(1, &["explain"], vec![differs]));
+            return Ok(out);
+        }
+        out.served.push("explain");
+    }
     let mut runs: Vec<(usize, Vec<&str>)> = Vec::new();
     for cores in &trial.cores {
         runs.push((*cores, vec!["--nic", nic]));
@@ -204,6 +230,21 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
         }
     }
     Ok(out)
+}
+
+/// How an explanation says that it cannot be given.
+const UNSAID: &str = "cannot be said beforehand";
+
+/// Packets that are explained: the last one, which most of the state is behind, and others.
+fn explained(case: &Case, count: u64) -> impl Iterator<Item = u64> {
+    let packets = case.packets.len() as u64;
+    (0..count.min(packets)).map(move |i| packets - 1 - i * packets / count)
+}
+
+/// Whether an explanation's verdict is what a run said.
+fn explains(said: &str, fate: &str) -> bool {
+    let first = |text: &str| text.split([' ', ':']).next().unwrap_or_default().to_owned();
+    first(said) == first(fate)
 }
 
 /// Whether a program is planned alone on this many cores.

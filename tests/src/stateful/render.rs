@@ -7,6 +7,7 @@ use super::case::{
     Action, Amount, Block, Dialect, Family, HeaderLength, Held, Key, Kind, Leak, Mismatch, Miss,
     Object, Otherwise, Parse, Program, Protocol, Shape, Source, Value, When,
 };
+use super::sets::around;
 
 /// The window of [`Action::Window`] and, as a power of two, the time between two tokens of [`Action::Bucket`], in units
 /// of 1,024 ns: a replay may give a packet a time that is less than a unit later (`judge::reordered`).
@@ -276,7 +277,14 @@ impl Renderer<'_> {
     fn handler(&self, out: &mut String) {
         let parse = &self.program.parse;
         let other = "return FORWARD(peer(p));";
-        out.push_str("ON_PACKET(p)\n{\n\t__u32 in = p->port;\n");
+        let sets = self.program.sets.map(around);
+        if let Some((before, _)) = &sets {
+            out.push_str(before);
+        }
+        out.push_str(match sets {
+            Some(_) => "MILLRACE_INLINE int work(struct packet *p)\n{\n\t__u32 in = p->port;\n",
+            None => "ON_PACKET(p)\n{\n\t__u32 in = p->port;\n",
+        });
         match parse.family {
             Family::Flow => {
                 out.push_str(
@@ -317,6 +325,10 @@ impl Renderer<'_> {
             out,
             "\tif (drop)\n\t\treturn DROP_BECAUSE(refused);\n\treturn {otherwise};\n}}"
         );
+        if let Some((_, behind)) = sets {
+            out.push('\n');
+            out.push_str(&behind);
+        }
     }
 
     fn blocks(&self, out: &mut String) {

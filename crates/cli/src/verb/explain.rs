@@ -30,7 +30,7 @@ A filter is words joined by `and`, with `not` before a word: `drop [REASON]`, `f
 `abort`, `in PORT`, `host ADDRESS`, `src ADDRESS`, `dst ADDRESS`, `port N`, `sport N`, `dport N`, `ip`, `ip6`, `tcp`, `udp`, \
 `icmp`, `icmp6`, `any`.
 
-Exit status: 0 explained, 1 no packet fits, or emitted code and the interpreter disagree, 2 wrong use. docs/explain.md says \
+Exit status: 0 explained, 1 no packet fits, it cannot be explained, or emitted code and the interpreter disagree, 2 wrong use. docs/explain.md says \
 what is shown.")]
 pub struct Explain {
     /// The functions, in a row, or a chain file: sources (.c), objects (.o, FILE.o:PROGRAM), folders with NAME.c, or names
@@ -271,6 +271,11 @@ fn failure(error: ExplainError) -> Failure {
             ..Failure::wrong(what).help(help)
         },
         ExplainError::Trace(e) => Failure::wrong(&e.what).help(e.help),
+        error @ ExplainError::Failed { .. } => Failure {
+            kind: millrace::Kind::No,
+            ..Failure::wrong(error)
+                .help("what became of each packet, without the reasons: `millrace run` with --fates")
+        },
         other => Failure::wrong(other),
     }
 }

@@ -124,6 +124,13 @@ impl Machine<'_> {
                 return (o.value_bytes == 4).then(|| sum.to_le_bytes().to_vec());
             }
             Holds::Rules => return Some(self.class_of(object, key).to_le_bytes().to_vec()),
+            // As emitted code numbers maps: by their places from 1, those that the host made as MAPS_OWN (fastpath/state/maps.h).
+            Holds::Maps => {
+                let map = self.inner(object, key)?;
+                let named = map.0 < self.program.objects.len();
+                let number = if named { map.0 as u32 + 1 } else { u32::MAX };
+                return Some(number.to_le_bytes().to_vec());
+            }
             Holds::Values if o.kind.leases() => {
                 let leases = exact.own.leases.get(&object)?;
                 let at = number(key).checked_sub(o.first)? as usize;
