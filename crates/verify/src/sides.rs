@@ -473,9 +473,12 @@ impl<'a> Sides<'a> {
         let worker = parallel.outcome.worker;
         let now = parallel.outcome.time;
         ones.len() == others.len()
-            && ones.into_iter().zip(others).all(|((object, a), (other, b))| {
-                object == other && a.len() == b.len() && self.same_bytes(worker, a, b, now)
-            })
+            && ones
+                .into_iter()
+                .zip(others)
+                .all(|((object, a), (other, b))| {
+                    object == other && a.len() == b.len() && self.same_bytes(worker, a, b, now)
+                })
     }
 
     fn same_bytes(&mut self, worker: u32, here: &[u8], there: &[u8], now: u64) -> bool {

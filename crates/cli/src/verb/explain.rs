@@ -273,8 +273,9 @@ fn failure(error: ExplainError) -> Failure {
         ExplainError::Trace(e) => Failure::wrong(&e.what).help(e.help),
         error @ ExplainError::Failed { .. } => Failure {
             kind: millrace::Kind::No,
-            ..Failure::wrong(error)
-                .help("what became of each packet, without the reasons: `millrace run` with --fates")
+            ..Failure::wrong(error).help(
+                "what became of each packet, without the reasons: `millrace run` with --fates",
+            )
         },
         other => Failure::wrong(other),
     }

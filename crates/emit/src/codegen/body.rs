@@ -393,11 +393,7 @@ impl<'a> Body<'a> {
             Role::Run => {}
         }
         match step.op {
-            Op::Plain(insn) => {
-                let mut all = statement::plain(self, id, &insn)?;
-                all.extend(self.hooks.behind(self, id, &insn)?);
-                Ok(all)
-            }
+            Op::Plain(insn) => statement::whole(self, id, &insn),
             Op::Jump { .. } => Ok(Vec::new()),
             Op::Branch { .. } if !step.outcomes.holds && !step.outcomes.fails => {
                 Ok(vec!["__builtin_trap();".into()])

@@ -17,6 +17,13 @@ pub fn plain(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Err
     Ok(out)
 }
 
+/// The same, and what the treatment puts behind it.
+pub fn whole(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
+    let mut out = plain(body, id, insn)?;
+    out.extend(body.hooks.behind(body, id, insn)?);
+    Ok(out)
+}
+
 fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
     match *insn {
         Insn::Store { .. } => return memory::store(body, id, insn),

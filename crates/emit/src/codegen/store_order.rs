@@ -126,9 +126,11 @@ fn rewrite(
         let Op::Plain(insn) = step.op else { continue };
         let moves = stores.iter().any(|s| s.id == id);
         let (true, Insn::Store { size, src, .. }) = (moves, insn) else {
-            statements.push((id, statement::plain(body, id, &insn)?));
+            statements.push((id, statement::whole(body, id, &insn)?));
             continue;
         };
+        // What stands before a store does not move with it: where a transaction commits, say.
+        statements.push((id, body.hooks.before(body, id, &insn)?));
         let (value, kind) = memory::stored(body, id, size, src)?;
         let changes = |later: &StepId| match (body.slice.step(*later).op, src) {
             (Op::Plain(later), Operand::Reg(src)) => {
@@ -162,6 +164,9 @@ fn rewrite(
             store.id,
             vec![c!("*({} *){} = {};", kind, address, value).into()],
         ));
+        if let Op::Plain(insn) = step.op {
+            statements.push((store.id, body.hooks.behind(body, store.id, &insn)?));
+        }
     }
     Ok(Run {
         length: steps.len(),
