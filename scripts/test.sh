@@ -38,11 +38,11 @@ show() {
     if [ -t 1 ]; then printf '\r\033[K'; fi
 }
 
-# Runs the programs that were queued in a folder (later.sh), three at a time: each has a test at a time for every processor,
-# but waits for packets in between and ends with one long test on one processor. A line for each says its result and what it
-# took; what failed comes last.
+# Runs the programs that were queued in a folder (later.sh), two at a time: each has a test at a time for every processor, but
+# waits for packets in between and ends with one long test on one processor. More at a time would spend budgets of time that
+# tests hold functions to. A line for each says its result and what it took; what failed comes last.
 side_by_side() {
-    local at_once=3 file
+    local at_once=2 file
     local failed=()
     local -A running=()
     await_one() {
