@@ -138,6 +138,7 @@ fi
 if [ "$status" != 0 ] && [ "$failed" = 0 ]; then
     failed=1 # a suite that did not build or did not start counts too
 fi
+times >"$work/times"
 echo
-echo "$passed passed, $failed failed, $skipped skipped; $SECONDS s, of processors $(times | tail -n 1)"
+echo "$passed passed, $failed failed, $skipped skipped; $SECONDS s, of processors $(tail -n 1 "$work/times")"
 exit "$status"

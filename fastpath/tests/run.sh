@@ -67,6 +67,5 @@ for source in "${sources[@]}"; do
         failed=$((failed + 1))
     fi
 done
-echo "$checks checks"
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed; $checks checks"
 [ "$failed" -eq 0 ]
