@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds each test three times, under AddressSanitizer and UndefinedBehaviorSanitizer, as modules are
 # built, and for any x86-64, and one that starts threads under ThreadSanitizer, too; runs all, one on
-# each processor, and prints the sum. CC names another clang.
+# each processor, and prints the sum: a test is a program in one build, and a check a condition in it.
+# CC names another clang.
 set -u
 cd "$(dirname "$0")" || exit 1
 CC=${CC:-clang-19}
@@ -10,12 +11,12 @@ out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 warn="-std=gnu11 -Wall -Wextra -Werror -Wno-invalid-feature-combination"
 
-# One source in all its builds. Its last line is the sum, for the loop at the end.
+# One source in all its builds. Its last line is the sum of tests and of checks, for the loop at the end.
 one() {
-    local source=$1 name=${1%.c} passed=0 failed=0 build last p f status
+    local source=$1 name=${1%.c} passed=0 failed=0 checks=0 build last f status
     local threads=
-    grep -q '<pthread.h>' "$source" && threads="-O1 -g -fsanitize=thread"
-    for build in "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O3 -march=native" "-O2" "$threads"; do
+    grep -q '<pthread.h>' "$source" && threads="-O1 -gline-tables-only -fsanitize=thread"
+    for build in "-O1 -gline-tables-only -fsanitize=address,undefined -fno-sanitize-recover=all" "-O3 -march=native" "-O2" "$threads"; do
         [ -n "$build" ] || continue
         # shellcheck disable=SC2086  # one word a flag is meant
         if ! "$CC" $warn $build -o "$out/$name" "$source"; then
@@ -27,21 +28,21 @@ one() {
         status=$?
         grep '^skipped: ' "$out/$name.log" | sed "s/^/$name: /"
         last=$(tail -n 1 "$out/$name.log")
-        case $last in
-        *" passed, "*" failed")
-            p=${last%% passed*}
-            f=${last##*, }
-            f=${f%% *}
-            passed=$((passed + p))
-            failed=$((failed + f))
-            [ "$f" -eq 0 ] && [ $status -eq 0 ] && echo "$name ($build): $last" && continue
-            ;;
-        *) failed=$((failed + 1)) ;;
-        esac
+        if [[ $last =~ ^([0-9]+)" checks, "([0-9]+)" failed"$ ]]; then
+            checks=$((checks + BASH_REMATCH[1]))
+            f=${BASH_REMATCH[2]}
+            if [ "$f" -eq 0 ] && [ $status -eq 0 ]; then
+                echo "$name ($build): $last"
+                # A build in which there is nothing to check is no test.
+                [ "${BASH_REMATCH[1]}" -eq 0 ] || passed=$((passed + 1))
+                continue
+            fi
+        fi
+        failed=$((failed + 1))
         echo "$name ($build): exit $status"
         sed 's/^/    /' "$out/$name.log" | tail -n 40
     done
-    echo "$passed $failed"
+    echo "$passed $failed $checks"
 }
 
 sources=()
@@ -55,16 +56,16 @@ for source in "${sources[@]}"; do
     one "$source" >"$out/$source.said" 2>&1 &
 done
 wait
-passed=0 failed=0
+passed=0 failed=0 checks=0
 for source in "${sources[@]}"; do
     last=$(tail -n 1 "$out/$source.said")
-    if [[ $last =~ ^([0-9]+)\ ([0-9]+)$ ]]; then
+    if [[ $last =~ ^([0-9]+)\ ([0-9]+)\ ([0-9]+)$ ]]; then
         sed '$d' "$out/$source.said"
-        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) checks=$((checks + BASH_REMATCH[3]))
     else
         cat "$out/$source.said"
         failed=$((failed + 1))
     fi
 done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed; $checks checks"
 [ "$failed" -eq 0 ]

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use libbpf_rs::MapType;
 use millrace_dataplane::packet::Fate;
 use millrace_object::program::Dialect;
-use millrace_tests::command::{captures, nfs};
+use millrace_tests::command::{captures, nfs, root};
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Entries, Kernel, unavailable};
 use millrace_traffic::capture::Reader;
@@ -183,6 +183,14 @@ fn xdp_functions_do_what_they_do_in_the_kernel() {
     let packets = packets();
     let mut compared = 0;
     for nf in nfs() {
+        // Most of the other dialect are not even compiled.
+        let source = root().join(format!("nfs/{nf}/{nf}.c"));
+        if std::fs::read_to_string(source)
+            .unwrap()
+            .contains("<millrace/nf.h>")
+        {
+            continue;
+        }
         let clock = CLOCKS.iter().find(|c| c.nf == nf);
         let set = clock.map_or(&[][..], |c| c.set);
         let mut ours = Emitted::nf(&cache.path().join("cache"), &nf, 2, set).unwrap();

@@ -52,16 +52,6 @@ impl Steering {
         rss.index_of(parsed)
     }
 
-    /// Whether the NIC may have brought a frame to another core than the one that it belongs to.
-    #[must_use]
-    pub fn in_software(&self, frame: &[u8]) -> bool {
-        if self.by_nic_alone() {
-            return false;
-        }
-        let own = parse(frame);
-        self.software.contains_key(&own.kind) || self.read(frame) != own
-    }
-
     /// The part of a frame that decides its owner: frames that are read alike belong to one core.
     ///
     /// The kind and the fields are those that the NIC reads, or the receiving core where it looks closer, so that packets

@@ -169,11 +169,6 @@ impl Context<'_> {
         self.world.host.borrow_mut().note(text.as_bytes());
     }
 
-    /// Bytes for standard error.
-    pub fn note_bytes(&self, text: &[u8]) {
-        self.world.host.borrow_mut().note(text);
-    }
-
     /// Writes a file, or adds to it.
     ///
     /// # Errors

@@ -1,24 +1,26 @@
 //! The loop of one worker: receive, run to completion, send, give back.
 
+mod orders;
+mod receive;
+mod time;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
-use super::change::Live;
-use super::counters::{OfPort, OfQueue, OfStage, Once};
+use super::counters::{OfQueue, OfStage, Once};
 use super::deliver::{Count, Delivery, Wiring};
 use super::entries::Entries;
-use super::keep::{Keep, Part};
+use super::keep::Keep;
 use super::made::Made;
 use super::pressure::Seen;
-use super::stage::Stage;
-use super::{Code, Link, Shared, wait};
+use super::{Shared, wait};
 use crate::account::Failure;
-use crate::clock::{Rate, now};
+use crate::clock::Rate;
 use crate::histogram::Histogram;
-use crate::mailbox::{Desk, Job, Mailbox, Order};
-use crate::module::{Homes, ModuleError, abi};
+use crate::mailbox::{Mailbox, Order};
+use crate::module::{Homes, abi};
 use crate::port::{Frame, PortError, Queue};
 use crate::replica::Group;
 use crate::runner::{Lane, Progress};
@@ -172,53 +174,6 @@ impl Worker {
         }
     }
 
-    /// Its part of the state, between two bursts.
-    fn part(&mut self) -> Result<Part, ModuleError> {
-        // Records are the host's before that.
-        self.records();
-        let clock = self.clock;
-        let stages = self.chain.stages.iter_mut();
-        Ok(Part {
-            time: clock,
-            packets: self.received,
-            stages: stages.map(|s| s.part(clock)).collect::<Result<_, _>>()?,
-            order: 0,
-        })
-    }
-
-    /// Takes up a part of another run's state; `start` is the time of the first packet, ns.
-    pub(super) fn resume(
-        &mut self,
-        part: &Part,
-        chain: &[Link],
-        start: u64,
-    ) -> Result<(), ModuleError> {
-        self.received = part.packets;
-        let shift = part.time.saturating_sub(start);
-        let stages = self.chain.stages.iter_mut().zip(chain);
-        for ((stage, link), of) in stages.zip(&part.stages) {
-            let entries = match &link.code {
-                Code::Module(code) => code.config.entries.as_slice(),
-                Code::Foreign(_) | Code::Classed(_) => &[],
-            };
-            stage.resume(of, entries, start, shift)?;
-        }
-        Ok(())
-    }
-
-    /// Gives its part while the run goes on, when all other workers give theirs.
-    fn keep_now(&mut self) {
-        let Some(keep) = self.keep.clone() else {
-            return;
-        };
-        if !keep.meet(self.workers) {
-            return;
-        }
-        let part = self.part();
-        keep.give(self.number, part);
-        keep.meet(self.workers);
-    }
-
     pub(super) fn lane(&mut self) -> Option<&mut Lane> {
         lane(&mut self.queues, self.sequenced)
     }
@@ -237,59 +192,6 @@ impl Worker {
         }
     }
 
-    /// Does what was asked for from outside; mostly there is nothing, which costs one load.
-    fn attend(&mut self) {
-        let Some(mailbox) = &self.mailbox else {
-            return;
-        };
-        for job in mailbox.take() {
-            self.perform(job);
-        }
-    }
-
-    fn perform(&mut self, job: Job) {
-        self.refresh();
-        self.tables();
-        let account = || {
-            let (tick, age) = (self.rate.ns_per_tick(), self.rate.elapsed());
-            self.shared
-                .account_of(self.number, &self.each, tick, age.as_secs_f64())
-        };
-        let clock = self.clock.max(self.queues_time());
-        let ((instance, heavy), chain) = if self.sequenced {
-            let first = self.chain.stages.first_mut();
-            (first.map_or((None, None), Stage::both), None)
-        } else {
-            let chain = Live {
-                chain: &mut self.chain,
-                shared: &self.shared,
-                clock,
-            };
-            ((None, None), Some(chain))
-        };
-        let mut desk = Desk {
-            instance,
-            heavy,
-            chain,
-            group: self.group.clone(),
-            others: Vec::new(),
-            now: self.clock,
-            account: &account,
-            order: None,
-            keep: false,
-        };
-        job(&mut desk);
-        let (order, keep) = (desk.order, desk.keep);
-        if keep {
-            self.keep_now();
-        }
-        match (order, self.lane()) {
-            (Some(order), Some(lane)) => lane.order_end(order),
-            // Live ports have no end: what they hold already is taken either way.
-            (order, _) => self.ordered |= order.is_some(),
-        }
-    }
-
     fn count(&self) -> Count<'_> {
         self.shared.count(self.number)
     }
@@ -297,29 +199,6 @@ impl Worker {
     pub(super) fn limit_reached(&self) -> bool {
         self.limit
             .is_some_and(|limit| self.shared.limit.reached(limit))
-    }
-
-    /// Whether a port that carries its own time still holds packets.
-    fn pending(&self) -> bool {
-        self.queues.iter().any(|q| q.queue.next_stamp().is_some())
-    }
-
-    fn until_timer(&self, deadline: Option<Instant>) -> Duration {
-        let next = self.next_timer().min(self.next_alarm());
-        let timer = Duration::from_nanos(next.saturating_sub(now()));
-        let end = deadline.map_or(NAP, |d| d.saturating_duration_since(Instant::now()));
-        NAP.min(timer).min(end)
-    }
-
-    fn next_timer(&self) -> u64 {
-        let timers = self.chain.stages.iter().map(|s| s.timers.next());
-        timers.min().unwrap_or(u64::MAX)
-    }
-
-    /// When a timer of a map may be due next. Packets fire them by themselves.
-    fn next_alarm(&self) -> u64 {
-        let alarms = self.chain.stages.iter().map(|s| s.next_alarm());
-        alarms.min().unwrap_or(u64::MAX)
     }
 
     /// One turn over all queues; says how many packets came.
@@ -372,171 +251,6 @@ impl Worker {
         }
         if let Some(lane) = self.lane() {
             lane.close_window(parts);
-        }
-    }
-
-    /// Lets elements run that may have something to do without packets.
-    fn idle(&mut self) {
-        for stage in &mut self.chain.stages {
-            stage.idle();
-        }
-        self.emit(false);
-        self.emit(true);
-    }
-
-    /// The time for timers when nothing came: that of the next packet where packets carry their own.
-    fn queues_time(&self) -> u64 {
-        let stamps = self.queues.iter().filter_map(|q| q.queue.next_stamp());
-        match stamps.min() {
-            Some(stamp) => stamp,
-            // At the end of a capture time stands still, and so it does until the next packet of a pipe tells it.
-            None if self.queues.iter().all(|q| q.queue.ended()) => self.clock,
-            None if self.in_packets_time() => self.clock,
-            None => now(),
-        }
-    }
-
-    /// Whether packets with a time of their own may still come.
-    fn in_packets_time(&self) -> bool {
-        let mut queues = self.queues.iter();
-        queues.any(|q| q.queue.keeps_time() && !q.queue.ended())
-    }
-
-    fn receive(&mut self, index: usize) -> usize {
-        let before = self.next_timer();
-        self.frames.clear();
-        let Some(served) = self.queues.get_mut(index).filter(|s| !s.failed) else {
-            return 0;
-        };
-        let most = match self.limit {
-            Some(limit) => self.shared.limit.claim(limit, self.burst),
-            None => self.burst,
-        };
-        let result = match lane_of(served, self.sequenced) {
-            Some(lane) => {
-                Ok(lane.receive_described(&mut self.frames, &mut self.descriptors, before))
-            }
-            None => served.queue.receive(&mut self.frames, most, before),
-        };
-        if self.limit.is_some() {
-            self.shared.limit.settle(most, self.frames.len());
-        }
-        if let Err(error) = result {
-            self.fail(index, &error);
-        }
-        if self.frames.is_empty() {
-            return 0;
-        }
-        if self.sequenced {
-            self.described();
-        } else {
-            self.describe(index);
-        }
-        // Before the functions change them.
-        self.find_homes();
-        self.count_entry();
-        let packets = self.descriptors.get_mut(..self.frames.len());
-        // SAFETY: there is a descriptor for each frame, which its queue lends us until it is given back
-        // below, and frames do not overlap (`Queue`).
-        unsafe { self.chain.run(packets.unwrap_or_default(), &self.frames) };
-        self.account_work();
-        if self.group.is_some() {
-            self.replicated();
-        }
-        let received = self.frames.len();
-        self.emit(false);
-        self.deliver();
-        self.give_back(index);
-        self.emit(true);
-        received
-    }
-
-    /// Takes a burst of a run over captures, whose sequencer writes descriptors and counts what is out of order. What came
-    /// is counted with what becomes of it.
-    fn described(&mut self) {
-        let count = self.shared.count(self.number);
-        self.clock = self.descriptors.last().map_or(self.clock, |p| p.time);
-        self.received += self.frames.len() as u64;
-        count.once(Once::Bursts, 1);
-        count.once(Once::Packets, self.frames.len() as u64);
-    }
-
-    /// Says of each packet under which index it came, where a function goes by that.
-    fn find_homes(&mut self) {
-        let Some(homes) = &self.homes else {
-            return;
-        };
-        for (frame, packet) in self.frames.iter().zip(&mut self.descriptors) {
-            packet.home = homes.of(frame.port, bytes(frame));
-        }
-    }
-
-    /// Writes the descriptors of the burst and counts what came.
-    fn describe(&mut self, index: usize) {
-        let keeps_time = self.queues.get(index).is_some_and(|s| s.queue.keeps_time());
-        let count = self.shared.count(self.number);
-        let ports = self.wiring.of_port.len() as u32;
-        let (this, workers) = (self.number as u32, self.workers as u64);
-        let (mut clock, mut number) = (self.clock, self.received * workers + u64::from(this));
-        let (mut burst_time, mut before) = (None, 0);
-        let mut row = count.row(OfPort::Read, Some(OfPort::ReadBytes));
-        self.descriptors.clear();
-        self.descriptors.extend(self.frames.iter().map(|frame| {
-            let stamp = match frame.stamp {
-                0 => *burst_time.get_or_insert_with(now),
-                stamp => stamp,
-            };
-            before += u64::from(keeps_time && stamp < clock);
-            clock = clock.max(stamp).min(abi::LATEST);
-            row.add(frame.port, frame.length() as u64);
-            let packet = abi::Packet {
-                data: frame.data,
-                end: frame.end,
-                meta: frame.data,
-                floor: frame.floor,
-                ceiling: frame.ceiling,
-                bared: frame.data,
-                time: clock,
-                // Unlike any other worker's, and the same from run to run on one worker.
-                number,
-                port: frame.port,
-                queue: this,
-                ports,
-                cpu: this,
-                ..abi::Packet::empty()
-            };
-            number = number.wrapping_add(workers);
-            packet
-        }));
-        drop(row);
-        self.clock = clock;
-        self.received += self.frames.len() as u64;
-        if let Some(served) = self.queues.get(index).filter(|_| self.group.is_some()) {
-            let each = self.descriptors.iter_mut().zip(served.queue.sequenced());
-            for (packet, sequenced) in each {
-                packet.number = sequenced.number;
-                packet.commit = sequenced.place.word();
-            }
-        }
-        count.once(Once::OutOfOrder, before);
-        count.once(Once::Bursts, 1);
-        count.once(Once::Packets, self.frames.len() as u64);
-        // Live time goes on between bursts; for packets with their own time `before` keeps this false.
-        if self.next_timer() <= self.clock {
-            self.fire(self.clock);
-        }
-    }
-
-    /// Counts the burst, if it is drawn, under the entry of the indirection table that one of its packets has.
-    fn count_entry(&mut self) {
-        let Some(entries) = &mut self.entries else {
-            return;
-        };
-        let Some((at, packets)) = entries.drawn(self.frames.len()) else {
-            return;
-        };
-        if let Some(frame) = self.frames.get(at) {
-            entries.count(frame.port, bytes(frame), packets);
         }
     }
 
@@ -613,31 +327,6 @@ impl Worker {
         }
     }
 
-    /// Fires the timers that are due at this time.
-    fn fire(&mut self, time: u64) {
-        if self.next_timer() > time {
-            return;
-        }
-        self.clock = self.clock.max(time);
-        for stage in &mut self.chain.stages {
-            for (moment, timer) in stage.timers.take(time) {
-                let fired = u64::from(stage.fire(timer, moment));
-                stage.life.add(self.number, OfStage::Timers, fired);
-            }
-        }
-    }
-
-    /// Fires the timers of maps that are due at this time.
-    fn alarms(&mut self, time: u64) {
-        if self.next_alarm() > time {
-            return;
-        }
-        self.clock = self.clock.max(time);
-        for stage in &mut self.chain.stages {
-            stage.alarm(time);
-        }
-    }
-
     fn count_alarms(&mut self) {
         for stage in &mut self.chain.stages {
             let fired = stage.alarms_fired();
@@ -668,13 +357,6 @@ impl Worker {
                 counters.add(place, now.saturating_sub(before));
             }
         }
-    }
-
-    fn handlers(&mut self, each: impl Fn(&mut super::stage::Stage, u64)) {
-        for stage in &mut self.chain.stages {
-            each(stage, self.clock);
-        }
-        self.records();
     }
 
     /// Hands over the records of ring buffers.

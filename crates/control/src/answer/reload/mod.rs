@@ -4,25 +4,29 @@
 //! elements take over what they keep, parameters and entries are set, and the chain is changed. Until the last of these
 //! the job can undo what it has done, and the last one cannot fail.
 
+mod difference;
+mod edits;
+
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use millrace_dataplane::Instance;
 use millrace_dataplane::mailbox::Desk;
-use millrace_dataplane::worker::change::{self, Changed, Departed, Fresh};
+use millrace_dataplane::worker::change::{self, Changed, Departed};
 use millrace_object::program::Param;
-use millrace_place::Held;
-use millrace_topology::{Rearranged, Topology};
+use millrace_topology::Rearranged;
 use serde_json::{Value, json};
+
+use difference::{difference, planned_edits, told};
+use edits::{differs, edited, gone, reloaded, set, undone};
 
 use super::chain::{ONE, Seen, ended};
 use super::{Result, Session};
-use crate::chain::{self, Kept};
+use crate::chain::Kept;
 use crate::edit::{self, Change, Done};
-use crate::elements::{Element, Target};
+use crate::elements::Target;
 use crate::exposed::Exposed;
 use crate::protocol::Request;
-use crate::reload::{How, Planned, Wanted, edits, renumbered};
+use crate::reload::{How, Wanted};
 use crate::trouble::Trouble;
 
 /// What is set in the state of one element.
@@ -333,291 +337,6 @@ struct Keeps {
     kept: Option<Kept>,
     /// names of the objects that are kept
     names: Vec<String>,
-}
-
-fn planned_edits(seen: &Seen, planned: &Planned) -> Result<Keeps> {
-    let old = seen.list.iter().find(|e| e.name == planned.name);
-    let before = old.and_then(|e| e.exposed.clone());
-    let (now, kept) = match &planned.how {
-        How::Stays => (before, None),
-        How::New { made, .. } => {
-            let now = made.as_ref().and_then(|made| made.exposed.clone());
-            let kept = before.zip(now.clone());
-            let kept = kept.map(|(before, now)| (chain::kept(&before, &now), before));
-            (now, kept)
-        }
-    };
-    let named = |(kept, before): &(Kept, Arc<Exposed>)| {
-        let name = |(old, _): &(usize, usize)| before.info(*old).map(|o| o.name.clone());
-        let names = kept.pairs.iter().map(name);
-        names.map(|n| n.unwrap_or_default()).collect::<Vec<_>>()
-    };
-    let names = kept.as_ref().map(named).unwrap_or_default();
-    let edits = match now {
-        None => None,
-        Some(exposed) => {
-            // A new one that keeps nothing has its entries from its start.
-            let whole = matches!(planned.how, How::New { .. }) && kept.is_none();
-            let changes = match (&kept, whole) {
-                (_, true) => Ok(Vec::new()),
-                (Some((_, old)), _) => {
-                    let before = renumbered(&planned.before, old, &exposed);
-                    edits(&exposed, &before, &planned.entries)
-                }
-                (None, _) => edits(&exposed, &planned.before, &planned.entries),
-            };
-            let mut changes = changes.map_err(|t| Trouble {
-                what: format!("{}: {}", planned.name, t.what),
-                ..t
-            })?;
-            if !changes.is_empty() {
-                changes.extend(made(planned, &exposed)?);
-            }
-            Some(Edits {
-                id: old.map_or(0, |e| e.id),
-                name: planned.name.clone(),
-                exposed,
-                params: Arc::new(planned.params.clone()),
-                changes: Arc::new(changes),
-            })
-        }
-    };
-    Ok(Keeps {
-        edits,
-        kept: kept.map(|(kept, _)| kept),
-        names,
-    })
-}
-
-/// What `ON_START` makes of the entries, in objects that nothing else writes.
-fn made(planned: &Planned, exposed: &Exposed) -> Result<Vec<Change>> {
-    let each = planned.made.iter().map(|(object, content)| {
-        if exposed.share(*object).held != Held::Copied {
-            let name = exposed.info(*object).map_or("", |o| o.name.as_str());
-            let what = format!(
-                "{}: {name} is made by ON_START of entries that have changed, and is not a copy on each worker",
-                planned.name
-            );
-            return Err(Trouble::new("refused", what).help("restart the run"));
-        }
-        Ok(Change::Load {
-            object: *object,
-            content: content.clone(),
-            time: planned.time,
-        })
-    });
-    each.collect()
-}
-
-/// What is to be done with the chain.
-fn difference(seen: &Seen, wanted: &Wanted) -> Result<Difference> {
-    let ports = seen.topology.entries().len();
-    let topology = match &wanted.topology {
-        Some(topology) => topology.clone(),
-        None => Topology::alone(ports),
-    };
-    if topology.entries().len() != ports {
-        let now = topology.entries().len();
-        return Err(Trouble::new(
-            "refused",
-            format!("the chain has {now} ports, and {ports} in the run: they cannot change while it runs"),
-        )
-        .help("restart the run, or connect the elements so that as many ports are left"));
-    }
-    let place = |name: &str| seen.list.iter().position(|e| e.name == name);
-    let (mut added, mut replaced, mut was) = (Vec::new(), Vec::new(), Vec::new());
-    for planned in &wanted.elements {
-        let old = place(&planned.name);
-        match (&planned.how, old) {
-            (How::Stays, Some(at)) => was.push(Some(at)),
-            (How::Stays, None) => return Err(gone(&planned.name)),
-            (How::New { why, .. }, old) => {
-                let list = match old {
-                    Some(_) => &mut replaced,
-                    None => &mut added,
-                };
-                list.push((planned.name.clone(), why.clone()));
-                was.push(None);
-            }
-        }
-    }
-    let named = |e: &&Element| !wanted.elements.iter().any(|p| p.name == e.name);
-    let removed: Vec<_> = seen
-        .list
-        .iter()
-        .filter(named)
-        .map(|e| e.name.clone())
-        .collect();
-    let order: Vec<_> = wanted.elements.iter().map(|p| place(&p.name)).collect();
-    let same = order.iter().enumerate().all(|(at, was)| *was == Some(at));
-    let connected = added.is_empty() && removed.is_empty() && !(same && topology == seen.topology);
-    Ok(Difference {
-        arranged: Rearranged { topology, was },
-        added,
-        replaced,
-        removed,
-        connected,
-    })
-}
-
-/// Changes of a chain in a few words.
-fn told(difference: &Difference) -> String {
-    let names = |list: &[(String, String)]| {
-        let names: Vec<_> = list.iter().map(|(name, _)| name.as_str()).collect();
-        names.join(", ")
-    };
-    let mut parts = Vec::new();
-    if !difference.added.is_empty() {
-        parts.push(format!("new {}", names(&difference.added)));
-    }
-    if !difference.replaced.is_empty() {
-        parts.push(format!("changed {}", names(&difference.replaced)));
-    }
-    if !difference.removed.is_empty() {
-        parts.push(format!("without {}", difference.removed.join(", ")));
-    }
-    if difference.connected {
-        parts.push("connected otherwise".to_owned());
-    }
-    parts.join("; ")
-}
-
-/// All of a reload, between two bursts of the only worker.
-fn reloaded(
-    desk: &mut Desk<'_>,
-    change: change::Change,
-    all: &[Edits],
-) -> std::result::Result<(Changed, Vec<Outcome>), (Trouble, Vec<Fresh>)> {
-    let Some(chain) = desk.chain.as_mut() else {
-        return Err((super::not_started(), change.fresh));
-    };
-    let refused = |e: Box<change::Refused>| {
-        let trouble = Trouble::new("refused", e.why)
-            .help("nothing was changed; give the new object at least the old one's capacity");
-        (trouble, e.fresh)
-    };
-    let mut prepared = chain.prepare(change).map_err(refused)?;
-    let mut undo = Vec::new();
-    match edited(desk, all, &mut undo, Some(&mut prepared)) {
-        Ok(outcomes) => match desk.chain.as_mut() {
-            Some(chain) => Ok((chain.commit(prepared), outcomes)),
-            None => Err((super::not_started(), prepared.given_up())),
-        },
-        Err(trouble) => {
-            undone(desk, undo, Some(&mut prepared));
-            Err((trouble, prepared.given_up()))
-        }
-    }
-}
-
-/// The state of an element that is in the chain, or prepared for it.
-fn state_of<'a>(
-    desk: &'a mut Desk<'_>,
-    prepared: Option<&'a mut change::Prepared>,
-    id: u64,
-) -> Option<&'a mut Instance> {
-    let new = prepared.and_then(|prepared| prepared.state(id));
-    match new {
-        Some(instance) => Some(instance),
-        None => desk.state(id),
-    }
-}
-
-/// Sets parameters and entries; `undo` is what takes back what was set, by element.
-fn edited(
-    desk: &mut Desk<'_>,
-    all: &[Edits],
-    undo: &mut Vec<(u64, Vec<Change>)>,
-    mut prepared: Option<&mut change::Prepared>,
-) -> Result<Vec<Outcome>> {
-    let now = desk.now;
-    let mut outcomes = Vec::new();
-    for edits in all {
-        let instance = state_of(desk, prepared.as_deref_mut(), edits.id);
-        let instance = instance.ok_or_else(|| gone(&edits.name))?;
-        let (mut outcome, mut taken) = (Outcome::default(), Vec::new());
-        let done = set(instance, edits, now, &mut taken, &mut outcome);
-        undo.push((edits.id, taken));
-        done.map_err(|t| Trouble {
-            what: format!("{}: {}", edits.name, t.what),
-            help: Some("nothing was changed: the run goes on as it was".to_owned()),
-            ..t
-        })?;
-        outcomes.push(outcome);
-    }
-    Ok(outcomes)
-}
-
-fn set(
-    instance: &mut Instance,
-    edits: &Edits,
-    now: u64,
-    undo: &mut Vec<Change>,
-    outcome: &mut Outcome,
-) -> Result<()> {
-    for (param, value) in edits.params.iter() {
-        if let Some((shown, change)) = differs(instance, &edits.exposed, param, value, now)? {
-            edit::apply(instance, &[change], &edits.exposed, now, undo)?;
-            outcome.params.push(shown);
-        }
-    }
-    let (copies, parts) = edit::apply(instance, &edits.changes, &edits.exposed, now, undo)?;
-    outcome.done.set += copies.set + parts.set;
-    outcome.done.deleted += copies.deleted + parts.deleted;
-    Ok(())
-}
-
-/// Takes back what was set.
-fn undone(
-    desk: &mut Desk<'_>,
-    undo: Vec<(u64, Vec<Change>)>,
-    mut prepared: Option<&mut change::Prepared>,
-) {
-    let now = desk.now;
-    for (id, changes) in undo.into_iter().rev() {
-        if let Some(instance) = state_of(desk, prepared.as_deref_mut(), id) {
-            edit::undo(instance, changes, now);
-        }
-    }
-}
-
-/// A parameter that has another value than it is to have: its name and both values, and what sets it.
-fn differs(
-    instance: &mut Instance,
-    exposed: &Exposed,
-    param: &Param,
-    value: &[u8],
-    now: u64,
-) -> Result<Option<(Shown, Change)>> {
-    let (object, at) = (param.object.0, param.offset as usize);
-    let key = vec![0; exposed.info(object).map_or(0, |o| o.key_bytes)];
-    let section = instance.get(object, &key, now).map_err(super::refused)?;
-    let mut section = section.unwrap_or_default();
-    let place = section.get_mut(at..at.saturating_add(value.len()));
-    let place = place.ok_or_else(|| {
-        Trouble::new(
-            "refused",
-            format!("the parameter {} is not in this module", param.name),
-        )
-        .help("build it again")
-    })?;
-    if place == value {
-        return Ok(None);
-    }
-    let written = |bytes: &[u8]| param.written(param.decoded(bytes));
-    let shown = (param.name.clone(), written(place), written(value));
-    place.copy_from_slice(value);
-    let change = Change::Set {
-        object,
-        key,
-        value: section,
-    };
-    Ok(Some((shown, change)))
-}
-
-fn gone(name: &str) -> Trouble {
-    Trouble::new("no-such-element", format!("{name} is not in the chain"))
-        .help("`millrace ctl chain show` lists those that are there")
 }
 
 fn answer(

@@ -1,0 +1,111 @@
+//! Orders to a worker between two bursts: its state, jobs of the control socket, changes of the chain.
+
+use super::Worker;
+use crate::mailbox::{Desk, Job};
+use crate::module::ModuleError;
+use crate::worker::change::Live;
+use crate::worker::keep::Part;
+use crate::worker::stage::Stage;
+use crate::worker::{Code, Link};
+
+impl Worker {
+    /// Its part of the state, between two bursts.
+    pub(super) fn part(&mut self) -> Result<Part, ModuleError> {
+        // Records are the host's before that.
+        self.records();
+        let clock = self.clock;
+        let stages = self.chain.stages.iter_mut();
+        Ok(Part {
+            time: clock,
+            packets: self.received,
+            stages: stages.map(|s| s.part(clock)).collect::<Result<_, _>>()?,
+            order: 0,
+        })
+    }
+
+    /// Takes up a part of another run's state; `start` is the time of the first packet, ns.
+    pub(in crate::worker) fn resume(
+        &mut self,
+        part: &Part,
+        chain: &[Link],
+        start: u64,
+    ) -> Result<(), ModuleError> {
+        self.received = part.packets;
+        let shift = part.time.saturating_sub(start);
+        let stages = self.chain.stages.iter_mut().zip(chain);
+        for ((stage, link), of) in stages.zip(&part.stages) {
+            let entries = match &link.code {
+                Code::Module(code) => code.config.entries.as_slice(),
+                Code::Foreign(_) | Code::Classed(_) => &[],
+            };
+            stage.resume(of, entries, start, shift)?;
+        }
+        Ok(())
+    }
+
+    /// Gives its part while the run goes on, when all other workers give theirs.
+    pub(super) fn keep_now(&mut self) {
+        let Some(keep) = self.keep.clone() else {
+            return;
+        };
+        if !keep.meet(self.workers) {
+            return;
+        }
+        let part = self.part();
+        keep.give(self.number, part);
+        keep.meet(self.workers);
+    }
+
+    /// Does what was asked for from outside; mostly there is nothing, which costs one load.
+    pub(super) fn attend(&mut self) {
+        let Some(mailbox) = &self.mailbox else {
+            return;
+        };
+        for job in mailbox.take() {
+            self.perform(job);
+        }
+    }
+
+    pub(super) fn perform(&mut self, job: Job) {
+        self.refresh();
+        self.tables();
+        let account = || {
+            let (tick, age) = (self.rate.ns_per_tick(), self.rate.elapsed());
+            self.shared
+                .account_of(self.number, &self.each, tick, age.as_secs_f64())
+        };
+        let clock = self.clock.max(self.queues_time());
+        let ((instance, heavy), chain) = if self.sequenced {
+            let first = self.chain.stages.first_mut();
+            (first.map_or((None, None), Stage::both), None)
+        } else {
+            let chain = Live {
+                chain: &mut self.chain,
+                shared: &self.shared,
+                clock,
+            };
+            ((None, None), Some(chain))
+        };
+        let mut desk = Desk {
+            instance,
+            heavy,
+            chain,
+            group: self.group.clone(),
+            others: Vec::new(),
+            now: self.clock,
+            account: &account,
+            order: None,
+            keep: false,
+        };
+        job(&mut desk);
+        let (order, keep) = (desk.order, desk.keep);
+        if keep {
+            self.keep_now();
+        }
+        match (order, self.lane()) {
+            (Some(order), Some(lane)) => lane.order_end(order),
+            // Live ports have no end: what they hold already is taken either way.
+            (order, _) => self.ordered |= order.is_some(),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What scripts/test.sh gives cargo as runner (`later.sh PROGRAM ARGUMENTS…`): writes the program down in $MILLRACE_QUEUE with
+# its folder and environment, so that several run side by side once all are built. Without cargo NAME names it.
+set -euo pipefail
+program=${1##*/}
+name=${CARGO_PKG_NAME:+$CARGO_PKG_NAME ${program%-*}}
+# The longest first: what is started last should be short. Of the others the largest program has most of the tests.
+case ${name:=$NAME} in
+    "millrace-tests it" | "millrace-cli it") weight=9999999999 ;;
+    "millrace-emit it" | "millrace-verify it") weight=9999999998 ;;
+    millrace*) weight=$(stat -c %s "$1") ;;
+    *) weight=9999999997 ;;
+esac
+file=$MILLRACE_QUEUE/$(printf '%010d %s' "$weight" "$name")
+{
+    export -p
+    printf 'cd %q\nexec' "$PWD"
+    printf ' %q' "$@"
+    echo
+} >"$file"
