@@ -51,6 +51,7 @@ mod service;
 mod shell;
 mod skew;
 mod top;
+mod traced;
 mod transact;
 mod verbs;
 mod verify;

@@ -20,7 +20,7 @@ const FREE: [&str; 6] = [
 ];
 
 /// Paths whose inside is described elsewhere, by section.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("verify", "runs[].differences[]"),
     ("check FOLDER", "objects[].refusals[]"),
     ("map list", "objects[].key"),
@@ -30,6 +30,7 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("model", "objects[].at_most[]"),
     ("bench", "limit[]"),
     ("model", "check"),
+    ("ctl trace", "packets[]"),
 ];
 
 type Types = BTreeMap<String, BTreeSet<&'static str>>;
@@ -195,11 +196,12 @@ const COMMANDS: [(&str, &[&str]); 19] = [
 ];
 
 /// Questions to a run, in order, by section.
-const QUESTIONS: [(&str, &str); 9] = [
+const QUESTIONS: [(&str, &str); 10] = [
     ("map list", "map list"),
     ("map export", "map export buckets"),
     ("ctl params", "ctl params"),
     ("ctl set", "ctl set rate=1000"),
+    ("ctl trace", "ctl trace --count 2"),
     ("ctl stats", "ctl stats"),
     ("ctl chain show", "ctl chain show"),
     ("top", "top"),

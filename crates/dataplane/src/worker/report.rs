@@ -106,6 +106,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
         others: instances.collect(),
         now,
         account: &|| account.clone(),
+        watch: None,
         order: None,
         keep: false,
     };

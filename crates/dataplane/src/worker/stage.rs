@@ -12,7 +12,7 @@ use crate::module::{
     Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
 };
 use crate::port::Frame;
-use crate::replica::{Fault, Mixed, Replica};
+use crate::replica::{Fault, Mixed, Place, Replica};
 use crate::runner::Timers;
 use crate::share::{self, Share};
 
@@ -345,6 +345,29 @@ impl Stage {
         }
         if let Some((mixed, instance)) = self.mixed_mut() {
             let _ = mixed.follow(instance, upto);
+        }
+    }
+
+    /// Applies the rows in front of a packet with this place, of a replica that has run all packets before it; any other has
+    /// nothing to apply.
+    pub(super) fn replay_before(&mut self, commit: u64) {
+        if let Some((replica, instance)) = self.replica_mut() {
+            let place = Place::of(commit);
+            let upto = place.sequence().saturating_sub(u64::from(place.own()));
+            // Told by `fault`.
+            let _ = replica.follow(instance, upto);
+        }
+    }
+
+    /// The module's instance, where all that a packet meets is in it: none where heavy keys are replicated beside it.
+    pub(super) fn whole(&mut self) -> Option<&mut Instance> {
+        match &mut self.running {
+            Running::Module {
+                instance,
+                mixed: None,
+                ..
+            } => Some(instance),
+            _ => None,
         }
     }
 
