@@ -9,7 +9,7 @@ use super::lives::Life;
 use super::order::Behaviour;
 use crate::clock;
 use crate::module::{
-    Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
+    Conflict, Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
 };
 use crate::port::Frame;
 use crate::replica::{Fault, Mixed, Place, Replica};
@@ -399,6 +399,11 @@ impl Stage {
     /// What its packets did as transactions; none where they are none.
     pub fn transactions(&self) -> Option<TransactCounts> {
         self.seen().and_then(Instance::transacted)
+    }
+
+    /// What its packets met of other workers', of a module that is made for a profile.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        self.seen().map(Instance::conflicts).unwrap_or_default()
     }
 
     /// Why packets ran alone, and how many.
