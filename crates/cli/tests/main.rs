@@ -36,6 +36,7 @@ mod parallel;
 mod parts;
 mod pins;
 mod plan;
+mod profile;
 mod public_models;
 mod public_objects;
 mod public_plans;

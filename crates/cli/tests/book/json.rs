@@ -129,7 +129,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 19] = [
+const COMMANDS: [(&str, &[&str]); 20] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -166,6 +166,13 @@ const COMMANDS: [(&str, &[&str]); 19] = [
             "verify policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24",
             "verify policer --cores 4 --in captures/talk.pcap --split lan=10.0.0.0/24 \
              --steer LAN:nic=software --steer 'WAN:nic=software&fields=source-address'",
+        ],
+    ),
+    (
+        "profile",
+        &[
+            "profile einat --in captures/talk.pcap --split lan=10.0.0.0/24 --strategy lock",
+            "profile policer --in captures/talk.pcap --split lan=10.0.0.0/24 --strategy shard --try --turns 3",
         ],
     ),
     (
