@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 10u
+#define MR_ABI 11u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -234,6 +234,35 @@ struct mr_transact {
     void (*accesses)(struct mr_instance *, mr_access_fn *fn, void *context);
 };
 
+/* For profiles: what a packet met when it did not commit, or had to run again as the only one at work. */
+enum mr_conflict_what {
+    MR_CONFLICT_ENTRY = 0,  /* another core wrote, removed or was at work on the entry */
+    MR_CONFLICT_BUCKET = 1, /* another core filed or removed an entry of the bucket */
+    MR_CONFLICT_FULL = 2,   /* the object was full, and no longer is */
+    MR_CONFLICT_WRITE = 3,  /* the step is a writer's: the packet waited for all other cores */
+    MR_CONFLICT_OTHER = 4,  /* what it met is over */
+};
+
+struct mr_conflict {
+    u32 mine, theirs; /* steps, by their places among the sites; `theirs` is UINT32_MAX where it is unknown */
+    u32 what;         /* enum mr_conflict_what */
+    u32 key_bytes;
+    u64 count;
+    u64 ticks; /* of waiting, of the processor's clock; 0 where nothing was waited for */
+    u64 votes; /* how many more of them than not were at this key */
+    const u8 *key; /* of the entry that was met most; NULL: none */
+};
+
+typedef void mr_conflict_fn(void *context, const struct mr_conflict *conflict);
+
+/* Of a module that is made for profiles. */
+struct mr_profile {
+    u32 sites;
+    u32 unused;
+    const char *const *site; /* FILE:LINE, the operation and the object, with a tab between them */
+    void (*conflicts)(struct mr_instance *, mr_conflict_fn *fn, void *context);
+};
+
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
  * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
  */
@@ -268,6 +297,7 @@ struct mr_module {
     u32 stop_once;
     const struct mr_history *history; /* NULL where state is not replicated */
     const struct mr_transact *transact; /* NULL where packets are no transactions */
+    const struct mr_profile *profile;   /* NULL but in modules for profiles of workers that share state */
 };
 
 #endif

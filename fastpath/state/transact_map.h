@@ -350,16 +350,20 @@ MR_INLINE enum transact_sought transact_map_seek(struct transact *t, struct tran
                 continue;
             if (mr_unlikely(t->pendings) && transact_map_pending(t, m, TRANSACT_REMOVED, index, NULL))
                 continue;
-            if (!t->alone && (!still || f->seen & TRANSACT_GONE))
+            if (!t->alone && (!still || f->seen & TRANSACT_GONE)) {
+                TRANSACT_PROFILED(t->met = transact_map_word(m, s, index);)
                 return TRANSACT_MET;
+            }
             f->index = index;
             f->way = way;
             return TRANSACT_THERE;
         }
         if (!f->room)
             f->room = transact_vacant(t, m, b);
-        if (mr_likely(b->next == 0))
+        if (mr_likely(b->next == 0)) {
+            TRANSACT_PROFILED(if (!t->alone && !f->first_free) t->met = &f->first->word;)
             return t->alone || f->first_free ? TRANSACT_ABSENT : TRANSACT_MET;
+        }
         b = &m->bucket[b->next];
     }
 }
@@ -529,6 +533,30 @@ MR_INLINE int transact_map_alive(struct transact *t, struct transact_map *m, con
     t->decide_index = f->index;
     return 0;
 }
+
+#ifdef MR_PROFILE
+/* What a word of the map is (enum mr_conflict_what); MR_CONFLICT_OTHER: it is none of its words. */
+MR_INLINE u32 transact_map_what(const struct transact_map *m, const struct shape *s, const void *word)
+{
+    const u8 *at = (const u8 *)word, *buckets = (const u8 *)m->bucket;
+
+    if (word == &m->word)
+        return MR_CONFLICT_FULL;
+    if (at >= m->slab && at < m->slab + table_stride(s, transact_map_head(s)) * s->capacity)
+        return MR_CONFLICT_ENTRY;
+    if (at >= buckets && at < buckets + transact_map_buckets(s))
+        return MR_CONFLICT_BUCKET;
+    return MR_CONFLICT_OTHER;
+}
+
+/* The key of an entry's word. */
+MR_INLINE const u8 *transact_map_key_at(const struct transact_map *m, const struct shape *s, const void *word)
+{
+    u64 offset = (u64)((const u8 *)word - m->slab);
+
+    return (const u8 *)transact_map_key(m, s, (u32)(offset / table_stride(s, transact_map_head(s))));
+}
+#endif
 
 #include "transact_map_alone.h"
 #include "transact_map_packet.h"

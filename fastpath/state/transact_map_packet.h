@@ -19,6 +19,7 @@ MR_INLINE int transact_map_early(struct transact *t, const struct transact_map *
         return 0;
     t->late = wrote;
     t->again = 1;
+    TRANSACT_PROFILED(t->met = transact_map_word(m, s, index);)
     return 1;
 }
 

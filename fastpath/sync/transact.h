@@ -34,6 +34,7 @@
 
 #include "../state/pools.h"
 #include "accesses.h"
+#include "conflicts.h"
 #include "stamps.h"
 #include "undo.h"
 
@@ -87,12 +88,14 @@ struct transact_word {
     u64 *word;
     u64 seen;
     u64 flags; /* that it has afterwards, of words to write */
+    TRANSACT_PROFILED(u64 step;)
 };
 
 struct transact_seen {
     u64 *word;
     u64 seen;
     TRANSACT_LOGGED(u64 timed;)
+    TRANSACT_PROFILED(u64 step;)
 };
 
 enum transact_change {
@@ -114,6 +117,7 @@ struct transact_pending {
     u32 *way;         /* the way that is written */
     u64 *word;
     u64 seen;
+    TRANSACT_PROFILED(u64 step;)
 };
 
 struct transact;
@@ -152,6 +156,7 @@ struct transact {
     u64 order; /* of the packet that committed */
 #endif
     TRANSACT_LOGGED(struct accesses *log;)
+    TRANSACT_PROFILED(struct conflicts *conflicts; u32 (*what)(const void *word, const struct transact *t); const u64 *met;)
     /* an entry to decide about before the next attempt; none: NULL */
     transact_decide_fn *decide;
     void *decide_object;
@@ -232,6 +237,7 @@ MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
 {
     if (mr_unlikely(t->reads == TRANSACT_READS))
         return transact_crowd(t, TRANSACT_WHY_ROOM);
+    TRANSACT_PROFILED(t->read[t->reads].step = t->step;)
     t->read[t->reads].word = word;
     t->read[t->reads++].seen = seen;
     return 0;
@@ -253,7 +259,8 @@ MR_INLINE int transact_write(struct transact *t, u64 *word, u64 seen, u64 flags)
         return transact_crowd(t, TRANSACT_WHY_ROOM);
     for (u32 i = t->writes; i > at; i--)
         t->write[i] = t->write[i - 1];
-    t->write[at] = (struct transact_word){ word, seen, flags };
+    t->write[at] = (struct transact_word){ .word = word, .seen = seen, .flags = flags };
+    TRANSACT_PROFILED(t->write[at].step = t->step;)
     t->writes++;
     return 0;
 }
@@ -290,6 +297,7 @@ MR_INLINE struct transact_pending *transact_pend(struct transact *t, enum transa
     p->object = object;
     p->index = index;
     p->way = NULL;
+    TRANSACT_PROFILED(p->step = t->step;)
     return p;
 }
 
@@ -477,6 +485,7 @@ MR_INLINE int transact_commit_one(struct transact *t)
     transact_put_bytes(p->place, p->copy, p->bytes);
     if (p->time)
         __atomic_store_n(p->time, t->time, __ATOMIC_RELAXED);
+    TRANSACT_PROFILED(t->step = (u32)p->step;)
     transact_store(p->word, transact_next(t, p->seen, 0));
     return 1;
 }
@@ -491,6 +500,7 @@ MR_OUTLINE int transact_commit_any(struct transact *t)
 
         if (p->change != TRANSACT_COPIED || transact_same_bytes(p->place, p->copy, p->bytes))
             continue;
+        TRANSACT_PROFILED(t->step = (u32)p->step;)
         if (transact_write(t, p->word, p->seen, 0))
             return 0;
         p->change = TRANSACT_STORED;
@@ -508,8 +518,10 @@ MR_OUTLINE int transact_commit_any(struct transact *t)
             TRANSACT_LOGGED(transact_log(t);)
             TRANSACT_FENCE(__ATOMIC_RELEASE);
             transact_apply(t);
-            for (i = 0; i < t->writes; i++)
+            for (i = 0; i < t->writes; i++) {
+                TRANSACT_PROFILED(t->step = (u32)t->write[i].step;)
                 transact_store(t->write[i].word, transact_next(t, t->write[i].seen, t->write[i].flags));
+            }
             for (i = 0; i < t->helds; i++) {
                 u32 w = 0;
 
@@ -622,11 +634,44 @@ MR_OUTLINE void transact_hold(struct transact *t)
     }
 }
 
+#ifdef MR_PROFILE
+/* What an attempt met that did not commit: the first word that is no longer what it was. */
+MR_OUTLINE void transact_conflict(struct transact *t)
+{
+    const u64 *word = t->met;
+    u64 step = t->step;
+
+    t->met = NULL;
+    if (!t->again)
+        return;
+    for (u32 i = 0; !word && i < t->writes; i++)
+        if ((transact_load(t->write[i].word) ^ t->write[i].seen) & ~TRANSACT_TAKEN) {
+            word = t->write[i].word;
+            step = t->write[i].step;
+        }
+    for (u32 i = 0; !word && i < t->pendings; i++)
+        if (t->pending[i].change == TRANSACT_COPIED && transact_load(t->pending[i].word) != t->pending[i].seen) {
+            word = t->pending[i].word;
+            step = t->pending[i].step;
+        }
+    for (u32 i = 0; !word && i < t->reads; i++)
+        if (transact_load(t->read[i].word) != t->read[i].seen) {
+            word = t->read[i].word;
+            step = t->read[i].step;
+        }
+    if (word)
+        conflicts_note(t->conflicts, (u32)step, (u32)(transact_load(word) >> 13 & 0xfff), t->what(word, t), word, 0);
+    else
+        conflicts_note(t->conflicts, (u32)step, UINT32_MAX, MR_CONFLICT_OTHER, NULL, 0);
+}
+#endif
+
 /* After an attempt that did not commit: what has to be done before the next one. */
 MR_OUTLINE void transact_again(struct transact *t)
 {
     transact_decide_fn *decide = t->decide;
 
+    TRANSACT_PROFILED(transact_conflict(t);)
     transact_abort(t);
     t->attempts++;
     t->decide = NULL;

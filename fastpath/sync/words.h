@@ -33,6 +33,13 @@
 #define TRANSACT_LOGGED(...)
 #endif
 
+/* For profiles: the step of each word is kept, and what an attempt met is counted (conflicts.h). */
+#ifdef MR_PROFILE
+#define TRANSACT_PROFILED(...) __VA_ARGS__
+#else
+#define TRANSACT_PROFILED(...)
+#endif
+
 /* A version word, from the lowest bit: taken, dead, dying, the core (10 bits) and the step (12 bits) of the last
  * writer, the number of writes (39 bits). */
 #define TRANSACT_TAKEN 1ull

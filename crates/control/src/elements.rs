@@ -12,6 +12,7 @@ use millrace_dataplane::worker::condition::Condition;
 use crate::chain::Maker;
 use crate::exposed::Exposed;
 use crate::reload::{Recipe, Source};
+use crate::trace::Tracer;
 use crate::trouble::Trouble;
 
 /// An element of what runs.
@@ -69,6 +70,8 @@ pub struct Elements {
     pub(crate) maker: OnceLock<Box<dyn Maker>>,
     /// what reads the chain file again, where there is one
     pub(crate) source: OnceLock<Box<dyn Source>>,
+    /// what traces packets, where that is possible
+    pub(crate) tracer: OnceLock<Box<dyn Tracer>>,
     /// the packet classes, where there are some
     pub(crate) classes: OnceLock<Parted>,
 }
@@ -97,6 +100,7 @@ impl Elements {
             list: RwLock::new(list),
             maker: OnceLock::new(),
             source: OnceLock::new(),
+            tracer: OnceLock::new(),
             classes: OnceLock::new(),
         }
     }
@@ -125,6 +129,12 @@ impl Elements {
     pub fn changeable(&self, maker: Box<dyn Maker>) {
         // A run says so once.
         let _ = self.maker.set(maker);
+    }
+
+    /// Lets packets be traced.
+    pub fn traceable(&self, tracer: Box<dyn Tracer>) {
+        // A run says so once.
+        let _ = self.tracer.set(tracer);
     }
 
     /// Lets the chain be made anew from its file: `recipes` are those of the elements, in their order.

@@ -20,6 +20,7 @@ pub mod rules;
 pub mod saved;
 pub mod server;
 pub mod socket;
+pub mod trace;
 pub mod trouble;
 pub mod value;
 

@@ -57,6 +57,9 @@ pub struct Request {
     /// of a packet class: what is to be done with it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassRequest>,
+    /// of a trace: what is to be done
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceRequest>,
     /// of a reload: say what would change, and change nothing
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check: bool,
@@ -118,6 +121,20 @@ pub struct ClassRequest {
     /// the worker that is to have it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
+}
+
+/// A request about a trace of packets, of which a client has one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceRequest {
+    /// `begin`, `next` or `end`
+    pub op: String,
+    /// which packets, in the words of `millrace explain --where`; for `begin`
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// how many, from 1; for `begin`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
 }
 
 /// A change of one object.

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -87,6 +87,7 @@ impl Server {
                 elements,
                 mailboxes,
                 staged: AtomicUsize::new(0),
+                tracing: AtomicBool::new(false),
             }),
             limits,
             clients: AtomicUsize::new(0),
@@ -239,6 +240,7 @@ impl Conversation {
                 elements: Arc::new(Elements::one(exposed)),
                 mailboxes,
                 staged: AtomicUsize::new(0),
+                tracing: AtomicBool::new(false),
             })),
         }
     }

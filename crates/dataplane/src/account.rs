@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::memory::Memory;
+use crate::module::Conflict;
 use crate::replica::Elephant;
 
 /// Reason of packets longer than a module takes.
@@ -85,6 +86,9 @@ pub struct Account {
     /// what packets did as transactions, over all workers; none where they are none
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions: Option<TransactionsAccount>,
+    /// what packets of each worker met of others', of modules that are made for a profile
+    #[serde(skip)]
+    pub conflicts: Vec<(usize, Conflict)>,
     /// rows that the sequencer made, heartbeats among them; none where no state is replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,

@@ -12,6 +12,7 @@ use crate::account::Account;
 use crate::module::Instance;
 use crate::replica::Group;
 use crate::worker::change::Live;
+use crate::worker::watch::{Observer, Watch};
 
 /// Something to do between two bursts. Packets wait while it runs.
 pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
@@ -32,6 +33,8 @@ pub struct Desk<'a> {
     /// ns since the epoch: the latest stamp so far
     pub now: u64,
     pub(crate) account: &'a dyn Fn() -> Account,
+    /// of a run over captures, whose chain does not change
+    pub(crate) watch: Option<&'a mut Watch>,
     pub(crate) order: Option<Order>,
     pub(crate) keep: bool,
 }
@@ -58,6 +61,18 @@ impl Desk<'_> {
     #[must_use]
     pub fn account(&self) -> Account {
         (self.account)()
+    }
+
+    /// Has the worker's packets watched from the next burst on, or no more. False where there is no worker to ask: no packet has
+    /// come yet, or the kernel has them.
+    pub fn watch(&mut self, observer: Option<Box<dyn Observer>>) -> bool {
+        let watch = match (&mut self.chain, &mut self.watch) {
+            (Some(chain), _) => chain.watch(),
+            (None, Some(watch)) => watch,
+            (None, None) => return false,
+        };
+        *watch = observer;
+        true
     }
 
     /// Asks the worker to give its part of the state ([`crate::worker::keep`]), once the job is done.
@@ -134,6 +149,7 @@ impl Mailbox {
             others: Vec::new(),
             now: crate::clock::now(),
             account,
+            watch: None,
             order: None,
             keep: false,
         };
@@ -188,6 +204,7 @@ mod tests {
             others: Vec::new(),
             now: 0,
             account: &account,
+            watch: None,
             order: None,
             keep: false,
         };

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use millrace_check::{Budget, Checked};
 use millrace_object::Program;
+use millrace_object::options::OPTIONS;
 use millrace_object::program::StateObject;
 use millrace_place::{Held, Place, Placement};
 
@@ -57,6 +58,8 @@ pub struct Options {
     pub placement: Option<Arc<Placement>>,
     /// how a test has the lock behave; nothing else sets it
     pub test: Option<Test>,
+    /// for a profile: what packets of one worker met of another's is counted
+    pub profile: bool,
 }
 
 /// How long each stage took; zero for what the cache spared.
@@ -263,6 +266,7 @@ fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
     let Some(placement) = &options.placement else {
         return Ok(Sharing {
             test: options.test,
+            profile: options.profile,
             ..Sharing::default()
         });
     };
@@ -285,6 +289,7 @@ fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
             ..Placement::default()
         },
         test: options.test,
+        profile: options.profile,
     })
 }
 
@@ -381,13 +386,16 @@ fn module_key(
         constants.extend(object.initial.as_deref().unwrap_or_default());
     }
     let flags: Vec<&str> = options.module.flags().collect();
+    // As they were set, or declared.
+    let declared = |o: &StateObject| OPTIONS.iter().map(|option| (option.get)(o)).collect();
+    let declared: Vec<Vec<u64>> = program.objects.iter().map(declared).collect();
     let placement = options.placement.as_deref();
     let held = |wanted: Held| placement.map(|p| p.names(|h| *h == wanted).collect::<Vec<_>>());
     let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
     let transacted = held(Held::Transacted);
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
         options.check.max_steps,
         options.check.max_visits,
         options.check.disabled,
@@ -397,7 +405,8 @@ fn module_key(
         transacted,
         replicated,
         home,
-        options.test
+        options.test,
+        options.profile
     );
     key(&[
         env!("MILLRACE_EMITTER").as_bytes(),

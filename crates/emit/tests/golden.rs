@@ -114,6 +114,7 @@ fn portknock_under_the_lock() {
         let sharing = Sharing {
             placement: Placement::even(&program.objects, 1, vec![Held::Locked]),
             test: None,
+            profile: false,
         };
         millrace_emit::emit(program, &facts(program), &sharing, "portknock-lock.c").unwrap()
     });
@@ -126,6 +127,7 @@ fn portknock_as_transactions() {
         let sharing = Sharing {
             placement: Placement::even(&program.objects, 1, vec![Held::Transacted]),
             test: None,
+            profile: false,
         };
         let file = "portknock-transact.c";
         millrace_emit::emit(program, &facts(program), &sharing, file).unwrap()

@@ -21,6 +21,7 @@ fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     Sharing {
         placement: Placement::even(&program.objects, 1, held),
         test: Some(Test::default()),
+        profile: false,
     }
 }
 
@@ -95,6 +96,7 @@ fn what_is_not_shared_costs_nothing() {
         let sharing = Sharing {
             placement: Placement::even(&program.objects, 1, held),
             test: None,
+            profile: false,
         };
         millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap()
     };

@@ -27,6 +27,9 @@ pub struct Explanation {
     pub agrees: bool,
     /// what is to be known beside
     pub notes: Vec<String>,
+    /// of a packet of a running function: the worker that had it, from 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<usize>,
 }
 
 /// What an element did with the packet.

@@ -1,6 +1,6 @@
 //! The explanation of one packet of a trace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use millrace_dataplane::module::ModuleError;
@@ -17,7 +17,7 @@ use crate::document::{Explanation, Left, Nearest, Step};
 use crate::element::Part;
 use crate::execution::{Execution, execute};
 use crate::filter::{Filter, Seen};
-use crate::history::{self, Watched};
+use crate::history::{self, Found, Watched};
 use crate::nearest;
 use crate::steps::{self, Told};
 use crate::walk::{Gone, Walk};
@@ -109,13 +109,13 @@ impl Case<'_> {
         names.join(" ")
     }
 
-    fn port(&self, port: u32) -> String {
+    pub(crate) fn port(&self, port: u32) -> String {
         let name = self.ports.get(port as usize).cloned();
         name.unwrap_or_else(|| format!("port {port}"))
     }
 
     /// What became of a packet and its copies, in words.
-    fn fate(&self, gone: &[Gone]) -> (String, Option<String>) {
+    pub(crate) fn fate(&self, gone: &[Gone]) -> (String, Option<String>) {
         let mut texts = Vec::new();
         let mut reason = None;
         for one in gone {
@@ -183,14 +183,37 @@ impl Case<'_> {
 }
 
 /// What happened at one element.
-struct At<'a> {
-    element: usize,
-    packet: Packet,
-    done: Execution<'a>,
-    along: Along,
-    fate: Fate,
+pub(crate) struct At<'a> {
+    pub element: usize,
+    pub packet: Packet,
+    pub done: Execution<'a>,
+    pub along: Along,
+    pub fate: Fate,
     /// how emitted code differs
-    differs: Option<String>,
+    pub differs: Option<String>,
+}
+
+impl<'a> At<'a> {
+    /// An execution of a packet at an element, whose fate is not known yet.
+    pub fn new(
+        (element, part): (usize, &'a Part<'a>),
+        packet: &Packet,
+        done: Execution<'a>,
+    ) -> Result<Self, ExplainError> {
+        let flow = part.running().and_then(|at| part.checked.flows.get(at));
+        let flow = flow.ok_or_else(|| ExplainError::Failed {
+            element: part.name.clone(),
+            what: "no program of it takes packets".into(),
+        })?;
+        Ok(Self {
+            element,
+            packet: packet.clone(),
+            along: steps::follow(part, flow, packet, &done),
+            done,
+            fate: Fate::Aborted,
+            differs: None,
+        })
+    }
 }
 
 /// Explains a packet; gives it as well.
@@ -229,16 +252,7 @@ pub fn explain(
         };
         let Some((fate, bytes)) = hop.done else {
             let done = execute(element, hop.packet).map_err(|e| failed(e.0))?;
-            let flow = part.running().and_then(|at| part.checked.flows.get(at));
-            let flow = flow.ok_or_else(|| failed("no program of it takes packets".into()))?;
-            hops.push(At {
-                element: hop.element,
-                packet: hop.packet.clone(),
-                along: steps::follow(part, flow, hop.packet, &done),
-                done,
-                fate: Fate::Aborted,
-                differs: None,
-            });
+            hops.push(At::new((hop.element, part), hop.packet, done)?);
             return Ok(());
         };
         if let Some(at) = hops.last_mut() {
@@ -247,6 +261,31 @@ pub fn explain(
         }
         Ok(())
     })?;
+    let mut find = |watched: &BTreeSet<Watched>| {
+        history::trace(
+            case.parts,
+            case.topology,
+            &mut || Ok(trace.open()?),
+            &packet,
+            watched,
+        )
+    };
+    let explanation = document(case, &packet, &hops, &gone, &mut find)?;
+    Ok((explanation, packet))
+}
+
+/// What earlier packets did to entries.
+type Find<'f> =
+    dyn FnMut(&BTreeSet<Watched>) -> Result<BTreeMap<Watched, Found>, ExplainError> + 'f;
+
+/// The explanation of a packet that met these elements.
+pub(crate) fn document(
+    case: &Case<'_>,
+    packet: &Packet,
+    hops: &[At<'_>],
+    gone: &[Gone],
+    find: &mut Find<'_>,
+) -> Result<Explanation, ExplainError> {
     let told: Vec<Told> = (hops.iter())
         .filter_map(|at| {
             let part = case.parts.get(at.element)?;
@@ -265,18 +304,12 @@ pub fn explain(
                 .map(|(_, object, key)| watch(at, *object, key)),
         );
     }
-    let found = history::trace(
-        case.parts,
-        case.topology,
-        &mut || Ok(trace.open()?),
-        &packet,
-        &watched,
-    )?;
-    let (verdict, reason) = case.fate(&gone);
+    let found = find(&watched)?;
+    let (verdict, reason) = case.fate(gone);
     let mut explanation = Explanation {
         name: case.name(),
         packet: Shown {
-            number,
+            number: packet.number,
             port: case.port(packet.port),
             time_ns: packet.time,
             bytes: steps::hex(&packet.frame),
@@ -291,6 +324,7 @@ pub fn explain(
         nearest,
         agrees: hops.iter().all(|at| at.differs.is_none()),
         notes,
+        worker: None,
     };
     for (at, mut told) in hops.iter().zip(told) {
         for (step, object, key) in &told.keys {
@@ -322,7 +356,7 @@ pub fn explain(
         explanation.notes.extend(told.notes);
         explanation.notes.extend(at.differs.clone());
     }
-    Ok((explanation, packet))
+    Ok(explanation)
 }
 
 /// The nearest path that passes, by a model that is made for this within a few seconds.

@@ -13,6 +13,7 @@ mod execution;
 mod filter;
 mod follow;
 mod history;
+pub mod live;
 mod nearest;
 mod pcapng;
 mod steps;

@@ -44,6 +44,8 @@ pub struct Make {
     pub workers: usize,
     /// threads are switched where they touch shared objects, at places that this seed chooses: for verification
     pub yields: Option<u64>,
+    /// what packets of one worker met of another's is counted: for a profile
+    pub profile: bool,
     /// what is left for the object; none: its budget begins with the making
     pub budget: Option<Budget>,
     /// what an object may take
@@ -202,6 +204,7 @@ impl Found {
                 dropped: false,
                 log: make.placement.as_ref().is_some_and(|p| p.transacts()),
             }),
+            profile: make.profile,
         };
         let cache = Cache::of_user()?;
         let built = millrace_emit::build(&cache, input, &make.settings, &options, progress);

@@ -27,6 +27,7 @@ mod link;
 mod load;
 mod maps;
 mod narrow;
+pub mod options;
 mod params;
 pub mod program;
 pub mod raw;

@@ -7,6 +7,7 @@ use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::globals::PARAMS;
 use crate::layout::{Content, Layout};
+use crate::options;
 use crate::program::{Dialect, Param, Program};
 
 /// Most settings of a program.
@@ -171,6 +172,14 @@ pub enum ParamError {
         /// largest value
         max: i128,
     },
+    /// an option of a state object's declaration cannot be so
+    #[error("{name}: {reason}")]
+    Option {
+        /// OBJECT.OPTION
+        name: String,
+        /// why
+        reason: String,
+    },
 }
 
 /// The type of parameters that are IPv4 addresses (include/millrace/ipv4.h).
@@ -215,6 +224,9 @@ impl Program {
     /// # Errors
     /// No such parameter, not a number, or beyond the range of the parameter's type.
     pub fn set_param(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
+        if let Some((object, option)) = options::named(name) {
+            return self.set_option(object, option, text);
+        }
         let Some(param) = self.params.iter().find(|p| p.name == name) else {
             let names: Vec<&str> = self.params.iter().map(|p| p.name.as_str()).collect();
             let exist = match names.as_slice() {

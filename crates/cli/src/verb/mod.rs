@@ -13,6 +13,7 @@ mod manual;
 mod map;
 mod model;
 mod plan;
+mod profile;
 mod receive;
 mod run;
 mod sequence;
@@ -63,6 +64,7 @@ verbs! {
     Model(model::Model),
     Plan(plan::Plan),
     Verify(verify::Verify),
+    Profile(profile::Profile),
     Explain(explain::Explain),
     Chain(chain::Chain),
     Sequence(sequence::Sequence),

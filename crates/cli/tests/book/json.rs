@@ -20,7 +20,7 @@ const FREE: [&str; 6] = [
 ];
 
 /// Paths whose inside is described elsewhere, by section.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("verify", "runs[].differences[]"),
     ("check FOLDER", "objects[].refusals[]"),
     ("map list", "objects[].key"),
@@ -30,6 +30,7 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("model", "objects[].at_most[]"),
     ("bench", "limit[]"),
     ("model", "check"),
+    ("ctl trace", "packets[]"),
 ];
 
 type Types = BTreeMap<String, BTreeSet<&'static str>>;
@@ -128,7 +129,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 19] = [
+const COMMANDS: [(&str, &[&str]); 20] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -168,6 +169,13 @@ const COMMANDS: [(&str, &[&str]); 19] = [
         ],
     ),
     (
+        "profile",
+        &[
+            "profile einat --in captures/talk.pcap --split lan=10.0.0.0/24 --strategy lock",
+            "profile policer --in captures/talk.pcap --split lan=10.0.0.0/24 --strategy shard --try --turns 3",
+        ],
+    ),
+    (
         "explain",
         &[
             "explain firewall --in captures/talk.pcap --split lan=10.0.0.0/24 --where 'drop no_flow'",
@@ -195,11 +203,12 @@ const COMMANDS: [(&str, &[&str]); 19] = [
 ];
 
 /// Questions to a run, in order, by section.
-const QUESTIONS: [(&str, &str); 9] = [
+const QUESTIONS: [(&str, &str); 10] = [
     ("map list", "map list"),
     ("map export", "map export buckets"),
     ("ctl params", "ctl params"),
     ("ctl set", "ctl set rate=1000"),
+    ("ctl trace", "ctl trace --count 2"),
     ("ctl stats", "ctl stats"),
     ("ctl chain show", "ctl chain show"),
     ("top", "top"),

@@ -8,9 +8,10 @@ mod orders;
 mod params;
 mod reload;
 mod replicas;
+mod trace;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::mailbox::Desk;
@@ -30,6 +31,8 @@ pub struct Context {
     pub mailboxes: Vec<Arc<Mailbox>>,
     /// bytes of edits that wait for the rest of them, over all clients
     pub staged: AtomicUsize,
+    /// a client traces packets
+    pub tracing: AtomicBool,
 }
 
 /// State of one client's session.
@@ -39,12 +42,14 @@ pub struct Session {
     /// whose state the staged edits are for
     whose: Option<u64>,
     bytes: usize,
+    /// packets that it traces
+    trace: Option<Box<dyn crate::trace::Trace>>,
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// The requests there are.
-const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, reload, class, guests, migrate, snapshot, drain, stop";
+const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, reload, class, trace, guests, migrate, snapshot, drain, stop";
 
 impl Session {
     pub fn new(context: Arc<Context>) -> Self {
@@ -53,6 +58,7 @@ impl Session {
             staged: Vec::new(),
             whose: None,
             bytes: 0,
+            trace: None,
         }
     }
 
@@ -71,6 +77,7 @@ impl Session {
             "chain" => self.chain(request),
             "reload" => self.reload(request),
             "class" => self.class(request),
+            "trace" => self.trace(request),
             "guests" | "migrate" | "snapshot" => {
                 crate::guests::answer(request, &self.context.elements.list())
             }
@@ -136,6 +143,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.forget();
+        self.end_trace();
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 10;
+pub const ABI: u32 = 11;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -306,6 +306,45 @@ pub struct Module {
     pub history: *const History,
     /// of packets that are transactions; null where they are none
     pub transact: *const Transact,
+    /// of workers that share state; null but in modules for profiles
+    pub profile: *const Profile,
+}
+
+/// `struct mr_profile`.
+#[repr(C)]
+pub struct Profile {
+    /// length of `site`
+    pub sites: u32,
+    /// 0
+    pub unused: u32,
+    /// steps in words, with tabs
+    pub site: *const *const c_char,
+    /// hands over what was counted
+    pub conflicts: Option<unsafe extern "C" fn(*mut Instance, ConflictFn, *mut c_void)>,
+}
+
+/// `mr_conflict_fn`.
+pub type ConflictFn = unsafe extern "C" fn(*mut c_void, *const Conflict);
+
+/// `struct mr_conflict`.
+#[repr(C)]
+pub struct Conflict {
+    /// the packet's step, by its place among the sites
+    pub mine: u32,
+    /// the other core's; `u32::MAX`: unknown
+    pub theirs: u32,
+    /// `enum mr_conflict_what`
+    pub what: u32,
+    /// bytes of `key`
+    pub key_bytes: u32,
+    /// how often
+    pub count: u64,
+    /// ticks of waiting
+    pub ticks: u64,
+    /// how many more at `key` than not
+    pub votes: u64,
+    /// the key that was met most; null: none
+    pub key: *const u8,
 }
 
 /// `struct mr_transact_counts`.
@@ -521,7 +560,21 @@ mod tests {
             start_once,
             stop_once,
             history,
-            transact
+            transact,
+            profile
+        );
+        layout!("mr_profile", Profile, sites, unused, site, conflicts);
+        layout!(
+            "mr_conflict",
+            Conflict,
+            mine,
+            theirs,
+            what,
+            key_bytes,
+            count,
+            ticks,
+            votes,
+            key
         );
         layout!(
             "mr_transact_counts",

@@ -312,6 +312,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
                 others: Vec::new(),
                 now: 0,
                 account: &Account::default,
+                watch: None,
                 order: None,
                 keep: false,
             };

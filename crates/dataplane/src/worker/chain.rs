@@ -16,6 +16,7 @@ use super::foreign::{self, Handed};
 use super::lives::Life;
 use super::order::{Behaviour, Order};
 use super::stage::Stage;
+use super::watch::Watch;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
 use crate::port::Frame;
 use crate::replica::{Group, Small};
@@ -192,9 +193,13 @@ pub struct Chain {
     /// the function at which all packets that are still on their way wait, if it is one: they are `chosen`
     together: Option<usize>,
     /// the packets that one function is called with, by their places in the burst
-    chosen: Vec<usize>,
+    pub(super) chosen: Vec<usize>,
     /// their descriptors
-    pointers: Vec<*mut abi::Packet>,
+    pub(super) pointers: Vec<*mut abi::Packet>,
+    /// who watches packets
+    pub(super) watch: Watch,
+    /// packets of the burst that are followed, by their places; none while nobody watches
+    pub(super) followed: Vec<usize>,
 }
 
 // SAFETY: `pointers` is scratch: it is filled and used within one call of `run`.
@@ -228,6 +233,8 @@ impl Chain {
             together: None,
             chosen: Vec::new(),
             pointers: Vec::new(),
+            watch: None,
+            followed: Vec::new(),
         })
     }
 
@@ -237,6 +244,22 @@ impl Chain {
     /// # Safety
     /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
     pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
+        if self.watch.is_some() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                self.watched(packets, frames);
+                self.through(packets, frames);
+            }
+            self.told(packets);
+        } else {
+            // SAFETY: as the caller promises.
+            unsafe { self.through(packets, frames) };
+        }
+    }
+
+    /// # Safety
+    /// As [`Chain::run`].
+    unsafe fn through(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
         let burst = self.begin(packets);
         if self.alone {
             // SAFETY: as the caller promises.
@@ -366,6 +389,10 @@ impl Chain {
     /// # Safety
     /// As [`Chain::run`]; the packets were chosen from this burst.
     unsafe fn call(&mut self, stage: usize, frames: &[Frame]) {
+        if !self.followed.is_empty() {
+            // SAFETY: as the caller promises.
+            return unsafe { self.call_apart(stage, frames) };
+        }
         let (Some(running), Some(work)) = (self.stages.get_mut(stage), self.work.get_mut(stage))
         else {
             return;
@@ -558,6 +585,9 @@ impl Chain {
         self.chosen.clear();
         self.alone = topology.is_alone();
         self.topology = topology;
+        if let Some(mut watch) = self.watch.take() {
+            watch.changed();
+        }
         before.into_iter().flatten().chain(fresh).collect()
     }
 }

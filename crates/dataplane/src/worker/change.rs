@@ -15,6 +15,7 @@ use super::chain::{self, Chain, Code, Link};
 use super::counters::OfStage;
 use super::lives::Life;
 use super::stage::Stage;
+use super::watch::Watch;
 use crate::module::{Entry, Instance, ModuleError};
 
 /// The chain of a run, between two bursts.
@@ -132,6 +133,11 @@ impl Live<'_> {
     pub fn heavy(&mut self, element: u64) -> Option<&mut Instance> {
         let mut stages = self.chain.stages.iter_mut();
         stages.find(|s| s.life.id == element)?.heavy()
+    }
+
+    /// Who watches the packets.
+    pub(crate) fn watch(&mut self) -> &mut Watch {
+        &mut self.chain.watch
     }
 
     /// How the elements are connected.

@@ -36,6 +36,8 @@ mod tables;
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
 mod wait;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+pub mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -301,6 +303,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
                     others: Vec::new(),
                     now: 0,
                     account: &|| shared.account(1.0, 0.0),
+                    watch: None,
                     order: None,
                     keep: false,
                 };

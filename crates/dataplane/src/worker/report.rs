@@ -47,6 +47,8 @@ pub fn complete(
                     *transactions.reasons.entry(why).or_default() += packets;
                 }
             }
+            let met = stage.conflicts().into_iter();
+            account.conflicts.extend(met.map(|c| (number, c)));
             // What all workers have in common is there once.
             let common = stage.common_bytes().saturating_mul(u64::from(number > 0));
             state = state.saturating_add(stage.objects_bytes.saturating_sub(common));
@@ -106,6 +108,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
         others: instances.collect(),
         now,
         account: &|| account.clone(),
+        watch: None,
         order: None,
         keep: false,
     };

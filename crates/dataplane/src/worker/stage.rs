@@ -9,10 +9,10 @@ use super::lives::Life;
 use super::order::Behaviour;
 use crate::clock;
 use crate::module::{
-    Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
+    Conflict, Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
 };
 use crate::port::Frame;
-use crate::replica::{Fault, Mixed, Replica};
+use crate::replica::{Fault, Mixed, Place, Replica};
 use crate::runner::Timers;
 use crate::share::{self, Share};
 
@@ -348,6 +348,29 @@ impl Stage {
         }
     }
 
+    /// Applies the rows in front of a packet with this place, of a replica that has run all packets before it; any other has
+    /// nothing to apply.
+    pub(super) fn replay_before(&mut self, commit: u64) {
+        if let Some((replica, instance)) = self.replica_mut() {
+            let place = Place::of(commit);
+            let upto = place.sequence().saturating_sub(u64::from(place.own()));
+            // Told by `fault`.
+            let _ = replica.follow(instance, upto);
+        }
+    }
+
+    /// The module's instance, where all that a packet meets is in it: none where heavy keys are replicated beside it.
+    pub(super) fn whole(&mut self) -> Option<&mut Instance> {
+        match &mut self.running {
+            Running::Module {
+                instance,
+                mixed: None,
+                ..
+            } => Some(instance),
+            _ => None,
+        }
+    }
+
     /// Why a replica cannot go on, told once.
     pub fn fault(&mut self) -> Option<Fault> {
         if let Some((mixed, _)) = self.mixed_mut() {
@@ -376,6 +399,11 @@ impl Stage {
     /// What its packets did as transactions; none where they are none.
     pub fn transactions(&self) -> Option<TransactCounts> {
         self.seen().and_then(Instance::transacted)
+    }
+
+    /// What its packets met of other workers', of a module that is made for a profile.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        self.seen().map(Instance::conflicts).unwrap_or_default()
     }
 
     /// Why packets ran alone, and how many.

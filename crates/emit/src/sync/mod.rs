@@ -8,6 +8,7 @@
 pub mod alone;
 pub mod lock;
 pub mod replicate;
+mod sites;
 pub mod transact;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Sharing {
     pub placement: Placement,
     /// none but for tests
     pub test: Option<Test>,
+    /// for a profile: what packets of one worker met of another's is counted, by the program's steps
+    pub profile: bool,
 }
 
 impl Sharing {

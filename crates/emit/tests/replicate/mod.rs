@@ -37,6 +37,7 @@ pub fn sharing(program: &Program) -> Sharing {
     Sharing {
         placement: Placement::even(&program.objects, 1, held),
         test: None,
+        profile: false,
     }
 }
 

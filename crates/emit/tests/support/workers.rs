@@ -90,6 +90,7 @@ pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     Sharing {
         placement: Placement::even(&program.objects, 1, held),
         test: Some(Test::default()),
+        profile: false,
     }
 }
 

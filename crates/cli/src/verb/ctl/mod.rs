@@ -7,6 +7,7 @@ mod reload;
 mod shell;
 mod terminal;
 mod text;
+mod trace;
 
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,11 @@ pub enum What {
         #[arg(long)]
         check: bool,
     },
+    /// Explain packets of the run as they come: the lines that each went through, and the state that it met
+    Trace {
+        #[command(flatten)]
+        what: trace::What,
+    },
     /// Packet classes of guests on several cores: which worker has which, and moving one
     Class {
         #[command(subcommand)]
@@ -108,6 +114,9 @@ impl Ctl {
 impl What {
     /// Asks the run, and gives the exit status; with `json` the answer is one document.
     pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
+        if let Self::Trace { what } = self {
+            return what.perform(target, json);
+        }
         let ask = |request: Request| {
             let answer = target.connect()?.ask(request);
             answer.map_err(Failure::from)
@@ -119,6 +128,8 @@ impl What {
                 json!({ "runs": list.collect::<Vec<_>>() })
             }
             Self::Stats => ask(request("stats"))?,
+            // Answered above, packet by packet.
+            Self::Trace { .. } => Value::Null,
             Self::Params => ask(request("params"))?,
             Self::Set { setting } => ask(Request {
                 setting: Some(setting.clone()),
@@ -147,6 +158,7 @@ impl What {
             Self::Class { .. } => classes::text(&answer),
             Self::Guests => text::guests(&answer),
             Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),
+            Self::Trace { .. } => String::new(),
             Self::Drain | Self::Stop => Value::as_str(&answer["state"])
                 .unwrap_or_default()
                 .to_owned(),

@@ -12,6 +12,7 @@ mod reload;
 mod sane;
 pub mod settings;
 mod state;
+mod traced;
 mod workers;
 
 pub use element::Element;

@@ -24,6 +24,7 @@ use super::patience::Patience;
 use super::printed::Printed;
 use super::reload::Recipe;
 use super::state::{Held, Saver};
+use super::traced::Traced;
 use super::{Run, Serving, fates, records};
 use crate::failure::Failure;
 use crate::log::Message;
@@ -107,6 +108,8 @@ impl Run {
         opened.entries.extend(routes.iter().cloned());
         let mut chain = Vec::new();
         let mut parted = Vec::new();
+        let topology = connected.as_ref().map(|c| &c.topology);
+        let mut traced = Traced::new(&ports, topology);
         let mut recipes: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
         // Where ports are served their output stands among the run's own messages.
         let mut printed = Printed::default();
@@ -154,6 +157,7 @@ impl Run {
             }
             // Functions in a row must not draw the same.
             let seed = self.seed.wrapping_add(index as u64);
+            traced.add(index as u64, name, function, seed);
             chain.push(Link {
                 name: name.to_owned(),
                 ..function.link(seed, entries, !self.no_prefetch)?
@@ -169,6 +173,9 @@ impl Run {
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
             elements.hosted(parted);
+            if traced.any() {
+                elements.traceable(Box::new(traced));
+            }
             if let Some(source) = self.source(chain.len()) {
                 elements.reloadable(source, recipes);
             }

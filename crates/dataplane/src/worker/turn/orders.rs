@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::mailbox::{Desk, Job};
 use crate::module::ModuleError;
+use crate::worker::chain::Chain;
 use crate::worker::change::Live;
 use crate::worker::keep::Part;
 use crate::worker::stage::Stage;
@@ -75,16 +76,18 @@ impl Worker {
                 .account_of(self.number, &self.each, tick, age.as_secs_f64())
         };
         let clock = self.clock.max(self.queues_time());
-        let ((instance, heavy), chain) = if self.sequenced {
-            let first = self.chain.stages.first_mut();
-            (first.map_or((None, None), Stage::both), None)
+        let ((instance, heavy), chain, watch) = if self.sequenced {
+            let Chain { stages, watch, .. } = &mut self.chain;
+            let first = stages.first_mut();
+            let both = first.map_or((None, None), Stage::both);
+            (both, None, Some(watch))
         } else {
             let chain = Live {
                 chain: &mut self.chain,
                 shared: &self.shared,
                 clock,
             };
-            ((None, None), Some(chain))
+            ((None, None), Some(chain), None)
         };
         let mut desk = Desk {
             instance,
@@ -94,6 +97,7 @@ impl Worker {
             others: Vec::new(),
             now: self.clock,
             account: &account,
+            watch,
             order: None,
             keep: false,
         };

@@ -16,6 +16,8 @@ pub struct How {
     pub moments: bool,
     /// no moment is told that is earlier than what was done to shared objects
     pub floor: bool,
+    /// it is counted which step made a packet a writer, and how long it waited
+    pub profile: bool,
 }
 
 /// The text.
@@ -25,6 +27,7 @@ pub fn bursts(burst: &Burst, how: &How) -> String {
         clock,
         moments,
         floor,
+        profile,
     } = *how;
     let Burst {
         unit, index, entry, ..
@@ -56,13 +59,20 @@ pub fn bursts(burst: &Burst, how: &How) -> String {
     } else {
         ""
     };
+    let (since, met) = match profile {
+        true => (
+            "\tu64 since = conflicts_ticks();\n\n",
+            "\tconflicts_note(&self->conflicts, self->site, self->shared->site, MR_CONFLICT_WRITE, NULL, conflicts_ticks() - since);\n\tself->shared->site = self->site;\n",
+        ),
+        false => ("", ""),
+    };
     let mut out = format!(
         "
 /* The packet as the only one at work, from its beginning. */
 static __attribute__((noinline)) void write{index}(struct mr_instance *self, struct mr_packet *pkt)
 {{
-{undo_all}{draws}	lock_read_to_write({READ});
-{floor}	pkt->commit = lock_commit_write(&self->shared->lock);
+{since}{undo_all}{draws}	lock_read_to_write({READ});
+{met}{floor}	pkt->commit = lock_commit_write(&self->shared->lock);
 	pkt->time = lock_time_write(&self->shared->lock, pkt->time);
 {begin}	{run}(self, pkt);
 	lock_write_to_read({READ});

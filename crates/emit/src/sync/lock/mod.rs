@@ -48,6 +48,7 @@ use millrace_place::Held;
 
 pub use handlers::{apart, handled, obstacle, repeated, together};
 
+use super::sites::Sites;
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
 use crate::error::Error;
@@ -69,6 +70,7 @@ struct Lock {
     undo: bool,
     /// programs read the packet's time as a number
     clock: bool,
+    sites: Sites,
     test: Option<Test>,
 }
 
@@ -103,6 +105,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         }
     }
     let test = sharing.test.is_some();
+    let mut sites = Sites::new(sharing.profile);
     let expires = |t: &millrace_check::facts::Timed| t.role(program) == Role::Expiry;
     let reads = !input.tails && checked.timers.iter().all(expires);
     let moments = shares_moments(program, checked, &shared)?;
@@ -111,7 +114,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let packets = takes_packets(entry.role);
         let points = || Points::of(whole, &shared, test);
         bodies.push(Locked {
-            reader: (reads && packets).then(|| Reader::of(whole, &shared, points())),
+            reader: (reads && packets).then(|| Reader::of(whole, &shared, points(), &mut sites)),
             writer: Writer(points()),
             once: !packets && handler_shares(whole, &shared, entry.function.0)?,
         });
@@ -128,6 +131,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
             .any(Reader::undoes),
         clock: checked.flows.iter().any(reads_clock),
         test: sharing.test,
+        sites,
         moments,
         floor: !checked.timers.iter().all(expires),
         shared,
@@ -147,7 +151,10 @@ impl Treatment for Lock {
 
     fn common(&self) -> Option<Common> {
         Some(Common {
-            member: "\tstruct lock lock;\n",
+            member: match self.sites.any() {
+                true => "\tstruct lock lock;\n\tu32 site; /* of the last writer */\n",
+                false => "\tstruct lock lock;\n",
+            },
             create: "lock_create(&self->lock, config->workers)",
             destroy: "lock_destroy(&self->lock)",
         })
@@ -184,7 +191,7 @@ impl Treatment for Lock {
     }
 
     fn includes(&self, unit: &Unit) -> String {
-        text::includes(unit, self.undo, self.test)
+        text::includes(unit, self.undo, self.test, self.sites.any())
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -196,6 +203,12 @@ impl Treatment for Lock {
             self.undo
                 .then_some("struct undo undo; /* of the packet at hand */"),
         );
+        if let Some(member) = self.sites.member() {
+            members.extend([
+                member,
+                "u32 site; /* at which the packet became a writer */",
+            ]);
+        }
         members
     }
 
@@ -204,7 +217,11 @@ impl Treatment for Lock {
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit)
+        text::ageing(unit) + &self.sites.seen(unit, "")
+    }
+
+    fn table(&self) -> [String; 2] {
+        [self.sites.table().to_owned(), String::new()]
     }
 
     fn burst(&self, burst: &Burst) -> String {
@@ -213,6 +230,7 @@ impl Treatment for Lock {
             clock: self.clock,
             moments: self.moments,
             floor: self.floor,
+            profile: self.sites.any(),
         };
         burst::bursts(burst, &how)
     }

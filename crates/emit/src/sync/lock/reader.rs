@@ -1,6 +1,6 @@
 //! The body of a packet as a reader: where it stops to run again as a writer, and what it keeps until then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::StepId;
 use millrace_object::insn::Insn;
@@ -10,6 +10,7 @@ use super::effects::{Effect, effect};
 use crate::c;
 use crate::codegen::{Body, Code, Slice, Statement};
 use crate::error::Error;
+use crate::sync::sites::Sites;
 use crate::sync::{Attempt, Hooks};
 
 /// How a reader says that it has to write.
@@ -49,6 +50,8 @@ impl Hooks for Writer {
 pub struct Reader {
     /// where a test may switch threads
     points: Points,
+    /// the numbers of the steps at which it may stop, for a profile
+    sites: BTreeMap<StepId, usize>,
     /// it stops here and runs again as a writer
     stops: BTreeSet<StepId>,
     /// it stops here if what it finds is for a writer to tell
@@ -70,7 +73,12 @@ impl Reader {
     /// reader stops can be reached from it. Otherwise a store keeps what it overwrites, and so does a refresh of an
     /// own entry: the second run may be at a later time, when the entry has expired if nothing refreshes it.
     /// Whatever else there is, the reader stops before it.
-    pub fn of(whole: &Slice, shared: &BTreeSet<ObjectId>, points: Points) -> Reader {
+    pub fn of(
+        whole: &Slice,
+        shared: &BTreeSet<ObjectId>,
+        points: Points,
+        sites: &mut Sites,
+    ) -> Reader {
         let order = whole.layout();
         let effects: Vec<(StepId, Effect)> = (order.iter())
             .map(|id| (*id, effect(whole.program, shared, whole.step(*id))))
@@ -86,6 +94,7 @@ impl Reader {
         let leads = leading(whole, &order, ends);
         let mut reader = Reader {
             points,
+            sites: BTreeMap::new(),
             stops,
             asks,
             compares,
@@ -108,7 +117,19 @@ impl Reader {
                 Effect::None | Effect::Read | Effect::Ask | Effect::Compare | Effect::Write => {}
             }
         }
+        let ends = (reader.stops.iter())
+            .chain(&reader.asks)
+            .chain(&reader.compares);
+        let named = ends.filter_map(|id| Some((*id, sites.of(whole, *id)?)));
+        reader.sites = named.collect();
         reader
+    }
+
+    /// Says which step it is that may make the packet a writer.
+    fn site(&self, step: StepId) -> Vec<Statement> {
+        let site = self.sites.get(&step);
+        let says = site.map(|site| c!("self->site = {};", *site).into());
+        says.into_iter().collect()
     }
 
     /// Whether it keeps anything, refreshes included (fastpath/sync/stamps.h).
@@ -131,9 +152,14 @@ impl Hooks for Reader {
         self.stops.contains(&step)
     }
 
+    fn leaving(&self, step: StepId) -> Vec<Statement> {
+        self.site(step)
+    }
+
     /// A store that may have to be undone keeps what it overwrites.
     fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
         let mut out = self.points.at(step);
+        out.extend(self.site(step));
         if let Insn::Store {
             size, base, offset, ..
         }

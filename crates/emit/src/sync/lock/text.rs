@@ -22,9 +22,13 @@ pub const WRITE_END: &str = "\tlock_write_end(&self->shared->lock);\n";
 /// Takes all lines for a handler, at a time and a place in the order of commits.
 pub const HANDLER: &str = "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = lock_commit_write(&self->shared->lock);\n\tpkt->time = lock_time_write(&self->shared->lock, pkt->time);\n";
 
-/// The headers, with what a test has before them. `undo`: readers keep what they overwrite.
-pub fn includes(unit: &Unit, undo: bool, test: Option<Test>) -> String {
+/// The headers, with what a test has before them. `undo`: readers keep what they overwrite;
+/// `profile`: it is counted where they became writers.
+pub fn includes(unit: &Unit, undo: bool, test: Option<Test>, profile: bool) -> String {
     let mut out = String::new();
+    if profile {
+        out.push_str("#define MR_PROFILE 1\n#include \"sync/conflicts.h\"\n");
+    }
     if let Some(test) = test {
         let _ = writeln!(out, "#define MR_POINT_SEED {}ull", test.seed);
         if test.dropped {

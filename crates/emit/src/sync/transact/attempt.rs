@@ -15,6 +15,7 @@ use crate::codegen::{Body, Code, Slice, Statement};
 use crate::error::Error;
 use crate::sync::lock::effects::{Effect, effect, object, on_memory};
 use crate::sync::lock::reader::{Points, leading};
+use crate::sync::sites::Sites;
 use crate::sync::{Attempt, Hooks};
 
 /// How an attempt ends before the program does.
@@ -102,6 +103,8 @@ pub struct Attempting {
     compares: BTreeMap<StepId, usize>,
     /// calls on shared maps, with the prefix of their functions
     calls: BTreeMap<StepId, &'static str>,
+    /// the numbers of these calls and stops, for a profile
+    sites: BTreeMap<StepId, usize>,
     /// it commits before these
     commits: BTreeSet<StepId>,
     /// a store that may have to be undone
@@ -117,7 +120,7 @@ impl Attempting {
         shared: &BTreeSet<ObjectId>,
         maps: &BTreeSet<ObjectId>,
         points: Points,
-        whys: &mut Whys,
+        (whys, sites): (&mut Whys, &mut Sites),
     ) -> Attempting {
         let order = whole.layout();
         let parts: BTreeMap<StepId, Part> = (order.iter())
@@ -138,6 +141,7 @@ impl Attempting {
             asks: BTreeMap::new(),
             compares: BTreeMap::new(),
             calls: BTreeMap::new(),
+            sites: BTreeMap::new(),
             commits: BTreeSet::new(),
             keeps: BTreeSet::new(),
             refreshed: BTreeSet::new(),
@@ -153,6 +157,9 @@ impl Attempting {
                     let copies = copied.contains(&id);
                     let prefix = if copies { "copied_" } else { "packet_" };
                     found.calls.insert(id, prefix);
+                    found
+                        .sites
+                        .extend(sites.of(whole, id).map(|site| (id, site)));
                 }
                 Part::Alone => {
                     found.stops.insert(id, whys.of(whole, id));
@@ -269,6 +276,8 @@ impl Hooks for Attempting {
 
     fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
         let mut out = self.points.at(step);
+        let site = self.sites.get(&step);
+        out.extend(site.map(|site| Statement::from(c!("self->transact.step = {};", *site))));
         let why = self.asks.get(&step).or(self.compares.get(&step));
         out.extend(why.map(|why| says(*why)));
         if self.commits.contains(&step) {

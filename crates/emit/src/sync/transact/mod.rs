@@ -30,6 +30,7 @@ use millrace_place::Held;
 use super::lock::effects::reads_clock;
 use super::lock::reader::{Points, Writer};
 use super::lock::{called, handler_shares, obstacle};
+use super::sites::Sites;
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
 use crate::error::Error;
@@ -52,6 +53,7 @@ struct Transact {
     clock: bool,
     /// steps that run alone, in words
     whys: Vec<String>,
+    sites: Sites,
     test: Option<Test>,
 }
 
@@ -109,6 +111,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         }
     }
     let mut whys = Whys::default();
+    let mut sites = Sites::new(sharing.profile);
     let test = sharing.test.is_some();
     let tries = !input.tails && checked.timers.is_empty();
     let mut bodies = Vec::new();
@@ -117,7 +120,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let points = || Points::of(whole, &shared, test);
         bodies.push(Body {
             attempt: (tries && packets)
-                .then(|| Attempting::of(whole, &shared, &maps, points(), &mut whys)),
+                .then(|| Attempting::of(whole, &shared, &maps, points(), (&mut whys, &mut sites))),
             alone: Writer(points()),
             once: !packets && handler_shares(whole, &shared, entry.function.0)?,
         });
@@ -137,6 +140,7 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         test: sharing.test,
         clock: checked.flows.iter().any(reads_clock),
         whys: whys.0,
+        sites,
         shared,
         maps,
         bodies,
@@ -203,7 +207,7 @@ impl Treatment for Transact {
     }
 
     fn includes(&self, unit: &Unit) -> String {
-        text::includes(unit, self.whys.len(), self.test)
+        text::includes(unit, self.whys.len(), self.test, self.sites.any())
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -215,22 +219,27 @@ impl Treatment for Transact {
         ]
         .into_iter()
         .chain(self.logs().then_some("struct accesses log;"))
+        .chain(self.sites.member())
         .collect()
     }
 
     fn create(&self) -> &'static str {
         match self.logs() {
             true => text::CREATE_LOGGED,
+            false if self.sites.any() => text::CREATE_PROFILED,
             false => text::CREATE,
         }
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit, self.clock) + &text::seen(unit, &self.whys, self.logs())
+        text::ageing(unit, self.clock)
+            + &text::seen(unit, &self.whys, self.logs())
+            + &self.sites.seen(unit, SHARED_MAP)
     }
 
     fn table(&self) -> [String; 2] {
-        ["\t.transact = &transact,\n".to_owned(), String::new()]
+        let members = "\t.transact = &transact,\n".to_owned() + self.sites.table();
+        [members, String::new()]
     }
 
     fn burst(&self, burst: &Burst) -> String {

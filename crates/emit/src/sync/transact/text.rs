@@ -13,6 +13,9 @@ use crate::sync::lock::text::READ;
 /// In `create`.
 pub const CREATE: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n\tself->transact.whys = self->whys;\n";
 
+/// The same for a profile.
+pub const CREATE_PROFILED: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n\tself->transact.whys = self->whys;\n\tself->transact.conflicts = &self->conflicts;\n\tself->transact.what = conflict_what;\n";
+
 /// The same where what packets read and wrote is noted.
 pub const CREATE_LOGGED: &str = "\tif (!config->shared || config->worker >= config->workers)\n\t\treturn -EINVAL;\n\tself->shared = config->shared;\n\tself->core = config->worker;\n\ttransact_create(&self->transact, &self->shared->lock, self->core);\n\tself->transact.whys = self->whys;\n\tself->transact.log = &self->log;\n";
 
@@ -23,8 +26,12 @@ pub const HANDLER: &str = "\tlock_write(&self->shared->lock);\n\tpkt->core = sel
 pub const HANDLER_CLOCK: &str = "\tlock_write(&self->shared->lock);\n\tpkt->core = self->core;\n\tpkt->commit = ++self->shared->lock.commits;\n\tpkt->time = lock_time_write(&self->shared->lock, pkt->time);\n";
 
 /// The headers, with what a test has before them. `steps`: how many steps run alone.
-pub fn includes(unit: &Unit, steps: usize, test: Option<Test>) -> String {
+/// `profile`: it is counted what they met.
+pub fn includes(unit: &Unit, steps: usize, test: Option<Test>, profile: bool) -> String {
     let mut out = String::new();
+    if profile {
+        out.push_str("#define MR_PROFILE 1\n");
+    }
     if let Some(test) = test {
         let _ = writeln!(out, "#define MR_POINT_SEED {}ull", test.seed);
         if test.dropped {
@@ -44,6 +51,9 @@ pub fn includes(unit: &Unit, steps: usize, test: Option<Test>) -> String {
         if headers::text(&header).is_some() {
             let _ = writeln!(out, "#include \"{header}\"");
         }
+    }
+    if profile {
+        out.push_str("static u32 conflict_what(const void *word, const struct transact *t);\n");
     }
     let _ = writeln!(out, "#define WHYS (TRANSACT_WHYS + {steps}u)");
     out

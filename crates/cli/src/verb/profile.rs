@@ -1,0 +1,307 @@
+//! `millrace profile`: what holds a function back on several cores, by its source lines, and what would help.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use millrace::{Arrangement, Asked, Function, Job, Make, Ports, place};
+use millrace_dataplane::account::Account;
+use millrace_dataplane::clock::Rate;
+use millrace_place::Strategy;
+use millrace_profile::{
+    Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text,
+};
+use millrace_steer::Owners;
+use millrace_traffic::split::Split;
+use millrace_verify::Trace;
+
+use crate::failure::{DONE, Failure};
+use crate::strategy::Wished;
+use crate::{function, screen};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Show what holds a function back on several cores: conflicts by source line, with their causes and what would help, and how
+/// packets are shared out among workers.
+#[derive(Args)]
+#[command(after_help = "\
+The first line names the costliest cause, its line, and the recipe that is expected to help most. With --try each recipe that \
+is an option or a strategy is measured, in turns with the function as it is. docs/profile.md says what is shown.
+
+Exit status: 0 done, 2 wrong use, or it cannot run on so many cores.")]
+pub struct Profile {
+    /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name of a folder in ./nfs,
+    /// $MILLRACE_NFS or share/millrace/nfs
+    nf: String,
+
+    /// Captures, one for each port, in order; or one, with --split. With mem:FILE they can be looped (--loops)
+    #[arg(
+        long = "in",
+        value_name = "FILE",
+        value_delimiter = ',',
+        required = true
+    )]
+    inputs: Vec<String>,
+
+    /// Let one capture enter at two ports: packets sent from these prefixes enter at this port, as in lan=10.0.0.0/8
+    #[arg(long, value_name = "PORT=CIDR[,CIDR]")]
+    split: Option<Split>,
+
+    /// Workers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=1024))]
+    cores: u16,
+
+    /// How it runs: as its plan says, or what is named
+    #[arg(long, value_name = "STRATEGY", default_value = "best")]
+    strategy: Wished,
+
+    /// Rounds over mem: captures
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    loops: u64,
+
+    /// Measure each recipe that is an option or a strategy
+    #[arg(long = "try")]
+    tries: bool,
+
+    /// With --try: turns of each
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "tries", value_parser = clap::value_parser!(u8).range(3..=99))]
+    turns: u8,
+
+    /// Set a parameter, or an option of an object's declaration, as in flows.capacity=1000000
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+
+    /// Give a state object room for this many entries
+    #[arg(long = "capacity", value_name = "OBJECT=N")]
+    capacity: Vec<String>,
+
+    /// Which program of an object that holds several
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+
+    /// Write a page with the source and what conflicts take beside its lines
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Strategies that are tried in place of another, beside what the plan takes for the best.
+const OTHERS: [Strategy; 3] = [Strategy::Transact, Strategy::Lock, Strategy::Replicate];
+
+impl Profile {
+    /// Whether standard output is for one JSON document.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Profiles it, and gives the exit status.
+    pub fn perform(&self) -> Result<u8, Failure> {
+        let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
+        let ports = Ports::captures(&self.inputs, self.split.as_ref());
+        let arranged = self.arranged(&make, self.strategy.0)?;
+        let strategy = strategy_of(&arranged, self.strategy.0);
+        let counted = Make {
+            profile: true,
+            ..arranged.divided(&make)
+        };
+        let counting = function::load(&self.nf, &counted)?;
+        let Some(program) = &counting.program else {
+            return Err(
+                Failure::wrong(format!("{}: a module alone has no lines", self.nf))
+                    .help("give its source or its object"),
+            );
+        };
+        let rate = Rate::start();
+        let account = self.run(&counting, &ports, true)?;
+        let lines: Vec<&str> = (account.conflicts.iter())
+            .map(|(_, c)| c.mine.line.as_str())
+            .collect();
+        let own = format!("{}.c", program.name);
+        let sources = Sources::read(&counting.folder, &own, lines.into_iter());
+        let spread = self.spread(&counting, &arranged, &ports)?;
+        let mut others = OTHERS.to_vec();
+        if self.strategy != Wished::default() {
+            let best = self.arranged(&make, None);
+            others.extend(best.ok().map(|best| strategy_of(&best, None)));
+        }
+        others.retain(|s| !matches!(s, Strategy::Mixed | Strategy::Alone));
+        others.dedup();
+        let mut report = report(&Measured {
+            name: &program.name,
+            program,
+            sources: &sources,
+            strategy,
+            cores: usize::from(self.cores),
+            account: &account,
+            ns_per_tick: rate.ns_per_tick(),
+            spread: &spread,
+            others: &others,
+        });
+        if self.tries {
+            self.attempt(&make, strategy, &ports, &mut report)?;
+        }
+        if let Some(path) = &self.html {
+            std::fs::write(path, page(&report, &sources))
+                .map_err(|e| Failure::wrong(format!("{}: {e}", path.display())))?;
+        }
+        match self.json {
+            true => screen::document(&report),
+            false => screen::out(text(&report).trim_end()),
+        }
+        Ok(DONE)
+    }
+
+    fn arranged(&self, make: &Make, strategy: Option<Strategy>) -> Result<Arrangement, Failure> {
+        let asked = Asked {
+            cores: usize::from(self.cores),
+            strategy,
+            ..Asked::default()
+        };
+        function::arrange(&self.nf, make, &[], &asked, (&[strategy], None))
+    }
+
+    /// Runs it over the packets once.
+    fn run(&self, function: &Function, ports: &Ports, prefetch: bool) -> Result<Account, Failure> {
+        let link = function.link(0, Vec::new(), prefetch)?;
+        let mut job = Job {
+            chain: vec![link],
+            loops: Some(self.loops),
+            ..Job::of(function, ports)?
+        };
+        job.workers = usize::from(self.cores).min(function.workers.max(1));
+        let opened = job.open(ports, &STOP)?;
+        opened.run(&STOP, &mut |_| {})
+    }
+
+    /// How the packets come to workers.
+    fn spread(
+        &self,
+        function: &Function,
+        arranged: &Arrangement,
+        ports: &Ports,
+    ) -> Result<Spread, Failure> {
+        let names = ports.names(&function.ports)?;
+        let owners = place::owners(&arranged.placement, names.len(), arranged.workers);
+        let owners: Vec<Owners> = owners.unwrap_or_default();
+        let words: Vec<String> = (self.inputs.iter())
+            .map(|w| w.strip_prefix("mem:").unwrap_or(w).to_owned())
+            .collect();
+        let files = Ports::captures(&words, self.split.as_ref());
+        let mut trace = files.trace(&names, &STOP)?;
+        let wrong = |e: millrace_verify::TraceError| Failure::wrong(&e.what).help(e.help);
+        let mut pass = trace.open().map_err(wrong)?;
+        let mut spread = Spread::default();
+        while let Some((port, _, _, frame)) = pass.next().map_err(wrong)? {
+            let owners = owners.get(port as usize);
+            let place = owners.map(|o| (o.index(frame), o.owner(frame)));
+            spread.add(port, place, frame);
+        }
+        Ok(spread)
+    }
+
+    /// Measures recipes, in turns with what there is.
+    fn attempt(
+        &self,
+        make: &Make,
+        strategy: Strategy,
+        ports: &Ports,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        let base = self.arranged(make, Some(strategy));
+        // What is mixed has no name to ask for.
+        let base = base.or_else(|_| self.arranged(make, self.strategy.0))?;
+        let base = function::load(&self.nf, &base.divided(make))?;
+        let turns = usize::from(self.turns);
+        let mut gains = Vec::new();
+        for _ in 0..turns {
+            let with = self.run(&base, ports, true)?;
+            let without = self.run(&base, ports, false)?;
+            gains.push(ratio(&with, &without));
+        }
+        report.prefetch = Some(Prefetch {
+            gain: quartiles(&mut gains).1,
+            turns,
+        });
+        for recipe in &mut report.recipes {
+            if recipe.change == Change::Source {
+                continue;
+            }
+            let tried = self.changed(make, strategy, recipe);
+            recipe.tried = Some(match tried {
+                Err(failure) => Tried {
+                    gain: None,
+                    low: None,
+                    high: None,
+                    turns: 0,
+                    refused: Some(failure.what),
+                },
+                Ok(changed) => {
+                    let mut gains = Vec::new();
+                    for _ in 0..turns {
+                        let is = self.run(&base, ports, true)?;
+                        let was = self.run(&changed, ports, true)?;
+                        gains.push(ratio(&was, &is));
+                    }
+                    let (low, median, high) = quartiles(&mut gains);
+                    Tried {
+                        gain: Some(median),
+                        low: Some(low),
+                        high: Some(high),
+                        turns,
+                        refused: None,
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// The function as a recipe has it.
+    fn changed(
+        &self,
+        make: &Make,
+        strategy: Strategy,
+        recipe: &Recipe,
+    ) -> Result<Function, Failure> {
+        let mut make = make.clone();
+        let mut wanted = Some(strategy);
+        match &recipe.change {
+            Change::Option {
+                object,
+                option,
+                value,
+            } => make
+                .settings
+                .push((format!("{object}.{option}"), value.clone())),
+            Change::Strategy(other) => wanted = Some(*other),
+            Change::Source => {}
+        }
+        let arranged = self.arranged(&make, wanted)?;
+        function::load(&self.nf, &arranged.divided(&make))
+    }
+}
+
+/// How it runs.
+fn strategy_of(arranged: &Arrangement, asked: Option<Strategy>) -> Strategy {
+    let planned = arranged.plan.as_ref().map(|p| p.strategy);
+    asked.or(planned).unwrap_or(Strategy::Mixed)
+}
+
+/// Throughput of the first over that of the second, by the time inside the function, waiting included.
+fn ratio(one: &Account, other: &Account) -> f64 {
+    let ns = |a: &Account| a.function.ns_per_packet.max(0.01);
+    ns(other) / ns(one)
+}
+
+/// The first quartile, the median, the third.
+fn quartiles(all: &mut [f64]) -> (f64, f64, f64) {
+    all.sort_by(f64::total_cmp);
+    let at = |part: f64| {
+        let index = ((all.len().saturating_sub(1)) as f64 * part).round() as usize;
+        all.get(index).copied().unwrap_or(1.0)
+    };
+    (at(0.25), at(0.5), at(0.75))
+}

@@ -1,0 +1,257 @@
+//! What holds a function back, by its lines.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+
+use common::{json, millrace, output, refused};
+use serde_json::Value;
+
+const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
+
+/// A function with a planted conflict, and the number of the line that has `here` behind it.
+fn planted(folder: &Path, name: &str, source: &str) -> (PathBuf, String) {
+    let file = folder.join(format!("{name}.c"));
+    std::fs::write(&file, source).unwrap();
+    let at = source
+        .lines()
+        .position(|l| l.contains("/* here */"))
+        .unwrap();
+    (file, format!("{name}.c:{}", at + 1))
+}
+
+fn profile(nf: &Path, words: &[&str]) -> std::process::Command {
+    let mut command = millrace();
+    command.arg("profile").arg(nf);
+    command.args(["--in", "captures/talk.pcap", "--split", SPLIT]);
+    command.args(words);
+    command
+}
+
+/// A bridge that writes each station's time with each of its frames, as that of the paper's case does.
+const REFRESH: &str = r"
+#include <millrace/mac.h>
+#include <millrace/nf.h>
+
+struct station { __u64 port, heard; };
+
+MAP(stations, struct mac, struct station, .capacity = 1024, .expire_after = SECONDS(120));
+
+ON_PACKET(p)
+{
+	struct ethernet *ethernet = packet_at(p, 0, struct ethernet);
+	struct station heard = { .port = p->port, .heard = p->time };
+	struct mac src;
+
+	if (!ethernet)
+		return DROP_BECAUSE(bad_header);
+	src = mac_from(ethernet->src);
+	if (!map_put(&stations, &src, &heard)) /* here */
+		return DROP_BECAUSE(table_full);
+	return FLOOD;
+}
+";
+
+/// A number for each packet, soon none is free.
+const POOL: &str = r"
+#include <millrace/nf.h>
+
+ALLOCATOR(numbers, __u32, .capacity = 16);
+
+ON_PACKET(p)
+{
+	__u32 port = p->port;
+
+	return allocator_lease(&numbers, &port) < 0 ? DROP_BECAUSE(none_free) : FLOOD; /* here */
+}
+";
+
+/// All packets count in one element.
+const ELEMENT: &str = r"
+#include <millrace/nf.h>
+
+VECTOR(counts, __u64, .capacity = 4);
+
+ON_PACKET(p)
+{
+	__u64 *count = vector_at(&counts, 1);
+
+	if (count)
+		*count = *count * 3 + p->time; /* here */
+	return FLOOD;
+}
+";
+
+/// An exact number that all packets change and read.
+const EXACT: &str = r"
+#include <millrace/distributed.h>
+#include <millrace/nf.h>
+
+DISTRIBUTED(counts, struct { __u64 packets; }, .staleness = 0);
+
+ON_PACKET(p)
+{
+	distributed_add(&counts, packets, 1); /* here */
+	return distributed_read(&counts).packets % 7 == 0 ? DROP_BECAUSE(seventh) : FLOOD;
+}
+";
+
+/// What a planted conflict is called, and what helps, under the lock, where every one of them costs a wait.
+#[test]
+fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, source, cause, recipe) in [
+        ("refresh", REFRESH, "concurrent refresh", "map_refresh"),
+        (
+            "pool",
+            POOL,
+            "allocation from an empty pool",
+            ".capacity = 32",
+        ),
+        ("element", ELEMENT, "elements of counts", "MAP(counts"),
+        ("exact", EXACT, "counts is exact", ".staleness"),
+    ] {
+        let (nf, line) = planted(dir.path(), name, source);
+        let (found, status) = json(&mut profile(&nf, &["--strategy", "lock"]));
+        assert_eq!(status, 0, "{name}: {found}");
+        let first = &found["causes"][0];
+        assert_eq!(first["line"], line.as_str(), "{name}: {found}");
+        assert!(
+            first["cause"].as_str().unwrap().contains(cause),
+            "{name}: {first}"
+        );
+        let all: f64 = found["aborts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|a| a["share"].as_f64())
+            .sum();
+        assert!((all - 1.0).abs() < 1e-6, "{name}: {found}");
+        let recipes = found["recipes"].as_array().unwrap();
+        let helps = recipes
+            .iter()
+            .any(|r| r["to"].as_str().unwrap().contains(recipe));
+        assert!(helps, "{name}: {found}");
+        let (said, _) = output(&mut profile(&nf, &["--strategy", "lock"]));
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let top = said.lines().next().unwrap();
+        assert!(
+            top.starts_with(&format!("{line}: ")) && top.contains(cause),
+            "{name}: {said}"
+        );
+    }
+}
+
+/// As transactions: what runs alone, with its line; and each abort with whom it met.
+#[test]
+fn transactions_say_what_they_met() {
+    let dir = tempfile::tempdir().unwrap();
+    let (nf, line) = planted(dir.path(), "pool", POOL);
+    let (found, status) = json(&mut profile(&nf, &["--strategy", "lock", "--cores", "2"]));
+    assert_eq!(
+        (status, &found["aborts"][0]["line"]),
+        (0, &line.as_str().into()),
+        "{found}"
+    );
+    let (nf, line) = planted(dir.path(), "refresh", REFRESH);
+    let words = ["--strategy", "transact", "--cores", "4"];
+    let (found, status) = json(&mut profile(&nf, &words));
+    assert_eq!(status, 0, "{found}");
+    for abort in found["aborts"].as_array().unwrap() {
+        let at = abort["at"].as_str().unwrap();
+        if at == "entry" || at == "bucket" {
+            assert_eq!(abort["line"], line.as_str(), "{found}");
+            assert!(abort["count"].as_u64() > Some(0), "{abort}");
+        }
+    }
+}
+
+/// Ten runs name the same causes in the same order, though counts differ.
+#[test]
+fn the_ranking_is_stable() {
+    let dir = tempfile::tempdir().unwrap();
+    let both = REFRESH.replace(
+        "MAP(stations",
+        "VECTOR(seldom, __u64, .capacity = 4);\nMAP(stations",
+    );
+    let both = both.replace(
+        "\treturn FLOOD;",
+        "\t__u64 *n = vector_at(&seldom, 0);\n\n\tif (n && (p->time / 1000) % 16 == 0)\n\t\t*n += p->time;\n\treturn FLOOD;",
+    );
+    let (nf, line) = planted(dir.path(), "both", &both);
+    let mut seen: Option<Vec<Value>> = None;
+    for _ in 0..10 {
+        let (found, _) = json(&mut profile(&nf, &["--strategy", "lock"]));
+        let causes = found["causes"].as_array().unwrap();
+        let named: Vec<Value> = causes.iter().map(|c| c["line"].clone()).collect();
+        assert_eq!(named[0], line.as_str(), "{found}");
+        assert_eq!(*seen.get_or_insert(named.clone()), named, "{found}");
+    }
+}
+
+/// An option of a declaration is set from outside, by every verb that takes `--set`; a recipe is tried.
+#[test]
+fn options_are_set_and_recipes_are_tried() {
+    let dir = tempfile::tempdir().unwrap();
+    let (nf, _) = planted(dir.path(), "pool", POOL);
+    let path = nf.to_str().unwrap();
+    let trace = ["--in", "captures/talk.pcap", "--split", SPLIT];
+    let run = |set: &str| {
+        let mut command = millrace();
+        command
+            .args(["run", path, "--control", "none", "--set", set])
+            .args(trace);
+        command
+    };
+    let (account, status) = json(&mut run("numbers.capacity=100"));
+    assert_eq!(
+        (status, &account["forwarded"]),
+        (0, &100.into()),
+        "{account}"
+    );
+    for (wrong, says) in [
+        ("numbers.size=4", "there is no such option"),
+        ("number.capacity=4", "there is no such object"),
+        ("numbers.capacity=many", "is not a number"),
+        ("numbers.staleness=1ms", "DISTRIBUTED"),
+        ("numbers.rows=2", "has none"),
+    ] {
+        let said = refused(&mut run(wrong), 2);
+        assert!(said.contains(says), "{wrong}: {said}");
+    }
+    let page = dir.path().join("page.html");
+    let words = ["--strategy", "lock", "--try", "--turns", "3", "--html"];
+    let words = [&words[..], &[page.to_str().unwrap()]].concat();
+    let (found, status) = json(&mut profile(&nf, &words));
+    assert_eq!(status, 0, "{found}");
+    for recipe in found["recipes"].as_array().unwrap() {
+        let tried = &recipe["tried"];
+        assert!(
+            tried["turns"] == 3 || tried["refused"].is_string(),
+            "{recipe}"
+        );
+    }
+    assert!(found["prefetch"]["gain"].as_f64() > Some(0.0), "{found}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("allocator_lease(&amp;numbers") && page.contains("class=\"hot\""),
+        "{page}"
+    );
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn what_has_no_lines_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let so = dir.path().join("nop.so");
+    std::fs::write(&so, b"no module").unwrap();
+    for command in [
+        &mut profile(&so, &[]),
+        &mut profile(Path::new("nop"), &["--cores", "1"]),
+        &mut profile(Path::new("no-such-function"), &[]),
+    ] {
+        let (done, said) = output(command);
+        assert!(!done.status.success() && said.contains("error: "), "{said}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Maps: `MAP`, `PACKET_SET`, BPF's hashes.
+
+use millrace_dataplane::module::What;
+
+use super::{Advice, Idea, Met, word};
+
+/// The advice.
+pub const ADVICE: Advice = Advice {
+    about: |object| object.kind.c == "hash" || object.kind.c == "lru_hash",
+    cause,
+    ideas,
+};
+
+/// Puts an entry that is there.
+const PUTS: [&str; 2] = ["map_put", "map_update_elem"];
+/// So many times as many puts as there are entries: they are not insertions.
+const AGAIN: u64 = 8;
+
+/// Whether entries that are there are put again and again.
+fn refreshes(met: &Met<'_>) -> bool {
+    let puts = PUTS.contains(&met.abort.operation.as_str());
+    let entries = met.entries.unwrap_or(u64::MAX).max(1);
+    puts && met.abort.count / entries >= AGAIN
+}
+
+fn cause(met: &Met<'_>) -> String {
+    let name = &met.object.name;
+    let (mine, theirs) = (word(&met.abort.operation), word(met.with()));
+    if refreshes(met) {
+        return format!(
+            "concurrent refresh: entries of {name} that are there are put again, {} times for {} entries",
+            met.abort.count,
+            met.entries.unwrap_or(0)
+        );
+    }
+    match met.what {
+        Some(What::Bucket) => format!(
+            "two keys in one bucket of {name}: {mine} of a key that is absent, while {theirs} filed or removed another one"
+        ),
+        Some(What::Full) => format!("{name} is full: {mine} asks for room"),
+        Some(What::Write) => format!(
+            "{mine} changes {name}, so that the packet waits for all other cores and runs alone"
+        ),
+        None => format!("{mine} runs alone: {name} has no room for it in the worker's part"),
+        _ if mine == theirs => format!("two packets with {mine} {} of {name}", met.of_keys()),
+        _ => format!("{mine} and {theirs} {} of {name}", met.of_keys()),
+    }
+}
+
+fn ideas(met: &Met<'_>) -> Vec<Idea> {
+    let capacity = met.object.capacity;
+    let mut ideas = Vec::new();
+    if refreshes(met) {
+        let name = &met.object.name;
+        let to = match met.object.expire_after {
+            0 => format!("map_get(&{name}, …) first, and a put only if the value differs"),
+            _ => format!("map_refresh(&{name}, …) first, and a put only if the value differs"),
+        };
+        ideas.push(Idea::source(
+            format!("{}(&{name}, …)", met.abort.operation),
+            to,
+            0.9,
+            "a refresh writes nothing that other cores read, and a put of what is there does",
+        ));
+    }
+    match met.what {
+        Some(What::Bucket) => ideas.push(Idea::option(
+            "capacity",
+            capacity.saturating_mul(2),
+            0.5,
+            "a larger map has more buckets, so that fewer keys meet in one",
+        )),
+        Some(What::Full) | None => ideas.push(Idea::option(
+            "capacity",
+            capacity.saturating_mul(2),
+            0.9,
+            "over-provisioning: who finds room waits for nobody",
+        )),
+        _ => {}
+    }
+    ideas
+}

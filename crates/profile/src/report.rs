@@ -1,0 +1,362 @@
+//! Counts of a run, in the terms of the program's objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use millrace_dataplane::account::Account;
+use millrace_dataplane::module::What;
+use millrace_object::options::OPTIONS;
+use millrace_object::program::{Program, StateObject};
+use millrace_place::Strategy;
+
+use crate::declared::Sources;
+use crate::document::{Abort, Cause, Change, Recipe, Report, With};
+use crate::imbalance::Spread;
+use crate::kinds::{Idea, Met, about};
+
+/// What was measured.
+pub struct Measured<'a> {
+    /// the function's name
+    pub name: &'a str,
+    /// what was written
+    pub program: &'a Program,
+    /// its sources
+    pub sources: &'a Sources,
+    /// how it ran
+    pub strategy: Strategy,
+    /// on so many workers
+    pub cores: usize,
+    /// what happened, of a module that is made for a profile
+    pub account: &'a Account,
+    /// a tick of the processor's clock, ns
+    pub ns_per_tick: f64,
+    /// how packets came to workers
+    pub spread: &'a Spread,
+    /// strategies that the function could have instead
+    pub others: &'a [Strategy],
+}
+
+/// A gain that is predicted when this part of the time is removed.
+fn gain(removed: f64) -> f64 {
+    1.0 / (1.0 - removed.clamp(0.0, 0.95))
+}
+
+fn at(what: What) -> &'static str {
+    match what {
+        What::Entry => "entry",
+        What::Bucket => "bucket",
+        What::Full => "full",
+        What::Write => "write",
+        What::Other => "other",
+    }
+}
+
+/// The profile.
+#[must_use]
+pub fn report(m: &Measured<'_>) -> Report {
+    let ns = m.account.function.ns_per_packet;
+    let all = ns * m.account.read as f64;
+    let mut aborts = aborts(m, ns);
+    let total: f64 = aborts.iter().map(|(a, _)| a.ns).sum();
+    for (abort, _) in &mut aborts {
+        abort.share = if total > 0.0 { abort.ns / total } else { 0.0 };
+    }
+    aborts.sort_by(|(a, _), (b, _)| {
+        b.ns.total_cmp(&a.ns)
+            .then_with(|| (&a.line, &a.operation).cmp(&(&b.line, &b.operation)))
+    });
+    let (causes, ideas) = causes(m, &aborts);
+    let lost = if all > 0.0 {
+        (total / all).min(0.99)
+    } else {
+        0.0
+    };
+    let mut recipes: Vec<Recipe> = ideas
+        .into_iter()
+        .map(|(object, abort, idea)| recipe(m, object, abort, idea, all))
+        .collect();
+    if let Some((first, _)) = aborts.first() {
+        let (file, line) = place(&first.line);
+        let to = m.others.iter().filter(|s| **s != m.strategy);
+        recipes.extend(to.map(|strategy| Recipe {
+            object: None,
+            file: file.to_owned(),
+            line,
+            from: format!("--strategy {}", m.strategy.name()),
+            to: format!("--strategy {}", strategy.name()),
+            why: "another strategy".into(),
+            gain: gain(lost * removed_by(*strategy)),
+            tried: None,
+            change: Change::Strategy(*strategy),
+        }));
+    }
+    recipes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    // Several conflicts may ask for the same.
+    let mut seen = BTreeSet::new();
+    recipes.retain(|r| seen.insert((r.object.clone(), r.from.clone(), r.to.clone())));
+    let mut notes = vec![
+        "cache misses are not counted: that needs the machine's counters (perf_event_open)"
+            .to_owned(),
+    ];
+    if aborts.is_empty() {
+        notes.push(match m.strategy {
+            Strategy::Lock | Strategy::Transact => "no packet met another worker's".to_owned(),
+            other => format!(
+                "{}: workers share nothing under a lock or in transactions",
+                other.name()
+            ),
+        });
+    }
+    if let Some(rows) = m.account.replayed {
+        let share = rows as f64 / (rows + m.account.read).max(1) as f64;
+        notes.push(format!(
+            "{rows} rows of other workers' packets were replayed, {:.0} % of all that workers did",
+            share * 100.0
+        ));
+    }
+    Report {
+        name: m.name.to_owned(),
+        strategy: m.strategy.name().to_owned(),
+        cores: m.cores,
+        packets: m.account.read,
+        ns_per_packet: ns,
+        lost,
+        aborts: aborts.into_iter().map(|(a, _)| a).collect(),
+        causes,
+        recipes,
+        imbalance: m.spread.imbalance(m.account),
+        prefetch: None,
+        notes,
+    }
+}
+
+/// How much of what conflicts take another strategy is expected to save. Rough: `--try` measures it.
+fn removed_by(strategy: Strategy) -> f64 {
+    match strategy {
+        Strategy::Shard | Strategy::Spread => 1.0,
+        Strategy::Hybrid => 0.8,
+        Strategy::Transact => 0.7,
+        Strategy::Replicate => 0.5,
+        _ => 0.2,
+    }
+}
+
+type Counted = (Abort, Option<What>);
+
+/// What packets met, by line and by whom they met.
+fn aborts(m: &Measured<'_>, ns_per_packet: f64) -> Vec<Counted> {
+    type Key = (String, String, String, Option<(String, String)>, What);
+    // How often, ns, and votes by key.
+    type Sum = (u64, f64, BTreeMap<Vec<u8>, u64>);
+    let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
+    for (_, c) in &m.account.conflicts {
+        let with = c.theirs.as_ref();
+        let with = with.map(|t| (without_folder(&t.line), t.operation.clone()));
+        let mine = &c.mine;
+        let key = (
+            without_folder(&mine.line),
+            mine.operation.clone(),
+            mine.object.clone(),
+            with,
+            c.what,
+        );
+        let sum = sums.entry(key).or_default();
+        sum.0 += c.count;
+        sum.1 += match c.what {
+            What::Write => c.ticks as f64 * m.ns_per_tick,
+            // The attempt is repeated.
+            _ => c.count as f64 * ns_per_packet,
+        };
+        if let Some((key, votes)) = &c.key {
+            *sum.2.entry(key.clone()).or_default() += votes;
+        }
+    }
+    let mut out: Vec<Counted> = Vec::new();
+    for ((line, operation, object, with, what), (count, ns, keys)) in sums {
+        let most = keys.into_iter().max_by_key(|(_, votes)| *votes);
+        let key = most.filter(|(_, votes)| votes * 2 > count);
+        out.push((
+            Abort {
+                line,
+                object,
+                operation,
+                with: with.map(|(line, operation)| With { line, operation }),
+                at: at(what).to_owned(),
+                key: key.map(|(key, _)| hex(&key)),
+                count,
+                share: 0.0,
+                ns,
+            },
+            Some(what),
+        ));
+    }
+    let reasons = m.account.transactions.iter().flat_map(|t| &t.reasons);
+    for (why, count) in reasons {
+        let (line, operation, object) = said(why);
+        // All others stand still meanwhile.
+        let ns = *count as f64 * ns_per_packet * m.cores as f64;
+        out.push((
+            Abort {
+                line,
+                object,
+                operation,
+                with: None,
+                at: "alone".to_owned(),
+                key: None,
+                count: *count,
+                share: 0.0,
+                ns,
+            },
+            None,
+        ));
+    }
+    out
+}
+
+/// A reason to run alone, `FILE:LINE: OPERATION of OBJECT`, or one of the protocol itself.
+fn said(why: &str) -> (String, String, String) {
+    let parts = why.split_once(": ").and_then(|(line, what)| {
+        let (file, number) = line.rsplit_once(':')?;
+        number.parse::<u32>().ok()?;
+        let (operation, object) = what.split_once(" of ").unwrap_or((what, ""));
+        Some((
+            without_folder(&format!("{file}:{number}")),
+            operation.to_owned(),
+            object.to_owned(),
+        ))
+    });
+    parts.unwrap_or_else(|| (String::new(), why.to_owned(), String::new()))
+}
+
+/// `FILE:LINE` without the folder.
+fn without_folder(line: &str) -> String {
+    line.rsplit('/').next().unwrap_or(line).to_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// `FILE:LINE` as both.
+fn place(line: &str) -> (&str, u32) {
+    let parts = line.rsplit_once(':');
+    let parts = parts.and_then(|(file, line)| Some((file, line.parse().ok()?)));
+    parts.unwrap_or((line, 0))
+}
+
+type Ideas<'a> = Vec<(&'a StateObject, &'a Abort, Idea)>;
+
+/// Causes, those of one object and one kind together, and what would help.
+fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>) {
+    let mut causes: Vec<Cause> = Vec::new();
+    let mut ideas: Ideas<'a> = Vec::new();
+    for (abort, what) in aborts {
+        let object = m.program.objects.iter().find(|o| o.name == abort.object);
+        let Some(object) = object else {
+            causes.push(Cause {
+                object: abort.object.clone(),
+                line: abort.line.clone(),
+                operations: vec![abort.operation.clone()],
+                cause: match abort.operation.is_empty() {
+                    true => "the program runs alone from its beginning".into(),
+                    false => abort.operation.clone(),
+                },
+                share: abort.share,
+                ns: abort.ns,
+            });
+            continue;
+        };
+        let entries = m.account.objects.iter().find(|o| o.name == object.name);
+        let met = Met {
+            object,
+            what: *what,
+            abort,
+            entries: entries.and_then(|o| o.entries),
+        };
+        let advice = about(object);
+        let cause = (advice.cause)(&met);
+        match causes
+            .iter_mut()
+            .find(|c| c.object == object.name && c.cause == cause)
+        {
+            Some(known) => {
+                known.share += abort.share;
+                known.ns += abort.ns;
+                if !known.operations.contains(&abort.operation) {
+                    known.operations.push(abort.operation.clone());
+                }
+            }
+            None => {
+                causes.push(Cause {
+                    object: object.name.clone(),
+                    line: abort.line.clone(),
+                    operations: vec![abort.operation.clone()],
+                    cause,
+                    share: abort.share,
+                    ns: abort.ns,
+                });
+            }
+        }
+        ideas.extend(
+            (advice.ideas)(&met)
+                .into_iter()
+                .map(|idea| (object, abort, idea)),
+        );
+    }
+    causes.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.line.cmp(&b.line)));
+    (causes, ideas)
+}
+
+/// An idea as it is written down.
+fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all: f64) -> Recipe {
+    let part = if all > 0.0 { abort.ns / all } else { 0.0 };
+    let gain = gain(part * idea.removes);
+    let name = &object.name;
+    match idea.option {
+        Some((option, value)) => {
+            let known = OPTIONS.iter().find(|o| o.name == option);
+            let is = known.map_or(0, |o| (o.get)(object));
+            let time = known.is_some_and(|o| o.time);
+            let declared = m.sources.declaration(name);
+            let (file, line) = declared.unwrap_or_else(|| place(&abort.line));
+            Recipe {
+                object: Some(name.clone()),
+                file: file.to_owned(),
+                line,
+                from: format!(".{option} = {}", shown(is, time)),
+                to: format!(".{option} = {}", shown(value, time)),
+                why: idea.why.into(),
+                gain,
+                tried: None,
+                change: Change::Option {
+                    object: name.clone(),
+                    option,
+                    value: value.to_string(),
+                },
+            }
+        }
+        None => {
+            let (file, line) = place(&abort.line);
+            Recipe {
+                object: Some(name.clone()),
+                file: file.to_owned(),
+                line,
+                from: idea.from,
+                to: idea.to,
+                why: idea.why.into(),
+                gain,
+                tried: None,
+                change: Change::Source,
+            }
+        }
+    }
+}
+
+/// A number, or a time as declarations have it.
+fn shown(n: u64, time: bool) -> String {
+    match (time, n) {
+        (false, n) | (true, n @ 0) => n.to_string(),
+        (true, n) if n.is_multiple_of(1_000_000_000) => format!("SECONDS({})", n / 1_000_000_000),
+        (true, n) if n.is_multiple_of(1_000_000) => format!("MILLISECONDS({})", n / 1_000_000),
+        (true, n) => format!("{n}"),
+    }
+}
