@@ -44,6 +44,8 @@ pub struct Make {
     pub workers: usize,
     /// threads are switched where they touch shared objects, at places that this seed chooses: for verification
     pub yields: Option<u64>,
+    /// what packets see of other workers' parts of numbers is noted: for verification
+    pub noted: bool,
     /// what is left for the object; none: its budget begins with the making
     pub budget: Option<Budget>,
     /// what an object may take
@@ -197,10 +199,10 @@ impl Found {
             capacities: make.capacities.clone(),
             program: make.program.clone().or_else(|| self.program.clone()),
             placement: make.placement.clone(),
-            test: make.yields.map(|seed| millrace_emit::Test {
-                seed,
+            test: (make.yields.is_some() || make.noted).then(|| millrace_emit::Test {
+                seed: make.yields.unwrap_or(0),
                 dropped: false,
-                log: make.placement.as_ref().is_some_and(|p| p.transacts()),
+                log: make.noted || make.placement.as_ref().is_some_and(|p| p.transacts()),
             }),
         };
         let cache = Cache::of_user()?;

@@ -9,6 +9,7 @@ mod control;
 mod history;
 mod homes;
 mod instance;
+mod parts;
 mod rows;
 mod rules;
 mod saved;
@@ -24,6 +25,7 @@ pub use control::{KeyValue, Record};
 pub use history::Seen;
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
+pub use parts::{Members, PartsSeen};
 pub use rows::Rows;
 pub use saved::{Keeping, Stamped};
 pub use shared::Shared;
@@ -219,6 +221,12 @@ impl Module {
     #[must_use]
     pub fn shares(&self) -> bool {
         self.table().shared_bytes > 0
+    }
+
+    /// Whether packets of several instances have an order: they work on objects that all have in common.
+    #[must_use]
+    pub fn orders(&self) -> bool {
+        self.object_table().iter().any(|o| o.shared != 0)
     }
 
     /// Whether timer `index` works on shared state, so that one worker fires it for all.
