@@ -10,12 +10,13 @@ shift
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for ns in 0 100000; do
+for way in 0:lock 100000:shard; do
+    ns=${way%:*}
     sed -e 's/SECONDS(60)/MILLISECONDS(2)/' -e 's/MICROSECONDS(100)/'$ns'/' \
         -e 's/^PARAM(__u64, percent.*/enum { percent = 100, least = 1000 };/' -e '/^PARAM(__u64, least/d' \
         nfs/antiddos/antiddos.c >"$work/antiddos$ns.c"
     # Running it builds the module for two workers; the cache has it.
-    MILLRACE_CACHE=$work/cache$ns "$millrace" run "$work/antiddos$ns.c" --cores 2 --in captures/talk.pcap \
+    MILLRACE_CACHE=$work/cache$ns "$millrace" run "$work/antiddos$ns.c" --cores 2 --strategy "${way#*:}" --in captures/talk.pcap \
         --split lan=10.0.0.0/24 >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
     find "$work/cache$ns" -name '*.so' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2 >"$work/module$ns"
 done

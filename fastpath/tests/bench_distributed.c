@@ -41,6 +41,7 @@ static double clock_of(clockid_t id)
 /* A UDP packet of a flow. */
 static void frame(u8 *p, u32 source, u16 port)
 {
+    u32 sum = 0;
     static const u8 head[] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0 };
 
     memset(p, 0, FRAME);
@@ -51,6 +52,12 @@ static void frame(u8 *p, u32 source, u16 port)
     port = htons(port);
     memcpy(p + 34, &port, 2);
     memcpy(p + 36, "\x00\x35\x00\x1e", 4);
+    for (u32 i = 14; i < 34; i += 2)
+        sum += (u32)(p[i] << 8 | p[i + 1]);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    p[24] = (u8)(sum >> 8);
+    p[25] = (u8)sum;
 }
 
 static void *work(void *context)

@@ -131,8 +131,8 @@ impl Distributed {
     }
 
     /// What both sides begin with, behind `ON_START`.
-    pub fn start(&mut self, one: &mut Copy, others: Vec<Saw>) {
-        self.resume(one, None, &others);
+    pub fn start(&mut self, one: &mut Copy, others: &[Saw]) {
+        self.resume(one, None, others);
     }
 
     /// What a worker saw with a packet.

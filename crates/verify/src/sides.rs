@@ -124,7 +124,7 @@ impl<'a> Sides<'a> {
             self.parallel.note();
             let held = self.parallel.holds();
             if let [one] = self.sequential.copies.as_mut_slice() {
-                distributed.start(one, held);
+                distributed.start(one, &held);
             }
             self.sequential.distributed = Some(distributed);
         }
