@@ -150,6 +150,9 @@ struct mr_object {
     int (*attach)(struct mr_instance *, const void *table);
     u32 shared; /* 1: one for all workers, whichever instance is asked */
     u32 unused;
+    /* Of numbers in its value, 8 bytes each, those of which parts are merged by the largest, and by their bits: a bit a number. Of all
+     * others the sum counts. */
+    u64 max, or;
 };
 
 struct mr_timer {
@@ -263,6 +266,29 @@ struct mr_profile {
     void (*conflicts)(struct mr_instance *, mr_conflict_fn *fn, void *context);
 };
 
+/* For tests: numbers of which each core has a part (state/distributed.h), as one instance has them behind a packet. Pointers hold
+ * until its next packet. */
+struct mr_parts_seen {
+    u32 object;  /* its place among the objects */
+    u32 members;
+    u32 workers; /* 0: it is one copy */
+    u32 read;    /* the packet has read it */
+    u64 at;      /* ns: the packet's time at which the others' parts were taken */
+    u64 version; /* of its own part as it is published */
+    const u64 *own;
+    const u64 *others;   /* parts of the others as one */
+    const u64 *versions; /* by worker: of which version; its own is 0 */
+};
+
+typedef void mr_parts_fn(void *context, const struct mr_parts_seen *seen);
+
+struct mr_parts {
+    /* Tells what each such object holds, since the last call. */
+    void (*note)(struct mr_instance *, mr_parts_fn *fn, void *context);
+    /* From here on an object holds this, and no part of another instance. -EINVAL: it is none of these. */
+    int (*feed)(struct mr_instance *, u32 object, const u64 *own, const u64 *others);
+};
+
 /* What an emitted shared object exports: `const struct mr_module *millrace_module(void)`.
  * `start`, `stop` and timers get a descriptor without a packet (data == end) for time and draws.
  */
@@ -298,6 +324,7 @@ struct mr_module {
     const struct mr_history *history; /* NULL where state is not replicated */
     const struct mr_transact *transact; /* NULL where packets are no transactions */
     const struct mr_profile *profile;   /* NULL but in modules for profiles of workers that share state */
+    const struct mr_parts *parts; /* NULL in modules that are not for tests */
 };
 
 #endif

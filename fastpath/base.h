@@ -39,6 +39,8 @@ struct shape {
     u32 shared;       /* several workers have it in common: who calls holds the lock (sync/lock.h) */
     u32 timed;        /* shared_hash: its entries have the time of their last writer (state/transact_map.h) */
     u32 homes;        /* allocators: a lease takes a number of the packet's own index, of this many (state/homes.h); 0: any */
+    u64 staleness;    /* distributed: ns that others' parts may be old; 0: there is one copy */
+    u64 max, or;      /* distributed: members of which the largest number counts, and those of bits; others are sums */
     u32 object;       /* where `homes` is set: its place among the program's objects */
 };
 

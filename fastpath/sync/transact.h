@@ -163,6 +163,7 @@ struct transact {
     const struct shape *decide_shape;
     u32 decide_index;
     struct mr_transact_counts count;
+    u64 counted; /* of `count.alone`, when `count.commits` was counted last */
     struct transact_seen read[TRANSACT_READS] __attribute__((aligned(64)));
     struct transact_word write[TRANSACT_WRITES];
     struct transact_word held[TRANSACT_READS + TRANSACT_WRITES];
@@ -440,6 +441,12 @@ MR_INLINE int transact_reads_hold(const struct transact *t, const u64 *own, u64 
     u64 changed = 0;
 
     TRANSACT_FENCE(__ATOMIC_ACQUIRE);
+    if (mr_likely(t->reads == 1)) {
+        const struct transact_seen *r = &t->read[0];
+
+        MR_POINT();
+        return (r->word == own ? own_seen : __atomic_load_n(r->word, __ATOMIC_SEQ_CST)) == r->seen;
+    }
     for (u32 i = 0; i < t->reads; i++) {
         const struct transact_seen *r = &t->read[i];
 
@@ -559,7 +566,6 @@ MR_INLINE int transact_commit(struct transact *t)
         done = transact_commit_one(t);
     else
         done = transact_commit_any(t);
-    t->count.commits += (u64)done;
     t->done = (u8)done;
     return done;
 }
@@ -695,6 +701,13 @@ MR_OUTLINE void transact_again(struct transact *t)
     lock_read_again(t->lock, t->core);
     if (t->attempts >= TRANSACT_HOLD)
         transact_hold(t);
+}
+
+/* Behind n packets: those that did not run alone have committed. Counted a burst, as a packet has no nanosecond for it. */
+MR_INLINE void transact_counted(struct transact *t, u32 n)
+{
+    t->count.commits += n - (t->count.alone - t->counted);
+    t->counted = t->count.alone;
 }
 
 /* After the attempt that committed. */

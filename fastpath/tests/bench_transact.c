@@ -231,6 +231,8 @@ MR_INLINE u64 run(struct instance *me, const struct shape *s, enum way way, u32 
             one(me, s, way, &pkt, a[i], ta[i], b[i], tb[i], writing, bridge, &seen);
         }
         packets += burst;
+        if (way == TRANSACT)
+            transact_counted(&me->transact, burst);
         if (way == LOCK || way == TRANSACT)
             lock_read_end(me->lock, me->core);
     }

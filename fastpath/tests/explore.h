@@ -107,7 +107,7 @@ static void explore_point(void)
 }
 
 /* Who waits gives way to the next one, so that nobody waits for one that never comes to run. */
-static void explore_wait(void)
+__attribute__((unused)) static void explore_wait(void)
 {
     if (!explore.inside)
         return;

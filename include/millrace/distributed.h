@@ -10,54 +10,56 @@
  * Each member is a __u64, 0 at the start, and changed by one of the three alone: of these it does not matter in which
  * order they are done, so that parts of them can be merged. No pointer to a member is to be had.
  *
- * A read is consistent: it has all that a packet did to the members, or nothing of it. What a packet did itself it
- * sees. What others did before it sees as well with .staleness = 0; else what is older than `staleness` ns of the
- * packets' time for certain, and what is younger perhaps.
+ * A read is consistent: it has all that a packet did to the members, or nothing of it. What packets of its own core did
+ * it sees. What others did before it sees as well with .staleness = 0; else what they had done when its core began
+ * its first packet of the last `staleness` ns for certain, and what they did since perhaps (docs/packet-sets.md).
  */
 #ifndef MILLRACE_DISTRIBUTED_H
 #define MILLRACE_DISTRIBUTED_H
 
 #include <millrace/state.h>
 
+static __u64 (*const millrace_distributed_add)(void *, __u64, __u64) = (void *)0x10070;
+static __u64 (*const millrace_distributed_max)(void *, __u64, __u64) = (void *)0x10071;
+static __u64 (*const millrace_distributed_or)(void *, __u64, __u64) = (void *)0x10072;
+static __u64 (*const millrace_distributed_read)(void *, __u64) = (void *)0x10073;
+
 #define DISTRIBUTED(name, T, ...)                                                              \
 	typedef T MILLRACE_PARTS(name);                                                        \
-	MILLRACE_STATE(name, MILLRACE_VECTOR, __u32, MILLRACE_PARTS(name), .capacity = 1,      \
+	MILLRACE_STATE(name, MILLRACE_DISTRIBUTED, __u32, MILLRACE_PARTS(name), .capacity = 1, \
 		       __VA_ARGS__)
 
 #define MILLRACE_PARTS(name) millrace_parts_of_##name
 
-#define MILLRACE_MERGED(object, member, n, does)                                               \
-	do {                                                                                   \
-		MILLRACE_VALUE(object) millrace_all = vector_at(object, 0);                    \
-		__u64 millrace_n = (n);                                                        \
-                                                                                               \
-		_Static_assert(__builtin_types_compatible_p(typeof(millrace_all->member),      \
-							    __u64),                            \
-			       "a member of DISTRIBUTED is a __u64");                          \
-		if (millrace_all)                                                              \
-			does(millrace_all->member, millrace_n);                                \
-	} while (0)
+/* The place of a member, a constant. */
+#define MILLRACE_MEMBER(object, member)                                                        \
+	({                                                                                     \
+		_Static_assert(                                                                \
+			__builtin_types_compatible_p(typeof((object)->value->member), __u64),  \
+			"a member of DISTRIBUTED is a __u64");                                 \
+		__builtin_offsetof(typeof(*(object)->value), member) / 8;                      \
+	})
 
-#define distributed_add(object, member, n) MILLRACE_MERGED(object, member, n, MILLRACE_ADD)
-#define distributed_max(object, member, n) MILLRACE_MERGED(object, member, n, MILLRACE_MAX)
-#define distributed_or(object, member, n)  MILLRACE_MERGED(object, member, n, MILLRACE_OR)
-
-#define MILLRACE_ADD(of, n) ((of) += (n))
-#define MILLRACE_OR(of, n)  ((of) |= (n))
-#define MILLRACE_MAX(of, n)                                                                    \
-	do {                                                                                   \
-		if ((n) > (of))                                                                \
-			(of) = (n);                                                            \
-	} while (0)
+#define distributed_add(object, member, n)                                                     \
+	((void)millrace_distributed_add((object), MILLRACE_MEMBER(object, member), (n)))
+#define distributed_max(object, member, n)                                                     \
+	((void)millrace_distributed_max((object), MILLRACE_MEMBER(object, member), (n)))
+#define distributed_or(object, member, n)                                                      \
+	((void)millrace_distributed_or((object), MILLRACE_MEMBER(object, member), (n)))
 
 #define distributed_read(object)                                                               \
 	({                                                                                     \
-		const typeof(*(object)->value) *millrace_all = vector_at(object, 0);           \
-		typeof(*(object)->value) millrace_copy = {};                                   \
+		union {                                                                        \
+			typeof(*(object)->value) all;                                          \
+			__u64 each[sizeof(typeof(*(object)->value)) / 8];                      \
+		} millrace_copy;                                                               \
                                                                                                \
-		if (millrace_all)                                                              \
-			millrace_copy = *millrace_all;                                         \
-		millrace_copy;                                                                 \
+		_Pragma("clang loop unroll(full)")                                             \
+		for (__u64 millrace_i = 0;                                                     \
+		     millrace_i < sizeof(millrace_copy.each) / 8; millrace_i++)                \
+			millrace_copy.each[millrace_i] =                                       \
+				millrace_distributed_read((object), millrace_i);               \
+		millrace_copy.all;                                                             \
 	})
 
 #endif

@@ -13,6 +13,7 @@ enum millrace_kind {
 	MILLRACE_SKETCH = 4,
 	MILLRACE_LPM = 5,
 	MILLRACE_CLASSIFIER = 6,
+	MILLRACE_DISTRIBUTED = 7,
 };
 
 struct millrace_options {

@@ -12,7 +12,7 @@ PARAM(__u64, least, 1000); /* flows below which nothing is said */
 PACKET_SET(flows, struct flow, struct { __u64 one; }, .capacity = 65536, .expire_after = SECONDS(60));
 
 /* Flows that are there, and those of them that have had one packet. */
-DISTRIBUTED(counts, struct { __u64 flows; __u64 one; }, .staleness = 0);
+DISTRIBUTED(counts, struct { __u64 flows; __u64 one; }, .staleness = MICROSECONDS(100));
 
 SET_KEY(p, key)
 {

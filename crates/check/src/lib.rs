@@ -18,6 +18,7 @@ pub mod facts;
 pub mod flow;
 mod ids;
 pub mod machine;
+pub mod members;
 pub mod part;
 #[doc(hidden)]
 pub mod planted;
@@ -153,7 +154,11 @@ pub fn check_with_statistics(
     };
     statistics.time = begin.elapsed();
     let result = if refusals.is_empty() {
-        Ok(Checked { flows, timers })
+        let checked = Checked { flows, timers };
+        match members::agree(program, &checked) {
+            Ok(()) => Ok(checked),
+            Err(refusal) => Err(vec![*refusal]),
+        }
     } else {
         Err(refusals)
     };

@@ -16,6 +16,7 @@ mod classes;
 mod common;
 mod computed;
 mod control;
+mod distributed;
 mod explain;
 mod guests;
 mod history;

@@ -10,7 +10,7 @@ use millrace_object::contract::Relaxed;
 use millrace_object::state::StateKind;
 use millrace_place::{Held, Placement, Word};
 
-use crate::module::{Instance, KeyValue, Module};
+use crate::module::{Instance, KeyValue, Members, Module};
 
 /// How a state object stands on several workers, and what its parts were when packets began.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Share {
     pub held: Held,
     /// the declared capacity
     pub whole: u64,
+    /// how parts of its numbers are one, where that is not by adding them up
+    pub members: Members,
     /// what elements of a divided object held when packets began
     pub before: Before,
 }
@@ -77,18 +79,21 @@ impl Share {
         Self {
             held,
             whole,
-            before: Before::default(),
+            ..Self::default()
         }
     }
 
     /// Shares of a module's objects, in its order, under a placement.
     #[must_use]
     pub fn of(placement: &Placement, module: &Module) -> Vec<Self> {
-        let objects = module.objects().iter();
+        let objects = module.objects().iter().enumerate();
         objects
-            .map(|o| match placement.of(&o.name) {
-                Some(place) => Self::new(place.held.clone(), place.whole),
-                None => Self::new(Held::Copied, o.capacity),
+            .map(|(at, o)| Self {
+                members: module.members(at),
+                ..match placement.of(&o.name) {
+                    Some(place) => Self::new(place.held.clone(), place.whole),
+                    None => Self::new(Held::Copied, o.capacity),
+                }
             })
             .collect()
     }
@@ -129,7 +134,7 @@ impl Share {
                 let changed = |value: &&Vec<u8>| self.before.differs(key, value);
                 parts.iter().find(changed).or(parts.first()).cloned()
             }
-            Held::Merged { words, .. } => sum(words, parts),
+            Held::Merged { words, .. } => sum(self.members, words, parts),
             _ => parts.first().cloned(),
         }
     }
@@ -160,7 +165,7 @@ impl Share {
 
 /// What the parts of a value come to. Sums wrap, as the numbers do; bytes that nobody adds to are those of the first
 /// part.
-fn sum(words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
+fn sum(members: Members, words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
     let (first, others) = parts.split_first()?;
     let mut all = first.clone();
     for word in words {
@@ -172,7 +177,8 @@ fn sum(words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
                 .rev()
                 .fold(0_u64, |n, b| n << 8 | u64::from(*b))
         };
-        let total = others.iter().map(of).fold(of(first), u64::wrapping_add);
+        let merged = |a, b| members.merged(word.offset / 8, a, b);
+        let total = others.iter().map(of).fold(of(first), merged);
         for (to, from) in all
             .get_mut(place.clone())
             .unwrap_or_default()
@@ -355,6 +361,7 @@ impl Latest {
             Held::Merged {
                 words,
                 latest: true,
+                ..
             } => Some(words.clone()),
             Held::Own { latest: true } => Some([].into()),
             _ => None,
@@ -466,6 +473,7 @@ mod tests {
         let merged = share(Held::Merged {
             words: [word(0, 1)].into(),
             latest: true,
+            staleness: None,
         });
         // The first byte is a number, and the second was stored.
         let keyed: [&[(u8, [u8; 2])]; 3] = [

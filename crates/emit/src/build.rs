@@ -256,8 +256,10 @@ fn slow(cache: &Cache, note: &Path) -> Option<(Duration, String)> {
 
 /// The objects of which a placement makes other code than one worker has.
 fn named(placement: &Placement) -> impl Iterator<Item = &str> {
-    let held =
-        placement.names(|held| matches!(held, Held::Locked | Held::Transacted | Held::Replicated));
+    let held = placement.names(|held| {
+        let shared = matches!(held, Held::Locked | Held::Transacted | Held::Replicated);
+        shared || held.staleness().is_some()
+    });
     held.chain(placement.coming_home())
 }
 
@@ -393,9 +395,10 @@ fn module_key(
     let held = |wanted: Held| placement.map(|p| p.names(|h| *h == wanted).collect::<Vec<_>>());
     let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
     let transacted = held(Held::Transacted);
+    let parted = placement.map(|p| p.names(|h| h.staleness().is_some()).collect::<Vec<_>>());
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
         options.check.max_steps,
         options.check.max_visits,
         options.check.disabled,
@@ -404,6 +407,7 @@ fn module_key(
         locked,
         transacted,
         replicated,
+        parted,
         home,
         options.test,
         options.profile

@@ -46,6 +46,8 @@ pub struct Make {
     pub yields: Option<u64>,
     /// what packets of one worker met of another's is counted: for a profile
     pub profile: bool,
+    /// what packets see of other workers' parts of numbers is noted: for verification
+    pub noted: bool,
     /// what is left for the object; none: its budget begins with the making
     pub budget: Option<Budget>,
     /// what an object may take
@@ -199,10 +201,10 @@ impl Found {
             capacities: make.capacities.clone(),
             program: make.program.clone().or_else(|| self.program.clone()),
             placement: make.placement.clone(),
-            test: make.yields.map(|seed| millrace_emit::Test {
-                seed,
+            test: (make.yields.is_some() || make.noted).then(|| millrace_emit::Test {
+                seed: make.yields.unwrap_or(0),
                 dropped: false,
-                log: make.placement.as_ref().is_some_and(|p| p.transacts()),
+                log: make.noted || make.placement.as_ref().is_some_and(|p| p.transacts()),
             }),
             profile: make.profile,
         };

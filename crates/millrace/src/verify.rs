@@ -153,6 +153,7 @@ impl Build for Builder<'_> {
         let make = Make {
             placement: wanted.placement.cloned().map(Arc::new),
             yields: wanted.yields,
+            noted: wanted.noted,
             ..self.0.make.with_capacities(wanted.capacities)
         };
         let function = self.0.found.load(&make, &mut |_| {});

@@ -16,9 +16,10 @@
 
 use millrace_object::contract::Act;
 use millrace_object::helper::{
-    ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH, CLASSIFY, Helper, LPM_GET,
-    MAP_DELETE, MAP_DELETE_ELEM, MAP_GET, MAP_LOOKUP_ELEM, MAP_PUT, MAP_REFRESH, MAP_UPDATE_ELEM,
-    SKETCH_ADD, SKETCH_COUNT, VECTOR_AT,
+    ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH, CLASSIFY, DISTRIBUTED_ADD,
+    DISTRIBUTED_MAX, DISTRIBUTED_OR, DISTRIBUTED_READ, Helper, LPM_GET, MAP_DELETE,
+    MAP_DELETE_ELEM, MAP_GET, MAP_LOOKUP_ELEM, MAP_PUT, MAP_REFRESH, MAP_UPDATE_ELEM, SKETCH_ADD,
+    SKETCH_COUNT, VECTOR_AT,
 };
 use millrace_object::state::{Addressing, StateKind};
 
@@ -54,6 +55,10 @@ pub enum Answer {
     Leased,
     /// an estimate: a number that the model ties to nothing
     Estimate,
+    /// a number that packets add to, which the model ties to nothing
+    Member,
+    /// 0
+    Nothing,
     /// a class: a number below the object's number of classes, one for equal keys
     Class,
     /// a map; null if none is under the key
@@ -93,6 +98,10 @@ const MEANINGS: &[(&Helper, Address, Answer)] = &[
     (&SKETCH_ADD, Address::Key, Answer::Estimate),
     (&LPM_GET, Address::Key, Answer::Value),
     (&CLASSIFY, Address::Key, Answer::Class),
+    (&DISTRIBUTED_ADD, Address::Number, Answer::Nothing),
+    (&DISTRIBUTED_MAX, Address::Number, Answer::Nothing),
+    (&DISTRIBUTED_OR, Address::Number, Answer::Nothing),
+    (&DISTRIBUTED_READ, Address::Number, Answer::Member),
 ];
 
 /// Effect of a helper on an object of this kind; none where it is not listed here.

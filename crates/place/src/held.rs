@@ -44,6 +44,9 @@ pub enum Held {
         words: Arc<[Word]>,
         /// as of `Own`, in the bytes beside the numbers
         latest: bool,
+        /// packets read the sums, and what they see of other workers' parts is at most so old, ns; none: no packet reads
+        /// them
+        staleness: Option<u64>,
     },
 }
 
@@ -54,6 +57,22 @@ impl Held {
         Self::Merged {
             words: words.into(),
             latest: false,
+            staleness: None,
+        }
+    }
+
+    /// Whether it is merged by adding numbers up.
+    #[must_use]
+    pub fn adds(&self) -> bool {
+        matches!(self, Self::Merged { words, .. } if !words.is_empty())
+    }
+
+    /// How old the parts of other workers may be that packets read, ns; none where no packet reads any.
+    #[must_use]
+    pub fn staleness(&self) -> Option<u64> {
+        match self {
+            Self::Merged { staleness, .. } => *staleness,
+            _ => None,
         }
     }
 

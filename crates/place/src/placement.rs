@@ -163,6 +163,12 @@ impl Placement {
         self.objects.iter().any(|o| o.held.shared())
     }
 
+    /// Whether packets read parts of other workers.
+    #[must_use]
+    pub fn stale(&self) -> bool {
+        self.objects.iter().any(|o| o.held.staleness().is_some())
+    }
+
     /// Whether packets are transactions.
     #[must_use]
     pub fn transacts(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Ways in which a run under a plan may differ from the sequential program, by name.
 
 use millrace_model::Model;
+use millrace_model::model::Use;
 use millrace_model::observe::surroundings;
 use millrace_object::contract::Relaxed;
 use millrace_object::helper;
@@ -113,7 +114,18 @@ fn parted(model: &Model, o: &ObjectPlan, declared: &StateObject) -> Vec<(&'stati
                 .to_owned(),
         ));
     }
-    let Some(parts) = model.objects.get(o.id.0).and_then(|o| o.parts.as_ref()) else {
+    let found = model.objects.get(o.id.0);
+    let read = found.is_some_and(|o| o.usage == Use::ReadWrite);
+    if o.treatment == Treatment::Merge && declared.staleness > 0 && read {
+        out.push((
+            "staleness",
+            format!(
+                "a packet may read it as it was up to {} ns of its core's packets before, as far as other cores' packets go",
+                declared.staleness
+            ),
+        ));
+    }
+    let Some(parts) = found.and_then(|o| o.parts.as_ref()) else {
         return out;
     };
     if declared.kind.evicts {

@@ -317,7 +317,8 @@ impl<'a> Machine<'a> {
             (
                 "map_get" | "map_refresh" | "map_put" | "map_delete" | "vector_at"
                 | "allocator_lease" | "allocator_get" | "allocator_refresh" | "allocator_free"
-                | "sketch_count" | "sketch_add" | "lpm_get" | "lpm_put" | "lpm_delete" | "classify",
+                | "sketch_count" | "sketch_add" | "lpm_get" | "lpm_put" | "lpm_delete" | "classify"
+                | "distributed_add" | "distributed_max" | "distributed_or" | "distributed_read",
                 Some(o),
             ) => self.handlers(h.name, id, o, a),
             ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),

@@ -97,6 +97,14 @@ fn takes_number(helper: &str) -> bool {
     )
 }
 
+/// Calls whose second argument is the number of a member.
+fn takes_member(helper: &str) -> bool {
+    matches!(
+        helper,
+        "distributed_add" | "distributed_max" | "distributed_or" | "distributed_read"
+    )
+}
+
 /// Handlers' calls that change a prefix, whose third argument is its bits.
 fn changes_prefix(helper: &str) -> bool {
     matches!(helper, "lpm_put" | "lpm_delete")
@@ -169,6 +177,9 @@ impl Machine<'_> {
             }
             None if takes_number(h.name) => {
                 (a[1].to_le_bytes().to_vec(), index_key(a[1], o.key_bytes))
+            }
+            None if takes_member(h.name) => {
+                (a[1].to_le_bytes().to_vec(), index_key(0, o.key_bytes))
             }
             // An index of 32 bits, unless it is all entries' turn.
             None if h.name == "redirect_map" => match redirected(o, a[2]) {

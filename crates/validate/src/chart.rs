@@ -309,7 +309,8 @@ fn bound(
         let value = match stands {
             Stands::Leased(object, n) => of(*object, &["allocator_lease"], *n).unwrap_or(u64::MAX),
             Stands::Estimate(object, n) => {
-                of(*object, &["sketch_count", "sketch_add", "classify"], *n).unwrap_or(0)
+                let calls = ["sketch_count", "sketch_add", "classify", "distributed_read"];
+                of(*object, &calls, *n).unwrap_or(0)
             }
             Stands::Removed(object, n) => of(*object, &["lpm_delete"], *n).unwrap_or(0),
             Stands::NoneFree(object) => {

@@ -145,6 +145,11 @@ impl<'a> Pair<'a> {
             Seed::Estimate { object, key, sum } if self.classifies(*object) => {
                 self.class(*object, key, *sum)?;
             }
+            Seed::Member {
+                object,
+                member,
+                value,
+            } => self.member(*object, *member, *value)?,
             Seed::Estimate { object, key, sum } => {
                 let set = self
                     .instance
@@ -159,6 +164,25 @@ impl<'a> Pair<'a> {
     fn classifies(&self, object: ObjectId) -> bool {
         let object = self.program.objects.get(object.0);
         object.is_some_and(|o| o.kind.holds_rules())
+    }
+
+    /// Sets one of the numbers that packets add to.
+    fn member(&mut self, object: ObjectId, member: u64, value: u64) -> Result<(), String> {
+        let bytes = self.program.objects.get(object.0).map(|o| o.key_bytes);
+        let key = vec![0; bytes.unwrap_or(4) as usize];
+        let found = self.instance.get(object.0, &key, self.now);
+        let mut all = found.map_err(|e| e.to_string())?.unwrap_or_default();
+        let at = usize::try_from(member)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(8);
+        let place = all.get_mut(at..at.saturating_add(8));
+        place
+            .ok_or("there is no such member")?
+            .copy_from_slice(&value.to_le_bytes());
+        let set = self.instance.set(object.0, &key, &all, self.now);
+        set.map_err(|e| e.to_string())?;
+        self.machine.set(object, &key, &all);
+        Ok(())
     }
 
     /// Adds a rule of this very key and class.

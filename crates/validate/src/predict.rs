@@ -6,6 +6,7 @@ use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
 use millrace_object::contract::{Destination, Holds};
 use millrace_object::program::{Dialect, ObjectId, Program};
+use millrace_object::state::distributed;
 
 use std::collections::BTreeSet;
 
@@ -290,7 +291,8 @@ pub(crate) fn outcome(helper: &str, key: &[u8], there: bool, result: u64) -> Opt
         "redirect_map" if key.is_empty() => Some("all"),
         "redirect_map" => Some(if there { "there" } else { "absent" }),
         "lpm_delete" | "sketch_count" | "sketch_add" | "classify" | "load" | "store" | "atomic"
-        | "ringbuf_submit" | "ringbuf_discard" => None,
+        | "ringbuf_submit" | "ringbuf_discard" | "distributed_add" | "distributed_max"
+        | "distributed_or" | "distributed_read" => None,
         _ => found("there", "absent"),
     }
 }
@@ -419,8 +421,11 @@ pub fn compare(
         }
     }
     out.extend(evictions(program, predicted, happened));
-    // What changed without being foretold. What a sketch says is its own affair.
-    let sketch = |o: ObjectId| program.objects.get(o.0).is_some_and(|o| o.kind.estimates());
+    // What changed without being foretold. What a sketch says is its own affair, and how much is added in no access.
+    let sketch = |o: ObjectId| {
+        let object = program.objects.get(o.0);
+        object.is_some_and(|o| o.kind.estimates() || *o.kind == distributed::KIND)
+    };
     for ((object, key), before) in &happened.log.before {
         if sketch(*object) || !predicted.whole || predicted.written.contains(object) {
             continue;

@@ -66,6 +66,15 @@ pub enum Seed {
         /// the sum, or the class
         sum: u32,
     },
+    /// what a member of numbers that packets add to is
+    Member {
+        /// whose
+        object: ObjectId,
+        /// which, from 0
+        member: u64,
+        /// its number
+        value: u64,
+    },
 }
 
 /// Lookup of the value under a key of an object, at some moment.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::{Origin, SymId};
 use millrace_object::program::{Dialect, ObjectId, Program, Role, StateObject};
+use millrace_object::state::distributed;
 
 use crate::chart::{Chart, stored_key};
 use crate::stands::Stands;
@@ -151,6 +152,15 @@ pub fn case(program: &Program, at: usize, chart: &Chart<'_>, path: usize) -> Res
             .filter(|a| a.object == *object && a.answer.is_some());
         if let Some(access) = accesses.nth(*n) {
             let key = access.key.iter().map(|e| witness.value(arena, *e) as u8);
+            let declared = program.objects.get(object.0);
+            if declared.is_some_and(|o| *o.kind == distributed::KIND) {
+                entries.push(Seed::Member {
+                    object: *object,
+                    member: crate::trial::number(&key.collect::<Vec<_>>()),
+                    value: value(s),
+                });
+                continue;
+            }
             entries.push(Seed::Estimate {
                 object: *object,
                 key: key.collect(),

@@ -41,6 +41,8 @@ pub enum Kind {
     State,
     /// a lease of one side stands for two of the other
     Lease,
+    /// a packet saw what it cannot have seen of other workers' parts of numbers, or a part is not what packets left in it
+    Parts,
 }
 
 /// Result of a comparison.
@@ -171,6 +173,7 @@ mod tests {
                 turn: 0,
                 commit: 0,
                 time: 0,
+                saw: None,
             },
         }
     }

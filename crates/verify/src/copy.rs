@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{
-    Access, Config, Homes, Instance, Keeping, KeyValue, Module, ModuleError, Shared,
+    Access, Config, Homes, Instance, Keeping, KeyValue, Module, ModuleError, PartsSeen, Shared,
 };
 use millrace_dataplane::packet::{Arrival, Burst, Fate, Layout};
 
@@ -14,6 +15,7 @@ use millrace_dataplane::share;
 use millrace_object::Program;
 use millrace_state::Content;
 
+use crate::distributed::Saw;
 use crate::outcome::{Outcome, Written};
 use crate::sums::checksums;
 use crate::trace::Packet;
@@ -64,6 +66,8 @@ pub struct Copy {
     mixed: Option<Mixed>,
     /// the place of its next packet in the order of rows
     place: Place,
+    /// where what it sees of other copies' parts of numbers is noted: the count of moments that all copies have
+    moments: Option<Arc<AtomicU64>>,
 }
 
 impl Copy {
@@ -96,14 +100,44 @@ impl Copy {
                 })
                 .collect(),
             records: objects().any(|(i, o)| o.records && !module.is_shared(i)),
-            shares: shared.is_some() && module.shares(),
+            shares: shared.is_some() && module.orders(),
             given: 0,
             value: Vec::new(),
             homes: config.homes.clone(),
             replica: None,
             mixed: None,
             place: Place::default(),
+            moments: None,
         })
+    }
+
+    /// Notes what each packet sees of other copies' parts of numbers, at moments of this count.
+    pub fn noting(&mut self, moments: &Arc<AtomicU64>) {
+        self.moments = Some(moments.clone());
+    }
+
+    /// What it holds of such numbers, and of others' parts.
+    pub fn parts(&mut self) -> Vec<PartsSeen> {
+        let mut all = Vec::new();
+        self.instance.parts(|seen| all.push(seen));
+        all
+    }
+
+    /// The same now, where it is noted.
+    pub fn holds(&mut self, worker: usize) -> Option<Saw> {
+        let now = self.moments.as_ref()?.fetch_add(1, Ordering::SeqCst);
+        Some(Saw {
+            worker,
+            began: now,
+            ended: now,
+            parts: self.parts(),
+        })
+    }
+
+    /// From here on it has this part, and sees this of others'.
+    pub fn feed(&mut self, object: usize, own: &[u64], others: &[u64]) {
+        // A module that takes none is found out by what it does.
+        let _ = self.instance.feed(object, own, others);
     }
 
     /// As one of the replicas of a group, if there is one.
@@ -258,11 +292,12 @@ impl Copy {
         Burst::new(1, self.ports, Layout::Pooled)
     }
 
-    /// A burst for [`Self::give_all`]: of this many packets, or of one where a packet's records could not be told from
+    /// A burst for [`Self::give_all`]: of this many packets, or of one where what a packet left or saw could not be told from
     /// the next one's.
     #[must_use]
     pub fn bursts(&self, most: usize) -> (Burst, usize) {
-        let most = if self.records { 1 } else { most.max(1) };
+        let apart = self.records || self.moments.is_some();
+        let most = if apart { 1 } else { most.max(1) };
         (Burst::new(most, self.ports, Layout::Pooled), most)
     }
 
@@ -316,6 +351,7 @@ impl Copy {
         self.given += 1;
         // Every other burst without the passes that prefetch: they must not show.
         let prefetch = self.given.is_multiple_of(2);
+        let began = self.moment();
         match (&mut self.replica, &mut self.mixed) {
             (Some(replica), _) => replica.burst(&mut self.instance, self.entry, burst),
             (None, Some(mixed)) => {
@@ -325,6 +361,7 @@ impl Copy {
                 self.instance.burst(self.entry, prefetch, burst);
             }
         }
+        let ended = self.moment();
         let mut last = None;
         for (slot, i) in pushed.into_iter().enumerate() {
             let (Some(outcome), Some(packet)) = (done.get_mut(i), packets.get(i)) else {
@@ -343,11 +380,28 @@ impl Copy {
             }
             last = Some(i);
         }
+        if let (Some(began), Some(ended)) = (began, ended) {
+            let parts = self.parts();
+            if let Some(outcome) = last.and_then(|i| done.get_mut(i)) {
+                let worker = outcome.worker as usize;
+                outcome.saw = Some(Box::new(Saw {
+                    worker,
+                    began,
+                    ended,
+                    parts,
+                }));
+            }
+        }
         let records = self.take_records();
         if let Some(outcome) = last.and_then(|i| done.get_mut(i)) {
             outcome.records = records;
         }
         done
+    }
+
+    fn moment(&self) -> Option<u64> {
+        let moments = self.moments.as_ref()?;
+        Some(moments.fetch_add(1, Ordering::SeqCst))
     }
 
     /// The leased numbers among the packet's words.
@@ -499,5 +553,6 @@ fn untouched(packet: &Packet, (worker, turn): (u32, u64)) -> Outcome {
         turn,
         commit: 0,
         time: packet.time,
+        saw: None,
     }
 }

@@ -71,6 +71,12 @@ impl<'a> Deal<'a> {
         self.workers > 1 && self.placement.transacts()
     }
 
+    /// Whether packets of several workers read parts of numbers that other workers have.
+    #[must_use]
+    pub fn stale(&self) -> bool {
+        self.workers > 1 && self.placement.stale()
+    }
+
     /// Whether each of several workers has a replica of any object.
     #[must_use]
     pub fn replicates(&self) -> bool {

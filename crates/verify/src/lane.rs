@@ -3,6 +3,7 @@
 //! The sequential side is a lane of one copy without dispatch.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{Config, ModuleError, Shared};
@@ -13,6 +14,7 @@ use millrace_steer::Parsed;
 use crate::answers::{Addressed, Answers};
 use crate::copy::{Copy, Start};
 use crate::deal::Dispatch;
+use crate::distributed::{Distributed, Saw};
 use crate::outcome::Outcome;
 use crate::replica::{self, Numbered};
 use crate::schedule::{Chooser, Schedule};
@@ -62,6 +64,10 @@ pub struct Lane<'a> {
     /// an answer is given to the function once what it answers has left it
     waits: bool,
     burst: Option<Burst>,
+    /// of the sequential side: what workers saw of each other's parts of numbers
+    pub distributed: Option<Distributed>,
+    /// of the parallel side: what workers held behind what happened without a packet, before which packet
+    pub happened: Vec<(u64, Vec<Saw>)>,
 }
 
 impl<'a> Lane<'a> {
@@ -93,7 +99,7 @@ impl<'a> Lane<'a> {
         schedule: Schedule,
     ) -> Result<Self, ModuleError> {
         let shared = Shared::create(start.module.clone(), start.config, workers)?;
-        let shares = workers > 1 && start.module.shares();
+        let shares = workers > 1 && start.module.orders();
         let objects = &start.program.objects;
         let events = shares
             && objects.iter().any(|o| o.expiry.is_some())
@@ -129,6 +135,8 @@ impl<'a> Lane<'a> {
             numbered,
             directed: false,
             waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
+            distributed: None,
+            happened: Vec::new(),
         })
     }
 
@@ -225,8 +233,7 @@ impl<'a> Lane<'a> {
             let alone = self.numbered.is_none();
             if alone && !self.events && self.copies.iter().any(|c| c.alarm_due(packet.time)) {
                 self.drain(cpus, &mut done);
-                let copies = self.copies.iter_mut();
-                copies.for_each(|c| c.alarm(packet.time));
+                self.alarm(packet);
             }
             let copies = &mut self.copies;
             let Addressed { packet, anew } = self.answers.address(packet, |worker, lease| {
@@ -267,6 +274,33 @@ impl<'a> Lane<'a> {
             self.follow(rows);
         }
         done
+    }
+
+    /// What is due before a packet happens everywhere, when no packet is under way.
+    fn alarm(&mut self, before: &Packet) {
+        if let (Some(distributed), [one]) = (&self.distributed, self.copies.as_mut_slice()) {
+            distributed.whole(one);
+        }
+        let copies = self.copies.iter_mut();
+        copies.for_each(|c| c.alarm(before.time));
+        let hold = self.copies.iter_mut().enumerate();
+        let held: Option<Vec<Saw>> = hold.map(|(worker, c)| c.holds(worker)).collect();
+        self.happened.extend(held.map(|held| (before.number, held)));
+        if let (Some(distributed), [one]) = (&mut self.distributed, self.copies.as_mut_slice()) {
+            distributed.went_on(one, before.number);
+        }
+    }
+
+    /// What each copy holds of numbers, where that is noted.
+    pub fn holds(&mut self) -> Vec<Saw> {
+        let copies = self.copies.iter_mut().enumerate();
+        copies.filter_map(|(worker, c)| c.holds(worker)).collect()
+    }
+
+    /// Each packet's view of other copies' parts of numbers is noted.
+    pub fn note(&mut self) {
+        let moments = Arc::default();
+        self.copies.iter_mut().for_each(|c| c.noting(&moments));
     }
 
     /// The worker that a packet comes to.
@@ -320,7 +354,14 @@ impl<'a> Lane<'a> {
                 return;
             };
             let burst = self.burst.get_or_insert_with(|| copy.burst());
+            let (number, time) = (waiting.packet.number, waiting.packet.time);
+            if let Some(distributed) = &mut self.distributed {
+                distributed.before(copy, number);
+            }
             let outcome = one(copy, burst, &waiting, (worker as u32, self.turn), cpus);
+            if let Some(distributed) = &mut self.distributed {
+                distributed.behind(copy, number, time);
+            }
             self.turn += 1;
             self.keep(waiting, outcome, done);
         }

@@ -17,6 +17,7 @@ mod at_once;
 mod compare;
 mod copy;
 mod deal;
+mod distributed;
 mod findings;
 mod history;
 mod lane;

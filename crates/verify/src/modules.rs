@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     pub placement: Option<&'a Placement>,
     /// threads are to be switched where they touch shared state, at places that this seed chooses
     pub yields: Option<u64>,
+    /// what packets see of other workers' parts of numbers is to be noted
+    pub noted: bool,
 }
 
 /// Makes modules of the program.

@@ -132,6 +132,7 @@ mod tests {
                     turn: 0,
                     commit: *commit,
                     time: *time,
+                    saw: None,
                 },
             })
         };

@@ -2,6 +2,8 @@
 
 use millrace_dataplane::packet::Fate;
 
+use crate::distributed::Saw;
+
 /// A number that an allocator had leased and that stands in a packet afterwards.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
@@ -40,4 +42,6 @@ pub struct Outcome {
     /// the time that the program had for it, ns: that of its arrival, or where workers share state of its place in
     /// their order
     pub time: u64,
+    /// what it saw of other workers' parts of numbers, where that is noted
+    pub saw: Option<Box<Saw>>,
 }

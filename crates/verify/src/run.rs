@@ -77,7 +77,8 @@ pub fn verify(
     observe: Observe<'_>,
 ) -> Result<Findings, VerifyError> {
     let (placement, one) = (&case.deal.placement, case.deal.placement.for_one());
-    let several = match case.deal.shares() || case.deal.replicates() {
+    let stale = case.deal.stale();
+    let several = match case.deal.shares() || case.deal.replicates() || stale {
         true => placement,
         false => &one,
     };
@@ -91,6 +92,7 @@ pub fn verify(
                 _ if placement.is_some_and(Placement::transacts) => Some(0),
                 _ => None,
             },
+            noted: stale,
         };
         build.module(&wanted).map_err(VerifyError::Build)
     };
@@ -380,6 +382,14 @@ impl<'a, 'b> Going<'a, 'b> {
             self.findings.relaxations.push(Relaxed {
                 name: "lease",
                 packets: leases,
+                entries: 0,
+            });
+        }
+        let behind = sides.behind();
+        if behind > 0 {
+            self.findings.relaxations.push(Relaxed {
+                name: "staleness",
+                packets: behind,
                 entries: 0,
             });
         }

@@ -6,13 +6,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use millrace_dataplane::Share;
-use millrace_dataplane::module::ModuleError;
+use millrace_dataplane::module::{Members, ModuleError};
 use millrace_object::program::Program;
 use millrace_place::Held;
 
 use crate::compare::{Found, Kind, Pair, compare};
 use crate::copy::Start;
 use crate::deal::{Deal, private};
+use crate::distributed::{self, Distributed};
 use crate::findings::Transactions;
 use crate::history::{self, History};
 use crate::lane::{Done, Lane};
@@ -118,6 +119,15 @@ impl<'a> Sides<'a> {
     pub fn start(&mut self, program: &Program, deal: &Deal<'_>, time: u64) {
         self.sequential.start(time, &[]);
         self.parallel.start(time, &self.shares);
+        let members: Vec<Members> = self.shares.iter().map(|s| s.members).collect();
+        if let Some(mut distributed) = Distributed::of(program, deal, &members) {
+            self.parallel.note();
+            let held = self.parallel.holds();
+            if let [one] = self.sequential.copies.as_mut_slice() {
+                distributed.start(one, &held);
+            }
+            self.sequential.distributed = Some(distributed);
+        }
         self.sequential.take_records();
         self.parallel.take_records();
         self.base = state::base(program, deal, &mut self.sequential, time);
@@ -243,6 +253,7 @@ impl<'a> Sides<'a> {
         }
         let mut parallel = self.parallel.work(theirs, None);
         let versions = self.versions(theirs, &mut parallel);
+        self.hand_over(window, &mut parallel);
         let cpus: Vec<u32> = parallel
             .iter()
             .map(|d| d.as_ref().map_or(0, |d| d.outcome.worker))
@@ -263,6 +274,13 @@ impl<'a> Sides<'a> {
         } else {
             self.sequential.work(window, Some(&cpus))
         };
+        for (packet, kind, what) in self.stale() {
+            let at = window.iter().position(|p| Some(p.number) == packet);
+            match at.and_then(|at| wrong.get_mut(at)) {
+                Some(place) => *place = place.take().or(Some((kind, what))),
+                None => self.beyond.push(what),
+            }
+        }
         let pairs = sequential.into_iter().zip(parallel).zip(window).zip(wrong);
         pairs
             .filter_map(|(((one, other), packet), wrong)| {
@@ -276,6 +294,43 @@ impl<'a> Sides<'a> {
                 Some(step)
             })
             .collect()
+    }
+
+    /// What packets saw of other workers' parts of numbers is an input of the sequential program.
+    fn hand_over(&mut self, window: &[Packet], parallel: &mut [Option<Done>]) {
+        let happened = std::mem::take(&mut self.parallel.happened);
+        let Some(distributed) = &mut self.sequential.distributed else {
+            return;
+        };
+        for (before, all) in happened {
+            distributed.happened(before, all);
+        }
+        for (packet, done) in window.iter().zip(parallel) {
+            let saw = done.as_mut().and_then(|d| d.outcome.saw.take());
+            if let Some(saw) = saw {
+                distributed.saw(packet.number, *saw);
+            }
+        }
+    }
+
+    /// What is wrong with what packets saw so, when both sides have done a window.
+    fn stale(&mut self) -> Vec<distributed::Fault> {
+        let Some(distributed) = &mut self.sequential.distributed else {
+            return Vec::new();
+        };
+        let faults = distributed.look();
+        // Whoever asks sees all parts as one.
+        if let [one] = self.sequential.copies.as_mut_slice() {
+            distributed.whole(one);
+        }
+        faults
+    }
+
+    /// How many packets saw less of such numbers than all that was there, where they may.
+    #[must_use]
+    pub fn behind(&self) -> u64 {
+        let distributed = self.sequential.distributed.as_ref();
+        distributed.map_or(0, |d| d.stale)
     }
 
     /// The sequential program does what the workers did in the order in which they committed it, at the times that they

@@ -101,6 +101,7 @@ fn meaning(name: &str) -> &'static str {
         "lease" => "other free numbers were leased",
         "capacity" => "a worker's part of a table was full",
         "eviction" => "other entries were evicted",
+        "staleness" => "numbers were read without what other workers had just done",
         _ => "a sketch confused other keys",
     }
 }

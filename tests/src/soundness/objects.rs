@@ -4,9 +4,9 @@ use millrace_object::helper::Helper;
 use millrace_object::program::{Nesting, ObjectId, StateObject};
 use millrace_object::state::{
     StateKind, allocator, array, array_of_maps, bloom_filter, classifier, cpumap, devmap,
-    devmap_hash, global, hash, hash_of_maps, lpm, lpm_trie, lru_hash, lru_percpu_hash, map,
-    percpu_array, percpu_hash, perf_event_array, prog_array, queue, ringbuf, routes, sketch, stack,
-    vector, xskmap,
+    devmap_hash, distributed, global, hash, hash_of_maps, lpm, lpm_trie, lru_hash, lru_percpu_hash,
+    map, percpu_array, percpu_hash, perf_event_array, prog_array, queue, ringbuf, routes, sketch,
+    stack, vector, xskmap,
 };
 
 /// Key 8, value 16 bytes, few places: full soon.
@@ -154,6 +154,7 @@ pub fn all() -> Vec<StateObject> {
             rows: 4,
             ..object("classes", &classifier::KIND, 8, 4, 16)
         },
+        object("distributed", &distributed::KIND, 4, 16, 1),
         routes::object(16),
     ]
 }

@@ -10,6 +10,7 @@ use super::stack;
 use crate::domain::{Gone, Pointer, Region, Scalar, Value};
 use crate::facts::ArgFact;
 use crate::machine::Machine;
+use crate::members;
 use crate::planted::{self, Planted};
 use crate::refuse::{Fault, Verdict};
 use crate::rule::Rule;
@@ -53,6 +54,18 @@ pub fn call(m: &mut Machine<'_>, st: &mut State, number: u32) -> Verdict<()> {
     let writes = helper.is_kernels() && helper.does.is_some_and(|d| d.act == Act::Write);
     if let Some(object) = found.object.filter(|_| writes) {
         super::value::not_read_only(m, m.object(object)?, &format!("call of `{}`", helper.name))?;
+    }
+    if let (Some(object), Some(ArgFact::Scalar(member)), true) =
+        (found.object, found.facts.get(1), members::takes(helper))
+    {
+        members::named(m.object(object)?, *member).map_err(|what| {
+            bad(
+                helper,
+                1,
+                what,
+                "Name a member of the object's structure: `distributed_add(&counts, flows, 1)`.",
+            )
+        })?;
     }
     m.work = CALL.saturating_add(found.bytes);
     super::lock::call(m, st, helper)?;

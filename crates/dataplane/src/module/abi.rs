@@ -225,6 +225,10 @@ pub struct Object {
     pub shared: u32,
     /// nothing
     pub unused: u32,
+    /// numbers in its value of which the largest part counts, a bit each
+    pub max: u64,
+    /// numbers in its value of which the bits of all parts count
+    pub or: u64,
 }
 
 /// `struct mr_timer`.
@@ -308,6 +312,8 @@ pub struct Module {
     pub transact: *const Transact,
     /// of workers that share state; null but in modules for profiles
     pub profile: *const Profile,
+    /// of numbers of which each worker has a part; null in modules that are not for tests
+    pub parts: *const Parts,
 }
 
 /// `struct mr_profile`.
@@ -345,6 +351,42 @@ pub struct Conflict {
     pub votes: u64,
     /// the key that was met most; null: none
     pub key: *const u8,
+}
+
+/// `struct mr_parts_seen`.
+#[repr(C)]
+pub struct PartsSeen {
+    /// its place among the objects
+    pub object: u32,
+    /// length of `own` and `others`
+    pub members: u32,
+    /// length of `versions`; 0: it is one copy
+    pub workers: u32,
+    /// 1: the packet has read it
+    pub read: u32,
+    /// ns
+    pub at: u64,
+    /// of its own part
+    pub version: u64,
+    /// its own part
+    pub own: *const u64,
+    /// those of the others as one
+    pub others: *const u64,
+    /// of these, by worker
+    pub versions: *const u64,
+}
+
+/// `mr_parts_fn`.
+pub type PartsFn = unsafe extern "C" fn(*mut c_void, *const PartsSeen);
+
+/// `struct mr_parts`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Parts {
+    /// tells what each object holds
+    pub note: Option<unsafe extern "C" fn(*mut Instance, PartsFn, *mut c_void)>,
+    /// from here on an object holds this
+    pub feed: Option<unsafe extern "C" fn(*mut Instance, u32, *const u64, *const u64) -> c_int>,
 }
 
 /// `struct mr_transact_counts`.
@@ -527,7 +569,9 @@ mod tests {
             load,
             attach,
             shared,
-            unused
+            unused,
+            max,
+            or
         );
         layout!(
             "mr_saved", Saved, what, callback, place, stamp, bound, due, order, length, key, value
@@ -561,7 +605,8 @@ mod tests {
             stop_once,
             history,
             transact,
-            profile
+            profile,
+            parts
         );
         layout!("mr_profile", Profile, sites, unused, site, conflicts);
         layout!(
@@ -576,6 +621,20 @@ mod tests {
             votes,
             key
         );
+        layout!(
+            "mr_parts_seen",
+            PartsSeen,
+            object,
+            members,
+            workers,
+            read,
+            at,
+            version,
+            own,
+            others,
+            versions
+        );
+        layout!("mr_parts", Parts, note, feed);
         layout!(
             "mr_transact_counts",
             TransactCounts,

@@ -9,6 +9,7 @@ mod control;
 mod history;
 mod homes;
 mod instance;
+mod parts;
 mod profile;
 mod rows;
 mod rules;
@@ -25,6 +26,7 @@ pub use control::{KeyValue, Record};
 pub use history::Seen;
 pub use homes::Homes;
 pub use instance::{Config, Entry, Instance};
+pub use parts::{Members, PartsSeen};
 pub use profile::{Conflict, Site, What};
 pub use rows::Rows;
 pub use saved::{Keeping, Stamped};
@@ -221,6 +223,12 @@ impl Module {
     #[must_use]
     pub fn shares(&self) -> bool {
         self.table().shared_bytes > 0
+    }
+
+    /// Whether packets of several instances have an order: they work on objects that all have in common.
+    #[must_use]
+    pub fn orders(&self) -> bool {
+        self.object_table().iter().any(|o| o.shared != 0)
     }
 
     /// Whether timer `index` works on shared state, so that one worker fires it for all.

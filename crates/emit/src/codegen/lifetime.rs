@@ -6,7 +6,7 @@ use std::fmt::Write;
 use millrace_object::program::ObjectId;
 
 use super::unit::Unit;
-use super::{nested, timers};
+use super::{nested, parts, timers};
 
 /// Something that is made, and unmade when something later fails.
 struct Made {
@@ -60,15 +60,19 @@ fn destruction(all: &[Made]) -> String {
     all.iter().rev().map(destroy).collect()
 }
 
+/// Whether workers have anything in common.
+pub fn shares(unit: &Unit) -> bool {
+    unit.treatment.common().is_some() || parts::parted(unit).next().is_some()
+}
+
 /// `struct mr_shared`; nothing where nothing is shared.
 pub fn common(unit: &Unit) -> String {
-    let Some(common) = unit.treatment.common() else {
+    if !shares(unit) {
         return String::new();
-    };
-    let mut out = format!(
-        "\n/* One for all workers. */\nstruct mr_shared {{\n{}",
-        common.member
-    );
+    }
+    let member = unit.treatment.common().map_or("", |c| c.member);
+    let mut out = format!("\n/* One for all workers. */\nstruct mr_shared {{\n{member}");
+    out.push_str(&parts::members(unit));
     for (id, _) in unit.shared() {
         let _ = writeln!(out, "\tstruct {} {};", unit.kind(id), unit.member(id));
     }
@@ -81,20 +85,24 @@ pub fn common(unit: &Unit) -> String {
 
 /// The functions that make and end it.
 fn common_functions(unit: &Unit) -> String {
-    let Some(common) = unit.treatment.common() else {
+    if !shares(unit) {
         return String::new();
-    };
+    }
+    let parts = parts::common(unit).map(|(id, create, destroy)| Made {
+        label: format!("unpart{}", id.0),
+        create,
+        destroy,
+    });
     let objects = unit.shared().map(|(id, _)| {
         let operands = format!("&self->{}, &{}", unit.member(id), unit.shape(id));
         Made::object(unit.kind(id), id, &operands)
     });
-    let all: Vec<Made> = std::iter::once(Made {
+    let lock = unit.treatment.common().map(|common| Made {
         label: "unlock".to_owned(),
         create: common.create.to_owned(),
         destroy: common.destroy.to_owned(),
-    })
-    .chain(objects)
-    .collect();
+    });
+    let all: Vec<Made> = lock.into_iter().chain(objects).chain(parts).collect();
     let (create, undo) = creation(&all);
     format!(
         "
@@ -119,9 +127,14 @@ pub fn functions(unit: &Unit) -> String {
     let own = unit
         .objects()
         .filter(|(id, o)| unit.is_owned(*id) && !o.is_shape());
-    let all: Vec<Made> = own
-        .map(|(id, _)| Made::object(unit.kind(id), id, &unit.operands(id)))
-        .collect();
+    let made = |id: ObjectId| {
+        let mut made = Made::object(unit.kind(id), id, &unit.operands(id));
+        if unit.is_parted(id) {
+            let _ = write!(made.create, " ?: {}", parts::join(unit, id));
+        }
+        made
+    };
+    let all: Vec<Made> = own.map(|(id, _)| made(id)).collect();
     let (create, undo) = creation(&all);
     let error = if all.is_empty() {
         ""

@@ -25,6 +25,7 @@ mod nested;
 mod objects;
 mod operand;
 mod origin;
+mod parts;
 mod prefetch;
 mod reads;
 mod resume;
@@ -41,6 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op};
+use millrace_check::members::operators;
 use millrace_object::helper::{self, REDIRECT, REDIRECT_MAP};
 use millrace_object::insn::Insn;
 use millrace_object::{Program, program};
@@ -122,12 +124,18 @@ pub fn emit_as(
     unit.verdicts = tail::away_among(&helpers);
     unit.timers = !checked.timers.is_empty();
     unit.random = random;
+    unit.noted = sharing.test.is_some_and(|t| t.log) && program.objects.iter().any(parts::is);
+    unit.operators = (0..program.objects.len())
+        .map(|at| operators(program, checked, program::ObjectId(at)))
+        .collect();
 
     let mut out = Text::default();
     out.lines(&module::header(&unit, &describe(program)));
+    out.lines(parts::defines(unit.noted));
     out.lines(&includes(program, &helpers));
     out.lines(&treatment.includes(&unit));
     out.lines(&objects::declarations(&unit));
+    out.lines(&parts::publish(&unit));
     let entries = entries::write(&mut out, &unit, &wholes, file)?;
     if unit.tails {
         out.lines(&tail::dispatch(&entries, unit.verdicts));

@@ -1,5 +1,6 @@
 //! The module around the programs: creation, entries, bursts, the table that the host reads.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use millrace_object::program::Role;
@@ -8,6 +9,7 @@ use super::gate::Prefetch;
 use super::objects::offers;
 use super::text::comment_text;
 use super::unit::Unit;
+use super::{lifetime, parts};
 
 /// One entry as emitted.
 pub struct Entry {
@@ -96,13 +98,14 @@ pub fn table(unit: &Unit, entries: &[Entry]) -> String {
             true => unit.treatment.handler(),
             false => ["", ""],
         };
+        let publish = parts::behind(unit);
         let _ = write!(
             out,
-            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n{before}\t{call};\n{behind}}}\n"
+            "\nstatic void {name}(struct mr_instance *self, struct mr_packet *pkt)\n{{\n{before}\t{call};\n{behind}{publish}}}\n"
         );
     };
     let mut shared = String::new();
-    if unit.treatment.common().is_some() {
+    if lifetime::shares(unit) {
         shared.push_str("\t.shared_bytes = sizeof(struct mr_shared),\n\t.shared_align = _Alignof(struct mr_shared),\n\t.create_shared = create_shared,\n\t.destroy_shared = destroy_shared,\n");
     }
     for (role, member) in [(Role::OnStart, "start_once"), (Role::OnStop, "stop_once")] {
@@ -141,26 +144,41 @@ pub fn table(unit: &Unit, entries: &[Entry]) -> String {
         );
     }
     let packets: Vec<&Entry> = entries.iter().filter(|e| takes_packets(e.role)).collect();
+    let name = |index: usize, entry: &Entry, suffix: &str| match entry.prefetch.is_some() {
+        true => format!("burst{index}{suffix}"),
+        false => format!("burst{index}_plain"),
+    };
+    let mut published = BTreeMap::new();
+    for (index, entry) in packets.iter().enumerate() {
+        for suffix in ["", "_plain"] {
+            let function = name(index, entry, suffix);
+            if let Some((name, text)) = parts::burst(unit, &function)
+                && published.insert(function, name).is_none()
+            {
+                out.push_str(&text);
+            }
+        }
+    }
     for (table, suffix) in [("bursts", ""), ("bursts_plain", "_plain")] {
         let _ = writeln!(
             out,
             "\nstatic void (*const {table}[])(struct mr_instance *, struct mr_packet *const *, u32) = {{"
         );
         for (index, entry) in packets.iter().enumerate() {
-            let suffix = if entry.prefetch.is_some() {
-                suffix
-            } else {
-                "_plain"
-            };
-            let _ = writeln!(out, "\tburst{index}{suffix},");
+            let function = name(index, entry, suffix);
+            let function = published.get(&function).unwrap_or(&function);
+            let _ = writeln!(out, "\t{function},");
         }
         if packets.is_empty() {
             out.push_str("\tNULL,\n");
         }
         out.push_str("};\n");
     }
-    let [members, named] = unit.treatment.table();
+    let [mut members, named] = unit.treatment.table();
     out.push_str(&named);
+    let [seen, member] = parts::seen(unit);
+    out.push_str(&seen);
+    members.push_str(&member);
     let _ = write!(
         out,
         "

@@ -79,6 +79,7 @@ fn describe(object: &StateObject) -> String {
 
 fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
     let (tag, shared, homes) = (unit.tag(id.0), unit.is_shared(id), unit.homes(id));
+    let operators = unit.operators.get(id.0).copied().unwrap_or_default();
     let fields = [
         ("key_bytes", u64::from(object.key_bytes)),
         ("value_bytes", u64::from(object.value_bytes)),
@@ -93,6 +94,9 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("shared", u64::from(shared)),
         ("timed", u64::from(unit.treatment.timed(id))),
         ("homes", u64::from(homes)),
+        ("staleness", unit.staleness(id)),
+        ("max", operators.max),
+        ("or", operators.or),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),
     ];
     let set: Vec<String> = fields
@@ -208,6 +212,12 @@ pub fn control(unit: &Unit) -> String {
         }
         if unit.is_shared(id) {
             table.push_str("\n\t\t.shared = 1,");
+        }
+        let operators = unit.operators.get(id.0).copied().unwrap_or_default();
+        for (name, members) in [("max", operators.max), ("or", operators.or)] {
+            if members != 0 {
+                let _ = write!(table, "\n\t\t.{name} = {members}ull,");
+            }
         }
         table.push_str("\n\t},\n");
     }

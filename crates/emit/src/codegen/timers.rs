@@ -10,6 +10,7 @@ use millrace_object::program::{FunctionId, ObjectId, Role};
 
 use super::body::{Body, Purpose};
 use super::entries::{self, OUTLINED, PARAMETERS};
+use super::parts;
 use super::slice::Slice;
 use super::text::{Text, identifier};
 use super::unit::Unit;
@@ -109,9 +110,10 @@ static const struct mr_alarms *alarms(struct mr_instance *self)
 static void alarm(struct mr_instance *self, struct mr_packet *pkt)
 {
 	fire_due(self, pkt);
-}
 "
-        .to_owned();
+        .to_owned()
+            + parts::behind(unit)
+            + "}\n";
     }
     let [before, behind] = unit.treatment.handler();
     format!(
@@ -128,8 +130,9 @@ static const struct mr_alarms *alarms(struct mr_instance *self)
 static void alarm(struct mr_instance *self, struct mr_packet *pkt)
 {{
 {before}	fire_due(self, pkt);
-{behind}}}
-"
+{behind}{publish}}}
+",
+        publish = parts::behind(unit)
     )
 }
 

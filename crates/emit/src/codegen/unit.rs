@@ -1,6 +1,7 @@
 //! The translation unit of a module: the program, what its objects are called in C, and what all its functions have in
 //! common.
 
+use millrace_check::members::Operators;
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, StateObject};
 
@@ -30,6 +31,10 @@ pub struct Unit<'a> {
     pub timers: bool,
     /// programs draw random numbers
     pub random: bool,
+    /// what packets see of numbers that all add to is noted, for tests
+    pub noted: bool,
+    /// by object: which operators change its members
+    pub operators: Vec<Operators>,
 }
 
 impl<'a> Unit<'a> {
@@ -63,6 +68,8 @@ impl<'a> Unit<'a> {
             verdicts: false,
             timers: false,
             random: false,
+            noted: false,
+            operators: Vec::new(),
         })
     }
 
@@ -88,6 +95,18 @@ impl<'a> Unit<'a> {
     /// Whether workers share this object.
     pub fn is_shared(&self, object: ObjectId) -> bool {
         self.treatment.shares(object)
+    }
+
+    /// Whether each worker has a part of it that others read.
+    pub fn is_parted(&self, object: ObjectId) -> bool {
+        let place = self.sharing.placement.objects.get(object.0);
+        place.is_some_and(|place| place.held.staleness().is_some())
+    }
+
+    /// How old the parts of others may be that packets read, ns; 0: there is one copy.
+    pub fn staleness(&self, object: ObjectId) -> u64 {
+        let place = self.sharing.placement.objects.get(object.0);
+        place.and_then(|place| place.held.staleness()).unwrap_or(0)
     }
 
     /// Over how many indexes an allocator's numbers are told apart; 0: a lease takes any.

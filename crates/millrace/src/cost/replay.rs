@@ -84,7 +84,7 @@ pub fn turn(subject: &Subject, frames: &Frames) -> Result<Turn, Error> {
         config.time = frames.start();
         let mut instance = Instance::create(subject.module.clone(), &config)
             .map_err(|e| Error::wrong(e).help("declare a smaller capacity, or free memory"))?;
-        let shares = subject.module.shares();
+        let shares = subject.module.orders();
         instance.start(config.time);
         let mut next = 0;
         while next < frames.packets() {

@@ -144,7 +144,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// Runs these packets; how many of them wrote shared state.
     fn run(self, instance: &mut Instance, mine: &[u32], queue: &mut [Burst]) -> u64 {
-        let (mut writes, shares) = (0, self.subject.module.shares());
+        let (mut writes, shares) = (0, self.subject.module.orders());
         for chunk in mine.chunks(QUEUE * BURST) {
             queue.iter_mut().for_each(Burst::clear);
             for (packets, burst) in chunk.chunks(BURST).zip(queue.iter_mut()) {

@@ -2,7 +2,9 @@
 //! added can be summed, and what was stored last.
 
 use millrace_model::Model;
+use millrace_model::model::Use;
 use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::state::distributed;
 use millrace_place::{Held, Treatment, Word};
 
 use super::written;
@@ -34,9 +36,23 @@ pub(super) fn held(
 ) -> Held {
     match treatment {
         Treatment::Shard | Treatment::Hybrid => Held::Divided,
+        Treatment::Merge if *object.kind == distributed::KIND => {
+            let members = object.value_bytes as usize / 8;
+            let word = |at: usize| Word {
+                offset: 8 * at,
+                bytes: 8,
+            };
+            let read = model.objects.get(id.0).map(|o| o.usage) == Some(Use::ReadWrite);
+            Held::Merged {
+                words: (0..members).map(word).collect(),
+                latest: false,
+                staleness: Some(object.staleness).filter(|ns| read && *ns > 0),
+            }
+        }
         Treatment::Merge => Held::Merged {
             words: of(model, id).into(),
             latest: latest(model, id),
+            staleness: None,
         },
         Treatment::Lock => Held::Locked,
         Treatment::Transact => Held::Transacted,

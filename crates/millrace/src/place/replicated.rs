@@ -67,9 +67,7 @@ pub(super) fn objects(
             () if object.kind.holds_records() => Held::Own { latest: false },
             // Each worker's packets add to its own; nothing else may read it (the history refuses that).
             () => match held::held(model, id, object, Treatment::Merge) {
-                Held::Merged { words, latest } if !words.is_empty() => {
-                    Held::Merged { words, latest }
-                }
+                held @ Held::Merged { .. } if held.adds() => held,
                 _ => held::held(model, id, object, Treatment::Spread),
             },
         };

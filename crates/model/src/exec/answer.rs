@@ -8,6 +8,7 @@ use super::state::{Access, Place, Presence, Region, State, Value};
 use super::{Engine, Gap};
 use crate::expr::{ExprId, Origin, Rel};
 use crate::kinds::{Address, Answer, Meaning};
+use crate::model::Effect;
 
 /// The kernel's error numbers.
 pub(super) const ENOENT: i64 = 2;
@@ -74,13 +75,24 @@ impl Engine<'_> {
             access,
             flags,
         };
-        if meaning.answer == Answer::Estimate {
+        if meaning.effect == Effect::Add
+            && let Value::Num(amount) = s.reg(3)
+        {
             // How much is added is in no access.
-            if let Value::Num(amount) = s.reg(3) {
-                self.tell(&mut s, &[amount]);
-            }
-            let name = format!("{}.estimate", on.object.name);
-            let e = self.unknown(&mut s, &name, 32, Origin::State(on.id.0));
+            self.tell(&mut s, &[amount]);
+        }
+        if meaning.answer == Answer::Nothing {
+            s.accesses.push(call.access);
+            return Ok(vec![self.answers(s, 0)]);
+        }
+        let unknown = match meaning.answer {
+            Answer::Estimate => Some(("estimate", 32)),
+            Answer::Member => Some(("member", 64)),
+            _ => None,
+        };
+        if let Some((what, bits)) = unknown {
+            let name = format!("{}.{what}", on.object.name);
+            let e = self.unknown(&mut s, &name, bits, Origin::State(on.id.0));
             let e = self.arena.resize(e, 64);
             s.accesses.push(Access {
                 answer: Some(e),
@@ -172,7 +184,12 @@ impl Engine<'_> {
                 }
             }
             Answer::Status => self.update(there, absent, place, call, out),
-            Answer::Leased | Answer::Estimate | Answer::Class | Answer::Refused => {}
+            Answer::Leased
+            | Answer::Estimate
+            | Answer::Member
+            | Answer::Nothing
+            | Answer::Class
+            | Answer::Refused => {}
         }
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
 
 /// Refuses a bound on the staleness of what is no `DISTRIBUTED`.
 fn distributed(object: &StateObject) -> Result<(), LoadError> {
-    let is = *object.kind == state::vector::KIND && object.capacity == 1;
+    let is = *object.kind == state::distributed::KIND;
     if is || object.staleness == 0 {
         return Ok(());
     }

@@ -106,4 +106,32 @@ family! {
     /// `u32 classify(classifier, key)`: that of the first rule that contains it, 0 if none does; below `.classes`.
     CLASSIFY =
         helper(0x1_0060, "classify", &[Object, Key], within(0, u32::MAX as i64)).does(look(Whole));
+
+    /// `distributed_add`: adds to a member.
+    ///
+    /// `int distributed_add(distributed, member, n)`: 0. The member is counted from 0 and a constant.
+    DISTRIBUTED_ADD =
+        helper(0x1_0070, "distributed_add", &[Object, Scalar, Scalar], within(0, 0))
+            .does(add(Entry));
+
+    /// `distributed_max`: makes a member the larger of itself and a number.
+    ///
+    /// `int distributed_max(distributed, member, n)`: 0
+    DISTRIBUTED_MAX =
+        helper(0x1_0071, "distributed_max", &[Object, Scalar, Scalar], within(0, 0))
+            .does(add(Entry));
+
+    /// `distributed_or`: sets bits of a member.
+    ///
+    /// `int distributed_or(distributed, member, bits)`: 0
+    DISTRIBUTED_OR =
+        helper(0x1_0072, "distributed_or", &[Object, Scalar, Scalar], within(0, 0))
+            .does(add(Entry));
+
+    /// `distributed_read`: a member.
+    ///
+    /// `u64 distributed_read(distributed, member)`: with what this core did, and what others did up to `staleness` ago.
+    DISTRIBUTED_READ =
+        helper(0x1_0073, "distributed_read", &[Object, Scalar], within(i64::MIN, i64::MAX))
+            .does(look(Whole));
 }

@@ -22,6 +22,7 @@ pub mod classifier;
 pub mod cpumap;
 pub mod devmap;
 pub mod devmap_hash;
+pub mod distributed;
 pub mod global;
 pub mod hash;
 pub mod hash_of_maps;
@@ -301,6 +302,7 @@ pub const KINDS: &[&StateKind] = &[
     &sketch::KIND,
     &lpm::KIND,
     &classifier::KIND,
+    &distributed::KIND,
     &routes::KIND,
     &global::KIND,
 ];

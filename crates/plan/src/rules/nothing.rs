@@ -4,7 +4,7 @@
 use millrace_model::Model;
 use millrace_model::model::{Object, Use};
 use millrace_model::weaken::weak;
-use millrace_object::program::StateObject;
+use millrace_object::program::{Role, StateObject};
 use millrace_object::state::StateKind;
 
 use super::Answer;
@@ -46,6 +46,8 @@ pub(crate) enum Sum {
     Records,
     /// numbers that every CPU has its own of by definition
     PerCpu,
+    /// numbers that packets read too, as they were up to `staleness` before
+    Stale,
 }
 
 impl Sum {
@@ -57,6 +59,9 @@ impl Sum {
             }
             Self::Records => "packets only put records into it",
             Self::PerCpu => Apart::PerCpu.reason(),
+            Self::Stale => {
+                "packets change it by operators that commute, and its declaration lets them read it late (.staleness)"
+            }
         }
     }
 }
@@ -75,6 +80,7 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
         Use::WrittenAtStart => Apart::WrittenAtStart,
         Use::Additive if o.parts.as_ref().is_some_and(|p| p.inserts) => return sum(Sum::Entries),
         Use::Additive => return sum(Sum::Numbers),
+        Use::ReadWrite if may_be_stale(model, o, declared) => return sum(Sum::Stale),
         Use::ReadWrite if kind.holds_records() && only_records(model, o, kind) => {
             return sum(Sum::Records);
         }
@@ -87,6 +93,30 @@ pub(crate) fn judge(model: &Model, object: usize, declared: &StateObject) -> Opt
         Use::ReadWrite => return None,
     };
     Some(Answer::Apart(apart))
+}
+
+/// The operation that reads numbers which all packets add to.
+const READS: &str = "distributed_read";
+
+/// Whether packets may read an object late. What happens without a packet has no worker of its own whose time would say how
+/// late: it reads none, and what happens once on each worker adds to none.
+fn may_be_stale(model: &Model, o: &Object, declared: &StateObject) -> bool {
+    if declared.staleness == 0 || o.approximate {
+        return false;
+    }
+    model.entries.iter().all(|entry| {
+        let mut all = entry.paths.iter().flat_map(|p| &p.accesses);
+        all.all(|a| {
+            a.object != o.id
+                || match entry.role {
+                    Role::OnStart => true,
+                    // What an expiry reads stands behind the packets that make its sets, without an answer (`expiring.rs`).
+                    Role::Xdp | Role::OnPacket => a.operation != READS || a.answer.is_some(),
+                    Role::Expiry => a.operation != READS,
+                    Role::OnStop | Role::Every { .. } | Role::Timer => false,
+                }
+        })
+    })
 }
 
 /// Operations that fill in a record that a call has reserved.

@@ -34,6 +34,9 @@ fn reason(of: &Subject<'_>) -> String {
             ": every core has its own entries, and who reads them from outside sees the sums"
         }
         Sum::Records => ": every core has its own, and who reads sees those of all",
+        Sum::Stale => {
+            ": every core adds to its own part, and reads those of the others as they were within that time"
+        }
         Sum::PerCpu => "; numbers that packets only add to are summed",
     };
     format!("{own}{parts}")

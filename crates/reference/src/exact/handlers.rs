@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use millrace_classify::Rules;
 use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
-use millrace_object::state::Addressing;
+use millrace_object::state::{Addressing, distributed};
 
 use super::super::{APART, Machine, Violation, violation};
 use super::prefix;
@@ -63,6 +63,7 @@ impl Machine<'_> {
     ) -> Result<u64, Violation> {
         match (o.kind.holds, o.kind.addressing) {
             (Holds::Values, Addressing::Key) => self.aging(name, id, o, a),
+            _ if *o.kind == distributed::KIND => self.member(name, id, o, a),
             (Holds::Values, Addressing::Index) if a[1] < o.capacity => {
                 let key = super::index(o, a[1]);
                 Ok(self.value_of(id, &key).unwrap_or(0))
@@ -270,6 +271,31 @@ impl Machine<'_> {
             count.1 = (count.1 + a[2].min(most)).min(most);
         }
         Ok(count.1)
+    }
+
+    /// A member of numbers that all packets add to: one copy of them. A member that is not there is 0, and stays so.
+    fn member(
+        &mut self,
+        name: &str,
+        id: ObjectId,
+        o: &StateObject,
+        a: [u64; 5],
+    ) -> Result<u64, Violation> {
+        let all = self.value_of(id, &super::index(o, 0));
+        let Some(at) = all.filter(|_| a[1] < u64::from(o.value_bytes / 8)) else {
+            return Ok(0);
+        };
+        let at = at + 8 * a[1];
+        let bytes = self.bytes_at(at, 8)?;
+        let was = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        let now = match name {
+            "distributed_add" => was.wrapping_add(a[2]),
+            "distributed_max" => was.max(a[2]),
+            "distributed_or" => was | a[2],
+            _ => return Ok(was),
+        };
+        self.put(at, &now.to_le_bytes())?;
+        Ok(0)
     }
 
     /// A prefix table whose keys are addresses; lengths come apart.

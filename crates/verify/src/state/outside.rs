@@ -38,6 +38,7 @@ fn same(share: &Share, here: &[u8], there: &[u8]) -> bool {
         Held::Merged {
             words,
             latest: true,
+            ..
         } if here.len() == there.len() => {
             let besides = cleared(words, here).into_iter().zip(cleared(words, there));
             let mut all = here.iter().zip(there).zip(besides);

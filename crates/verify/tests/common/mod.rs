@@ -83,10 +83,10 @@ impl Sources {
         let options = millrace_emit::Options {
             capacities: all,
             placement: wanted.placement.cloned().map(Arc::new),
-            test: wanted.yields.map(|seed| Test {
-                seed,
+            test: (wanted.yields.is_some() || wanted.noted).then(|| Test {
+                seed: wanted.yields.unwrap_or(0),
                 dropped,
-                log: wanted.placement.is_some_and(|p| p.transacts()),
+                log: wanted.noted || wanted.placement.is_some_and(|p| p.transacts()),
             }),
             module: QUICK,
             ..Default::default()
@@ -109,10 +109,10 @@ impl Sources {
         let options = millrace_emit::Options {
             capacities: all,
             placement: wanted.placement.cloned().map(Arc::new),
-            test: wanted.yields.map(|seed| Test {
-                seed,
+            test: (wanted.yields.is_some() || wanted.noted).then(|| Test {
+                seed: wanted.yields.unwrap_or(0),
                 dropped: false,
-                log: false,
+                log: wanted.noted,
             }),
             module: QUICK,
             ..Default::default()
@@ -216,6 +216,7 @@ impl Function {
             capacities: &[],
             placement: None,
             yields: None,
+            noted: false,
         };
         let program = sources.built(&none, false).1;
         Self {

@@ -162,7 +162,8 @@ fn on_object(
         (true, _) if headers::reads(object.kind.c, helper.name) => Effect::Ask,
         (true, _) => Effect::Write,
         (false, Act::Look) => Effect::None,
-        (false, Act::Touch) if headers::keeps(object.kind.c) => Effect::Refresh,
+        // What it changes of its own it can take back.
+        (false, Act::Touch | Act::Add) if headers::keeps(object.kind.c) => Effect::Refresh,
         (false, _) => Effect::Own,
     }
 }

@@ -237,6 +237,7 @@ static __attribute__((noinline)) void burst{index}{suffix}(struct mr_instance *s
 {own}	lock_read({READ});
 	age_shared(self, packets[0]->time);
 	{inside}
+	transact_counted(&self->transact, n);
 	lock_read_end({READ});
 }}
 "

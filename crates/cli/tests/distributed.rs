@@ -1,0 +1,123 @@
+//! Numbers of which each worker has a part, and which packets read late (`DISTRIBUTED` with a staleness).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{json, millrace};
+use serde_json::Value;
+
+/// A verb over the bundled trace, of a function that drops what is new once there are a few flows.
+fn over(verb: &str, nf: &str, words: &[&str]) -> Command {
+    let mut command = millrace();
+    command
+        .args([verb, nf, "--in", "captures/talk.pcap"])
+        .args(["--split", "lan=10.0.0.0/24,fd00::/8"])
+        .args(words);
+    command
+}
+
+fn relaxed(run: &Value, name: &str) -> u64 {
+    let all = run["relaxations"].as_array().unwrap();
+    let found = all.iter().find(|r| r["name"] == name);
+    found.map_or(0, |r| r["packets"].as_u64().unwrap())
+}
+
+/// Sets on their own cores, numbers in parts: what each packet saw of the others is an input of the sequential program, and within
+/// the staleness.
+#[test]
+fn parts_are_read_within_the_staleness() {
+    for order in ["ingress", "seeded", "threads"] {
+        let words = ["--cores", "1,2,8", "--schedule", order, "--set", "least=20"];
+        let (found, status) = json(&mut over("verify", "antiddos", &words));
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &true.into()),
+            "{order}: {found}"
+        );
+        let runs = found["runs"].as_array().unwrap();
+        let of = |name: &str| runs.iter().map(|run| relaxed(run, name)).sum::<u64>();
+        assert!(of("staleness") > 0, "{order}: {found}");
+        assert!(of("capacity") == 0, "{order}: {found}");
+    }
+}
+
+#[test]
+fn the_plan_says_how_late_packets_read() {
+    let (found, status) = json(millrace().args(["plan", "antiddos", "--cores", "4"]));
+    assert_eq!(status, 0, "{found}");
+    let objects = found["objects"].as_array().unwrap();
+    let of = |name: &str| objects.iter().find(|o| o["name"] == name).unwrap();
+    assert_eq!(of("counts")["treatment"], "merge");
+    assert_eq!(of("flows")["treatment"], "shard");
+    let relaxations = found["relaxations"].as_array().unwrap();
+    let stale = relaxations.iter().find(|r| r["name"] == "staleness");
+    assert_eq!(stale.unwrap()["object"], "counts");
+}
+
+/// The same function, its numbers in one copy.
+fn one_copy(folder: &Path) -> String {
+    let text = std::fs::read_to_string(common::root().join("nfs/antiddos/antiddos.c")).unwrap();
+    let exact = text.replace("MICROSECONDS(100)", "0");
+    assert_ne!(exact, text);
+    let file = folder.join("exact.c");
+    std::fs::write(&file, exact).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_staleness_of_zero_is_one_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let exact = one_copy(folder.path());
+    let words = ["--cores", "2,4", "--set", "least=20"];
+    let (found, status) = json(&mut over("verify", &exact, &words));
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    for run in found["runs"].as_array().unwrap() {
+        assert_eq!(
+            (relaxed(run, "staleness"), &run["strategy"]),
+            (0, &"lock".into())
+        );
+    }
+}
+
+/// A part that is torn or not published, one that counts twice, and parts that are kept for too long (fastpath/sync/parts.h).
+#[test]
+fn planted_faults_are_found() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let name = "clang-19";
+    let Some(clang) = path
+        .split(':')
+        .map(|folder| Path::new(folder).join(name))
+        .find(|file| file.is_file())
+    else {
+        eprintln!("skipped: no {name}, into whose place one with a fault could be put");
+        return;
+    };
+    for fault in ["2", "3", "4"] {
+        let folder = dir.path().join(fault);
+        std::fs::create_dir(&folder).unwrap();
+        let script = format!(
+            "#!/bin/sh\nexec {} '-DPARTS_FAULT(n)=((n)=={fault})' \"$@\"\n",
+            clang.display()
+        );
+        let wrapper = folder.join(name);
+        std::fs::write(&wrapper, script).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let words = ["--cores", "4", "--set", "least=20"];
+        let mut command = over("verify", "antiddos", &words);
+        command
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .env("MILLRACE_CACHE", folder.join("cache"));
+        let (found, status) = json(&mut command);
+        assert_eq!(
+            (status, &found["equal"]),
+            (1, &false.into()),
+            "{fault}: {found}"
+        );
+    }
+}
