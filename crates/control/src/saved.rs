@@ -15,7 +15,7 @@ use millrace_state::{Element, Front, Identity, Object, State, Wrong};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::exposed::Exposed;
-use crate::joined;
+use crate::joined::{self, COPIED};
 use crate::trouble::Trouble;
 
 /// The file in the folder.
@@ -272,8 +272,9 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
             element.timers.push(stage.timers);
             let contents = stage.contents.into_iter().flatten();
             for (object, content) in element.objects.iter_mut().zip(contents) {
-                // What all share is as the last worker has it.
-                if object.identity.held == LOCKED && part.order != last {
+                // What all share is as the last worker has it; what all have alike, as any.
+                let held = object.identity.held.as_str();
+                if held == LOCKED && part.order != last || held == REPLICATED && worker > 0 {
                     continue;
                 }
                 object.parts.push(content);
@@ -285,6 +286,8 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
 
 /// What is said of an object that all workers share.
 pub(crate) const LOCKED: &str = "locked";
+/// What is said of one that all workers have alike.
+pub(crate) const REPLICATED: &str = "replicated";
 
 /// The objects of an element that are kept, without their contents.
 fn objects(exposed: &Exposed, stage: &StagePart) -> Vec<Object> {
@@ -308,7 +311,7 @@ fn identity(exposed: &Exposed, at: usize) -> Identity {
         // One for all workers, with the same content whether they lock it or not.
         Held::Locked | Held::Transacted => LOCKED,
         Held::Own { .. } => "own",
-        Held::Replicated => "replicated",
+        Held::Replicated => REPLICATED,
         Held::Divided => "divided",
         Held::Merged { .. } => "merged",
     };
@@ -419,7 +422,10 @@ fn fits(
             wrong.push(format!("{}: there is no such object", of.name));
             continue;
         };
-        if before != workers {
+        // What is one for all workers, or alike on all, stays so.
+        let one = |held: &str| held == LOCKED || held == REPLICATED;
+        let alike = |held: &str| one(held) || held == COPIED;
+        if before != workers || of.held != now.held && alike(&of.held) && alike(&now.held) {
             let same = Identity {
                 held: now.held.clone(),
                 ..of.clone()
@@ -434,7 +440,7 @@ fn fits(
         if let Some(why) = unlike(of, now) {
             wrong.push(format!("{}: {why}", of.name));
         }
-        let there = if now.held == LOCKED { 1 } else { workers };
+        let there = if one(&now.held) { 1 } else { workers };
         if saved.parts.len() != there {
             wrong.push(format!(
                 "{}: {} parts, and not {there}",
@@ -463,16 +469,17 @@ fn fits(
             None => (Vec::new(), Vec::new()),
         };
         contents.reverse();
-        let locked = contents.len() == 1 && workers > 1;
+        let one = contents.len() == 1 && workers > 1;
+        let copies = exposed.share(at).held == Held::Replicated;
         for (worker, part) in parts.iter_mut().enumerate() {
             let Some(stage) = part.stages.last_mut() else {
                 continue;
             };
             // What all share is loaded once, by the first.
-            let content = if locked && worker > 0 {
-                None
-            } else {
-                contents.pop()
+            let content = match () {
+                () if one && copies => contents.first().cloned(),
+                () if one && worker > 0 => None,
+                () => contents.pop(),
             };
             stage.contents.push(content);
             stage.before.push(before.clone());
@@ -598,6 +605,26 @@ mod tests {
             ((5, vec![1]), 1)
         );
         assert_eq!((parts[1].packets, parts[1].time), (8, 101));
+    }
+
+    /// Replicas have one content, whichever workers take it up, and however many.
+    #[test]
+    fn what_all_have_alike_is_kept_once_and_taken_up_by_all() {
+        let of = |held: Held| exposed(&[("own", 9, Held::Copied), ("common", 9, held)]);
+        let before = of(Held::Replicated);
+        let saved = || state(two(), &[("f", &before)], 0, Vec::new());
+        let common = &saved().elements[0].objects[1];
+        assert_eq!(common.parts, [content(20).unwrap()]);
+        for workers in [1, 2, 5] {
+            let parts = parts(saved(), &[("f", &before)], workers).unwrap();
+            let of = |part: &Part| part.stages[0].contents[1].clone();
+            assert!(parts.iter().all(|p| of(p) == content(20)), "{workers}");
+        }
+        // One for all workers is loaded by the first.
+        let locked = of(Held::Locked);
+        let parts = parts(saved(), &[("f", &locked)], 2).unwrap();
+        let of = |worker: usize| parts[worker].stages[0].contents[1].clone();
+        assert_eq!((of(0), of(1)), (content(20), None));
     }
 
     #[test]
