@@ -115,7 +115,7 @@ fn heavy_keys_are_seen_and_parameters_change_for_all() {
     command.args(["--zipf", "3", "--one-way", "--no-connections"]);
     assert!(command.output().unwrap().status.success());
     let input = format!("vnic:{file}?measure=off&rate=50k&split=lan=198.18.0.0/15");
-    let words = ["--in", &input, "--out", "null:", "--seconds", "60"];
+    let words = ["--in", &input, "--out", "null:", "--seconds", "300"];
     let more = ["--strategy", "hybrid", "--cores", "3", "--metrics", "0"];
     let live = Live::of(dir.path(), &["policer"], &[&words[..], &more].concat());
     live.until(|stats| stats["replayed"].as_u64() > Some(0));
