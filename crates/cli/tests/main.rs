@@ -43,6 +43,7 @@ mod public_objects;
 mod public_plans;
 mod relaxed;
 mod reload;
+mod replicas_kept;
 mod replicate;
 mod routes;
 mod rules;

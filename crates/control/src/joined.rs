@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_state::{Content, Form, Identity, Object, Piece, What};
 
-use crate::saved::LOCKED;
+use crate::saved::{LOCKED, REPLICATED};
 
 /// Each worker had, or has, a copy.
 pub const COPIED: &str = "copied";
@@ -35,7 +35,7 @@ pub fn contents(saved: &Object, now: &Identity, workers: usize) -> Result<Vec<Co
         }
     };
     match now.held.as_str() {
-        LOCKED => Ok(vec![whole]),
+        LOCKED | REPLICATED => Ok(vec![whole]),
         _ if workers == 1 => Ok(vec![whole]),
         COPIED => Ok(vec![whole; workers]),
         how => Err(format!(

@@ -23,6 +23,7 @@ use millrace_steer::Steering;
 use millrace_topology::Topology;
 
 use crate::ports::Ports;
+use crate::replicas::Stands;
 use crate::served::{self, Opening, Served};
 use crate::{Error, Function, place, replicas};
 
@@ -155,10 +156,15 @@ impl Job {
                 }
             }
             let steering = |placement: &Arc<Placement>| handing(placement, self.names.len());
-            let ports_of_function = self.names.len();
+            let stands = Stands {
+                ports: self.names.len(),
+                topology: self.topology.as_ref(),
+                receives: ports.entered(self.names.len()),
+            };
             let rows = (self.rows, self.placement.as_deref());
+            let keep = self.keep.as_deref();
             let sequencing =
-                replicas::sequencing(&mut self.chain, self.workers, ports_of_function, rows)?;
+                replicas::sequencing(&mut self.chain, self.workers, &stands, rows, keep)?;
             let _there = Stay::near(self.cpus.first().copied());
             Ends::Ports(served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),

@@ -52,6 +52,14 @@ impl Ports {
         }
     }
 
+    /// Whether packets may come in at each of a function's `count` ports.
+    pub(crate) fn entered(&self, count: usize) -> Vec<bool> {
+        let words = self.receiving();
+        // A word divides its packets over two ports, which its own options say.
+        let divided = self.split.is_some() || words.iter().any(|w| w.contains("split="));
+        (0..count).map(|at| divided || at < words.len()).collect()
+    }
+
     /// Every word.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let all = [&self.both, &self.inputs, &self.outputs].into_iter();

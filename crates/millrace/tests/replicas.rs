@@ -9,7 +9,7 @@ use millrace::{Account, Asked, Error, Function, Job, Kind, Make, Ports, Strategy
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::mailbox::{Desk, Order};
 use millrace_dataplane::module::{Instance, Keeping};
-use millrace_dataplane::replica::{Edit, Group};
+use millrace_dataplane::replica::{At, Edit, Effect, Group};
 
 use super::of_repository;
 
@@ -196,13 +196,14 @@ fn edits_under_traffic_leave_replicas_alike() {
         let group = group(&mailboxes[0]);
         for n in 0..300_u32 {
             let (made, moments) = (count.clone(), seen.clone());
-            let make = move |instance: &mut Instance, now: u64| {
+            let make = move |instance: &mut Instance, at: At| {
+                let now = at.time;
                 // Also sources that packets write: their order against packets shows.
-                let mut at = (0x0a00_0000 | (n % 40)).to_be_bytes().to_vec();
-                at.resize(key, 0);
+                let mut from = (0x0a00_0000 | (n % 40)).to_be_bytes().to_vec();
+                from.resize(key, 0);
                 let done = match n % 3 {
-                    2 => instance.remove(object, &at, now).map(drop),
-                    _ => instance.set(object, &at, &vec![n as u8; value], now),
+                    2 => instance.remove(object, &from, now).map(drop),
+                    _ => instance.set(object, &from, &vec![n as u8; value], now),
                 };
                 done.unwrap();
                 made.fetch_add(1, Ordering::Relaxed);
@@ -210,7 +211,7 @@ fn edits_under_traffic_leave_replicas_alike() {
             };
             let edit = Edit {
                 make: Arc::new(make),
-                settings: false,
+                effect: Effect::State,
             };
             assert!(group.edit(edit).is_some());
             std::thread::sleep(Duration::from_micros(300));

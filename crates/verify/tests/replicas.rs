@@ -88,6 +88,13 @@ fn handlers_with_all_kinds_of_state_are_equal() {
     equal("cl", &[3], 4000);
 }
 
+/// Packet sets whose expiry runs a function: at rows' numbers, on all replicas.
+#[test]
+fn sets_that_run_a_function_when_they_expire_are_equal() {
+    equal("monitor", &[3], 3000);
+    equal("antiddos", &[5], 3000);
+}
+
 /// Timers in the values of maps: they fire at rows, and start again with the function that they were set to.
 #[test]
 fn timers_fire_at_one_place_on_all_replicas() {

@@ -377,15 +377,9 @@ fn a_sharded_function_runs_on_processors_of_the_kernel() {
     if !loads(&net) {
         return;
     }
-    let mut load = std::process::Command::new("ip");
-    load.args(["netns", "exec", &net.name("n")])
-        .arg(path("load"));
-    load.args([path("steer.o"), path("worker.o")]).arg("a1");
-    load.stdout(std::process::Stdio::piped());
-    let mut load = load.spawn().unwrap();
-    let mut said = std::io::BufReader::new(load.stdout.take().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    let words = [path("steer.o"), path("worker.o")];
+    let words: Vec<&Path> = words.iter().map(|w| w.as_path()).collect();
+    let (mut load, mut said, line) = loaded(&net, &path("load"), &words, "a1");
     assert_eq!(line, "{\"workers\": 2, \"ports\": 1}\n");
     let got = path("got.pcap");
     // A veth takes packets of XDP where its end has a program itself.
@@ -443,4 +437,117 @@ fn a_sharded_function_runs_on_processors_of_the_kernel() {
         let of = sent.iter().filter(|p| p[29] == source).count();
         assert_eq!(of, LIMIT, "source {source}: {said}");
     }
+}
+
+/// A loader that was started in the namespace of `net`, once it has said its first line; the line, and where more comes from.
+type Loader = (
+    std::process::Child,
+    std::io::BufReader<std::process::ChildStdout>,
+    String,
+);
+
+fn loaded(net: &Net, load: &Path, words: &[&Path], interface: &str) -> Loader {
+    let mut command = std::process::Command::new("ip");
+    command.args(["netns", "exec", &net.name("n")]).arg(load);
+    command.args(words).arg(interface);
+    command.stdout(std::process::Stdio::piped());
+    let mut load = command.spawn().unwrap();
+    let mut said = std::io::BufReader::new(load.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    (load, said, line)
+}
+
+/// A function that is replicated, as `emit` prints it for the kernel: packets go to replicas in turn, and each source has its limit
+/// all the same, which is exact only where all replicas have the same state.
+#[test]
+fn a_replicated_function_runs_behind_a_sequencer_of_the_kernel() {
+    const LIMIT: usize = 3;
+    const TURNS: u16 = 10;
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let limit = format!("threshold={LIMIT}");
+    let mut emit = millrace();
+    emit.args(["emit", "nfs/ddos", "--set", &limit, "--target", "xdp"]);
+    // A heartbeat three seconds after the last packet.
+    emit.args(["--cores", "3", "--slots", "6", "--period", "3000000000"]);
+    let (ran, text) = output(emit.arg("--out").arg(dir.path()));
+    assert!(ran.status.success(), "{text}");
+    let include = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    for name in ["sequencer", "replica"] {
+        let words = ["-g", "-target", "bpf", "-mcpu=v4", &include, "-c"];
+        let source = path(&format!("{name}.bpf.c"));
+        compiled(&source, &path(&format!("{name}.o")), &words);
+    }
+    let strict = ["-Wall", "-Wextra", "-Werror"];
+    compiled(&path("load.c"), &path("load"), &strict);
+    let mut packets = Vec::new();
+    for turn in 0..TURNS {
+        for source in 1..=SOURCES {
+            let at = 1_000_000_000 + packets.len() as u64;
+            packets.push((at, knock(source, 100 + turn)));
+        }
+    }
+    let trace = path("trace.pcap");
+    capture(&trace, &packets);
+    let Some(net) = Net::new("xdp") else { return };
+    if !loads(&net) {
+        return;
+    }
+    let words = [path("sequencer.o"), path("replica.o")];
+    let words: Vec<&Path> = words.iter().map(|w| w.as_path()).collect();
+    let (mut load, mut said, line) = loaded(&net, &path("load"), &words, "a1");
+    assert_eq!(line, "{\"replicas\": 3, \"ports\": 1}\n");
+    let got = path("got.pcap");
+    let got = got.to_str().unwrap();
+    // A veth takes packets of XDP where its end has a program itself.
+    let take = ["nfs/nop", "--in", "afxdp:a0?mode=native", "--out", got];
+    let recorder = Instance::start(&net, "a", &take);
+    let trace = trace.to_str().unwrap();
+    let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0"];
+    let (played, text) = output(&mut command(&net, "a", &play));
+    assert!(played.status.success(), "{text}");
+    // Behind the last packet a heartbeat brings all replicas to the same state.
+    std::thread::sleep(Duration::from_millis(4500));
+    assert_eq!(recorder.stop().1, 0);
+    let end = ["-TERM".to_owned(), load.id().to_string()];
+    let ended = std::process::Command::new("kill").args(end).status();
+    assert!(ended.unwrap().success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut said, &mut text).unwrap();
+    assert!(load.wait().unwrap().success(), "{text}");
+    let said: Value = serde_json::from_str(&text).unwrap();
+    let replicas = said["replicas"].as_array().unwrap();
+    let all = packets.len() as u64;
+    let beats = count(&said, "heartbeats") / 3;
+    assert!(beats > 0, "{said}");
+    // Packets that came when a heartbeat was due are dropped and counted: on a machine that stood still for seconds.
+    let sequenced = count(&said, "sent");
+    assert_eq!(sequenced + count(&said, "due"), all, "{said}");
+    let mut own = 0;
+    for replica in replicas {
+        own += count(replica, "packets");
+        // Its own packets and the rows of all others.
+        let rows = count(replica, "packets") + count(replica, "replayed");
+        assert_eq!(
+            (rows, count(replica, "heartbeats")),
+            (sequenced, beats),
+            "{said}"
+        );
+        for none in ["late", "lost", "stopped", "other"] {
+            assert_eq!(count(replica, none), 0, "{none}: {said}");
+        }
+    }
+    assert_eq!(own, sequenced, "{said}");
+    let sent = bytes(Path::new(got));
+    for source in 1..=SOURCES {
+        let of = sent.iter().filter(|p| p[29] == source).count();
+        if sequenced == all {
+            assert_eq!(of, LIMIT, "source {source}: {said}");
+        }
+    }
+    // Nothing is left.
+    let links = net.within("n", "ip", &["-o", "link", "show"]);
+    let links = String::from_utf8(links.stdout).unwrap();
+    assert!(!links.contains(": mr"), "{links}");
 }

@@ -65,7 +65,7 @@ impl Session {
         };
         let changes = edit::compiled(std::mem::take(&mut self.staged), &target.exposed)?;
         let changes = Arc::new(changes);
-        if self.replicas()?.is_some()
+        if self.replicas_of(&target.exposed)?.is_some()
             && changes
                 .iter()
                 .any(|c| target.exposed.share(c.object()).divided())
@@ -79,7 +79,7 @@ impl Session {
         }
         self.owned(&target, &changes)?;
         let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
-        let done = match self.replicas()? {
+        let done = match self.replicas_of(&target.exposed)? {
             Some(group) => self.together(&group, false, move |instance, now| {
                 edit::apply(instance, &all, &exposed, now, &mut Vec::new())
             })?,

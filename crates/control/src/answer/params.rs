@@ -49,7 +49,7 @@ impl Session {
             instance.set(object, &key, &section, now).map_err(refused)?;
             Ok(before)
         };
-        let before = match self.replicas()? {
+        let before = match self.replicas_of(&target.exposed)? {
             // Rows are made with the setting, so the sequencer has it, too.
             Some(group) => self.together(&group, true, set)?,
             None => self.each(move |desk| {

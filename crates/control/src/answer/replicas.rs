@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use millrace_dataplane::Instance;
-use millrace_dataplane::replica::{Edit, Group};
+use millrace_dataplane::replica::{At, Edit, Effect, Group};
+use millrace_place::Held;
 
 use super::{Result, Session};
+use crate::exposed::Exposed;
 use crate::pending;
 use crate::trouble::Trouble;
 
@@ -21,6 +23,15 @@ impl Session {
             return Ok(None);
         }
         self.first(|desk| desk.group.clone())
+    }
+
+    /// The same where a function's own state is replicated, and not that of another one of its chain.
+    pub(super) fn replicas_of(&self, exposed: &Exposed) -> Result<Option<Arc<Group>>> {
+        let group = self.replicas()?;
+        let one = self.context.elements.functions().len() == 1;
+        let replicated = |at: usize| exposed.share(at).held == Held::Replicated;
+        let own = one || (0..exposed.objects.len()).any(replicated);
+        Ok(group.filter(|_| own))
     }
 
     /// Whether only heavy keys are replicated.
@@ -39,8 +50,8 @@ impl Session {
     ) -> Result<Vec<T>> {
         let (sender, results) = mpsc::channel();
         let sender = Mutex::new(sender);
-        let make = move |instance: &mut Instance, now: u64| {
-            let result = job(instance, now);
+        let make = move |instance: &mut Instance, at: At| {
+            let result = job(instance, at.time);
             // Nobody waits any more where the client's thread is gone.
             let _ = sender
                 .lock()
@@ -49,7 +60,10 @@ impl Session {
         };
         let edit = Edit {
             make: Arc::new(make),
-            settings,
+            effect: match settings {
+                true => Effect::Settings,
+                false => Effect::State,
+            },
         };
         let number = group.edit(edit).ok_or_else(pending::ended)?;
         // A worker with heavy keys does it to its part and to its replica.

@@ -7,7 +7,7 @@ use millrace_state::{Element, Front, Identity, Object, State};
 
 use super::{Named, unfit};
 use crate::exposed::Exposed;
-use crate::joined;
+use crate::joined::{self, COPIED};
 use crate::trouble::Trouble;
 
 /// The most workers of a run that left a state: what others would need is not read.
@@ -96,8 +96,9 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
             element.timers.push(stage.timers);
             let contents = stage.contents.into_iter().flatten();
             for (object, content) in element.objects.iter_mut().zip(contents) {
-                // What all share is as the last worker has it.
-                if object.identity.held == LOCKED && part.order != last {
+                // What all share is as the last worker has it; what all have alike, as any.
+                let held = object.identity.held.as_str();
+                if held == LOCKED && part.order != last || held == REPLICATED && worker > 0 {
                     continue;
                 }
                 object.parts.push(content);
@@ -109,6 +110,8 @@ pub fn state(parts: Vec<Part>, elements: &[Named<'_>], seed: u64, steering: Vec<
 
 /// What is said of an object that all workers share.
 pub(crate) const LOCKED: &str = "locked";
+/// What is said of one that all workers have alike.
+pub(crate) const REPLICATED: &str = "replicated";
 
 /// The objects of an element that are kept, without their contents.
 pub(super) fn objects(exposed: &Exposed, stage: &StagePart) -> Vec<Object> {
@@ -132,7 +135,7 @@ pub(super) fn identity(exposed: &Exposed, at: usize) -> Identity {
         // One for all workers, with the same content whether they lock it or not.
         Held::Locked | Held::Transacted => LOCKED,
         Held::Own { .. } => "own",
-        Held::Replicated => "replicated",
+        Held::Replicated => REPLICATED,
         Held::Divided => "divided",
         Held::Merged { .. } => "merged",
     };
@@ -243,7 +246,10 @@ pub(super) fn fits(
             wrong.push(format!("{}: there is no such object", of.name));
             continue;
         };
-        if before != workers {
+        // What is one for all workers, or alike on all, stays so.
+        let one = |held: &str| held == LOCKED || held == REPLICATED;
+        let alike = |held: &str| one(held) || held == COPIED;
+        if before != workers || of.held != now.held && alike(&of.held) && alike(&now.held) {
             let same = Identity {
                 held: now.held.clone(),
                 ..of.clone()
@@ -258,7 +264,7 @@ pub(super) fn fits(
         if let Some(why) = unlike(of, now) {
             wrong.push(format!("{}: {why}", of.name));
         }
-        let there = if now.held == LOCKED { 1 } else { workers };
+        let there = if one(&now.held) { 1 } else { workers };
         if saved.parts.len() != there {
             wrong.push(format!(
                 "{}: {} parts, and not {there}",
@@ -287,16 +293,17 @@ pub(super) fn fits(
             None => (Vec::new(), Vec::new()),
         };
         contents.reverse();
-        let locked = contents.len() == 1 && workers > 1;
+        let one = contents.len() == 1 && workers > 1;
+        let copies = exposed.share(at).held == Held::Replicated;
         for (worker, part) in parts.iter_mut().enumerate() {
             let Some(stage) = part.stages.last_mut() else {
                 continue;
             };
             // What all share is loaded once, by the first.
-            let content = if locked && worker > 0 {
-                None
-            } else {
-                contents.pop()
+            let content = match () {
+                () if one && copies => contents.first().cloned(),
+                () if one && worker > 0 => None,
+                () => contents.pop(),
             };
             stage.contents.push(content);
             stage.before.push(before.clone());
@@ -334,3 +341,4 @@ pub(super) fn unlike(saved: &Identity, now: &Identity) -> Option<String> {
         _ => "what its keys, values or functions are is declared differently".to_owned(),
     })
 }
+

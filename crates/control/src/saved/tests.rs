@@ -92,6 +92,26 @@ fn each_worker_takes_up_its_own_part() {
     assert_eq!((parts[1].packets, parts[1].time), (8, 101));
 }
 
+/// Replicas have one content, whichever workers take it up, and however many.
+#[test]
+fn what_all_have_alike_is_kept_once_and_taken_up_by_all() {
+    let of = |held: Held| exposed(&[("own", 9, Held::Copied), ("common", 9, held)]);
+    let before = of(Held::Replicated);
+    let saved = || state(two(), &[("f", &before)], 0, Vec::new());
+    let common = &saved().elements[0].objects[1];
+    assert_eq!(common.parts, [content(20).unwrap()]);
+    for workers in [1, 2, 5] {
+        let parts = parts(saved(), &[("f", &before)], workers).unwrap();
+        let of = |part: &Part| part.stages[0].contents[1].clone();
+        assert!(parts.iter().all(|p| of(p) == content(20)), "{workers}");
+    }
+    // One for all workers is loaded by the first.
+    let locked = of(Held::Locked);
+    let parts = parts(saved(), &[("f", &locked)], 2).unwrap();
+    let of = |worker: usize| parts[worker].stages[0].contents[1].clone();
+    assert_eq!((of(0), of(1)), (content(20), None));
+}
+
 #[test]
 fn all_that_does_not_fit_is_named() {
     let before = exposed(&[("own", 9, Held::Divided), ("common", 9, Held::Locked)]);

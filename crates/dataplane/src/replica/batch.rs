@@ -251,7 +251,8 @@ impl Batch {
             }
             let rows = self.kinds.iter().filter(|kind| **kind == Kind::Touch);
             let rows = rows.count() as u64;
-            shared.together((count as u64, rows))
+            let last = count.checked_sub(1).map(|last| came(last).number);
+            shared.together((count as u64, rows), last)
         });
         // Other threads wait for the numbers, not for the rows.
         let numbered = self.numbered(shared);

@@ -1,4 +1,4 @@
-//! Edits of replicated state from outside: each has a row's number, at which all replicas make it.
+//! Edits of replicated state from outside, and looks at it: each has a row's number, at which all replicas make it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,17 +6,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::module::Instance;
 
-/// What is done to a replica's state, at a time in ns.
-pub type Change = dyn Fn(&mut Instance, u64) + Send + Sync;
+/// What is done to a replica's state.
+pub type Change = dyn Fn(&mut Instance, At) + Send + Sync;
+
+/// Where in the order of packets an edit has its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    /// the time of its row, ns
+    pub time: u64,
+    /// packets before it, those of earlier runs included: a later one's number is not below that
+    pub packets: u64,
+}
+
+/// What an edit does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// It changes state.
+    State,
+    /// It changes settings, which rows depend on: the sequencer's own instance makes it, too.
+    Settings,
+    /// It changes nothing: the state is taken out. Where only heavy keys are replicated their owners have them then.
+    Kept,
+}
 
 /// A change of state from outside.
 #[derive(Clone)]
 pub struct Edit {
-    /// What is done to each replica's state, at the time (ns) of its row. It is called once for each worker, with the worker's
+    /// What is done to each replica's state, at its row. It is called once for each worker, with the worker's
     /// own instance, and does the same to equal states.
     pub make: Arc<Change>,
-    /// It changes settings, which rows depend on: the sequencer's own instance makes it, too.
-    pub settings: bool,
+    /// what that changes
+    pub effect: Effect,
 }
 
 /// Edits that wait, and those that have numbers.
@@ -32,7 +52,7 @@ struct Inside {
     queue: VecDeque<(u64, Edit)>,
     asked: u64,
     /// by the row's number, with how many replicas have not made it
-    placed: BTreeMap<u64, (Edit, usize)>,
+    placed: BTreeMap<u64, (Edit, At, usize)>,
     closed: bool,
 }
 
@@ -77,27 +97,29 @@ impl Edits {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Gives the next of those that wait this number; none where none waits. Before row `number` is published.
-    pub fn place(&self, number: u64) -> Option<Edit> {
+    /// Gives the next of those that wait this number and place; none where none waits. Before row `number` is published.
+    pub fn place(&self, number: u64, at: At) -> Option<Edit> {
         let mut inside = self.lock();
         let next = inside.queue.pop_front();
         self.waiting
             .store(!inside.queue.is_empty(), Ordering::Relaxed);
         let (_, edit) = next?;
-        inside.placed.insert(number, (edit.clone(), self.workers));
+        inside
+            .placed
+            .insert(number, (edit.clone(), at, self.workers));
         Some(edit)
     }
 
     /// What a replica does at a heartbeat of this number, if anything; each replica asks once.
-    pub fn at(&self, number: u64) -> Option<Edit> {
+    pub fn at(&self, number: u64) -> Option<(Edit, At)> {
         let mut inside = self.lock();
-        let (edit, left) = inside.placed.get_mut(&number)?;
-        let edit = edit.clone();
+        let (edit, at, left) = inside.placed.get_mut(&number)?;
+        let found = (edit.clone(), *at);
         *left -= 1;
         if *left == 0 {
             inside.placed.remove(&number);
         }
-        Some(edit)
+        Some(found)
     }
 
     pub fn close(&self) {

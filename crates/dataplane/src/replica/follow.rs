@@ -6,7 +6,7 @@ use millrace_steer::sequence::ring::{End, Most, Taken};
 
 use millrace_steer::hybrid::{Key, Moving};
 
-use super::{Edit, Fault, Group, Place};
+use super::{At, Edit, Fault, Group, Place};
 use crate::clock;
 use crate::module::{Instance, Record, abi};
 use crate::packet::Burst;
@@ -22,7 +22,7 @@ pub(super) enum Due {
     /// a key is moved
     Move(Moving<Key>),
     /// state is edited from outside
-    Edit(Edit),
+    Edit(Edit, At),
 }
 
 /// Progress of one worker in the order of rows.
@@ -58,7 +58,7 @@ impl Replica {
             worker,
             applied: 0,
             time: group.start,
-            timers: Timers::new(module.timers(), group.start),
+            timers: group.timers.clone(),
             rows: Vec::with_capacity(TOGETHER * module.row_bytes().unwrap_or(0)),
             ingress: 0,
             records: Vec::new(),
@@ -89,6 +89,12 @@ impl Replica {
         self.time
     }
 
+    /// Its timers (`EVERY`).
+    #[must_use]
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
     /// The last row that it has applied.
     #[must_use]
     pub fn applied(&self) -> u64 {
@@ -111,6 +117,12 @@ impl Replica {
     pub fn fault(&mut self) -> Option<Fault> {
         let told = std::mem::replace(&mut self.told, self.fault.is_some());
         self.fault.filter(|_| !told)
+    }
+
+    /// Whether it cannot go on, so that its state is not that of the others.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.fault.is_some()
     }
 
     /// Records that came out before it applied rows of others.
@@ -154,6 +166,7 @@ impl Replica {
             let packet = unsafe { &mut **pointer };
             (packet.fate, packet.out) = (abi::fate::ABORTED, 0);
             let place = Place::of(packet.commit);
+            packet.number = packet.number.wrapping_add(self.group.base);
             self.ingress = packet.number;
             if let Err(fault) = self.before(instance, place) {
                 self.fault.get_or_insert(fault);
@@ -282,9 +295,9 @@ impl Replica {
         instance.alarm(time);
         let edit = self.group.edits.at(number);
         let due = match edit {
-            Some(edit) if self.group.heavies().is_some() => Some(Due::Edit(edit)),
-            Some(edit) => {
-                (edit.make)(instance, time);
+            Some((edit, at)) if self.group.heavies().is_some() => Some(Due::Edit(edit, at)),
+            Some((edit, at)) => {
+                (edit.make)(instance, at);
                 None
             }
             None => {

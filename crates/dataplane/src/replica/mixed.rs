@@ -10,10 +10,11 @@ use millrace_steer::hybrid::{Key, Keys, Move, Moving};
 
 use super::follow::Due;
 use super::moves::{Entries, Heavies};
-use super::{Fault, Group, Place, Replica};
+use super::{At, Edit, Effect, Fault, Group, Place, Replica};
 use crate::clock;
 use crate::module::{Config, Instance, Module, ModuleError, Record, abi};
 use crate::packet::Burst;
+use crate::worker::keep::StagePart;
 
 /// Code of a function whose heavy keys are replicated, beside that of its parts.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Small {
 pub struct Mixed {
     replica: Replica,
     small: Instance,
+    /// the heavy keys that are this worker's when they are sharded again
+    mine: Vec<Key>,
     /// of a burst, packets of sharded and of heavy keys
     parts: [Vec<*mut abi::Packet>; 2],
     group: Arc<Group>,
@@ -58,6 +61,7 @@ impl Mixed {
         Ok(Self {
             replica: Replica::new(group, &small, worker),
             small,
+            mine: Vec::new(),
             parts: Default::default(),
             group: group.clone(),
         })
@@ -93,6 +97,21 @@ impl Mixed {
         self.small.drain(drop);
     }
 
+    /// Goes on where another run was, which had no heavy keys at its end: takes up what is neither moved nor shared.
+    ///
+    /// # Errors
+    /// An object cannot hold what it had.
+    pub fn resume(&mut self, part: &StagePart, now: u64, shift: u64) -> Result<(), ModuleError> {
+        let group = self.group.clone();
+        let moved = group.heavies().map_or(&[][..], |h| &h.objects);
+        for (object, content) in part.contents.iter().enumerate() {
+            if let Some(content) = content.as_ref().filter(|_| !moved.contains(&object)) {
+                self.small.load(object, content, now, shift)?;
+            }
+        }
+        Ok(())
+    }
+
     /// After the last.
     pub fn stop(&mut self, time: u64) {
         self.small.stop(time);
@@ -112,15 +131,35 @@ impl Mixed {
     pub fn follow(&mut self, own: &mut Instance, upto: u64) -> Result<(), Fault> {
         while let Some(due) = self.replica.advance(&mut self.small, upto)? {
             match due {
-                Due::Edit(edit) => {
-                    let time = self.replica.time();
-                    (edit.make)(&mut self.small, time);
-                    (edit.make)(own, time);
-                }
+                Due::Edit(edit, at) => self.edit(own, &edit, at),
                 Due::Move(moving) => self.make(own, &moving)?,
             }
         }
         Ok(())
+    }
+
+    /// Makes an edit.
+    fn edit(&mut self, own: &mut Instance, edit: &Edit, at: At) {
+        let group = self.group.clone();
+        let Some(Heavies { keys, objects, .. }) = group.heavies() else {
+            return;
+        };
+        if edit.effect != Effect::Kept {
+            (edit.make)(&mut self.small, at);
+            (edit.make)(own, at);
+            return;
+        }
+        // As if its heavy keys had gone home.
+        let mut home = Vec::new();
+        for key in &self.mine {
+            let entries = found(&mut self.small, objects, keys.as_ref(), *key);
+            put(own, &entries);
+            home.push(entries);
+        }
+        (edit.make)(own, at);
+        for (object, entry) in home.iter().flat_map(|entries| entries.iter()) {
+            let _ = own.remove(*object, &entry.key, entry.stamp);
+        }
     }
 
     /// Makes a move.
@@ -131,8 +170,12 @@ impl Mixed {
         };
         let mine = u32::from(moving.owner) == self.replica.worker();
         let mut lost = 0;
+        self.mine.retain(|key| *key != moving.key);
         match moving.direction {
             Move::Promote => {
+                if mine {
+                    self.mine.push(moving.key);
+                }
                 let entries = if mine {
                     let taken = take(own, objects, keys.as_ref(), moving.key);
                     group.moves.publish(moving.number, taken.clone());
@@ -244,19 +287,25 @@ impl Mixed {
     }
 }
 
-/// Takes the entries of a key out of an instance.
-fn take(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
+/// The entries of a key in an instance.
+fn found(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
     let mut all = Vec::new();
     for object in objects {
         // What does not list its entries was refused before (`millrace::place`).
         let found = from.select(*object, &mut |bytes| keys.belongs(*object, bytes, key));
-        for entry in found.unwrap_or_default() {
-            // It lives at its own time.
-            let _ = from.remove(*object, &entry.key, entry.stamp);
-            all.push((*object, entry));
-        }
+        all.extend(found.unwrap_or_default().into_iter().map(|e| (*object, e)));
     }
     Arc::new(all)
+}
+
+/// Takes the entries of a key out of an instance.
+fn take(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
+    let all = found(from, objects, keys, key);
+    for (object, entry) in all.iter() {
+        // It lives at its own time.
+        let _ = from.remove(*object, &entry.key, entry.stamp);
+    }
+    all
 }
 
 /// Puts entries into an instance, with their stamps; how many found no room.

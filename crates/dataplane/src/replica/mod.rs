@@ -39,7 +39,7 @@ use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 
 pub use batch::{Batch, Came, Numbered, Wait};
-pub use edits::{Change, Edit};
+pub use edits::{At, Change, Edit, Effect};
 pub use follow::Replica;
 pub use heavy::{Choice, Elephant};
 pub use mixed::{Mixed, Small};
@@ -50,6 +50,8 @@ pub use sequencing::{Sequencing, SequencingError};
 use crate::account::Failure;
 use crate::module::Module;
 use crate::packet::MAX_FRAME;
+use crate::runner::Timers;
+use crate::worker::keep::Part;
 use edits::Edits;
 use moves::Moves;
 use periods::Periods;
@@ -115,8 +117,14 @@ pub struct Group {
     ring: Ring,
     shape: Shape,
     workers: u32,
-    /// ns since the epoch: when timers and the state begin
+    /// ns since the epoch: when the state begins
     start: u64,
+    /// as they are when it does
+    timers: Timers,
+    /// what is added to the numbers of packets: those that earlier runs had
+    base: u64,
+    /// packets by the last row, those of earlier runs included
+    packets: AtomicU64,
     /// up to which number the descriptors of all packets have been handed to their workers
     handed: batch::Turn,
     /// a worker waits for the last row
@@ -194,6 +202,9 @@ impl Group {
             shape,
             workers: u32::from(cores),
             start,
+            timers: Timers::new(module.timers(), start),
+            base: 0,
+            packets: AtomicU64::new(0),
             handed: batch::Turn::default(),
             sealed: AtomicBool::new(false),
             last: AtomicU64::new(0),
@@ -205,6 +216,34 @@ impl Group {
             owners,
             told: Mutex::default(),
         }))
+    }
+
+    /// Goes on where an earlier run was, whose workers left `begin`, with timers of these periods. `numbered`: the packets come with
+    /// numbers behind those of the earlier run, as captures' do. Before anybody else has the group.
+    pub fn go_on(group: &mut Arc<Self>, begin: &[Part], numbered: bool, periods: &[u64]) {
+        let (Some(group), Some(part)) = (Arc::get_mut(group), begin.first()) else {
+            return;
+        };
+        let packets = begin.iter().fold(0_u64, |n, p| n.wrapping_add(p.packets));
+        group.base = if numbered { 0 } else { packets };
+        group.packets = AtomicU64::new(packets);
+        if let Some(stage) = part.stages.first() {
+            let shift = part.time.saturating_sub(group.start);
+            let (since, past) = &stage.timers;
+            group.timers = Timers::resumed(periods, since.saturating_sub(shift), past, group.start);
+        }
+    }
+
+    /// Timers (`EVERY`) as they are when the state begins.
+    #[must_use]
+    pub fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// Packets by the last row, those of earlier runs included, once there is no other row.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets.load(Ordering::Acquire)
     }
 
     /// How many replicas there are.

@@ -6,17 +6,21 @@ use std::sync::Arc;
 
 use millrace_steer::sequence::{Extract, Shape};
 
-use super::Change;
+use super::{At, Change};
 use crate::module::{Config, Instance, Module, ModuleError, Seen};
 use crate::packet::MAX_FRAME;
 
 /// Which function makes rows, and where it stands.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Seat {
     /// packet entry of the module
     pub program: usize,
     /// ports of the function
     pub ports: u32,
+    /// what is added to the numbers of packets
+    pub base: u64,
+    /// in a chain, by port of the chain, at which of its ports a packet comes to the function, if it does; empty: its ports are those
+    pub enters: Vec<Option<u32>>,
 }
 
 /// Changes of settings, which all that make rows repeat.
@@ -24,7 +28,7 @@ pub(super) struct Seat {
 pub(super) struct Changes {
     /// those before the first of `left`, which all have made
     gone: usize,
-    left: VecDeque<(Arc<Change>, u64)>,
+    left: VecDeque<(Arc<Change>, At)>,
     /// how many each has made
     made: Vec<usize>,
 }
@@ -36,9 +40,9 @@ impl Changes {
         self.made.len() - 1
     }
 
-    /// A change at this time, ns.
-    pub fn push(&mut self, make: Arc<Change>, time: u64) {
-        self.left.push_back((make, time));
+    /// A change at this place.
+    pub fn push(&mut self, make: Arc<Change>, at: At) {
+        self.left.push_back((make, at));
     }
 
     /// How many make rows.
@@ -87,7 +91,8 @@ impl Rows {
     /// # Errors
     /// As [`Self::new`].
     pub fn another(&self, changes: &mut Changes) -> Result<Self, ModuleError> {
-        Self::new(self.shape, &self.module, (&self.config, self.seat), changes)
+        let of = (&self.config, self.seat.clone());
+        Self::new(self.shape, &self.module, of, changes)
     }
 
     /// Makes the changes of settings that it has not made; whether there were any, so that rows are different from now on.
@@ -100,8 +105,8 @@ impl Rows {
         if before == all {
             return false;
         }
-        for (make, time) in changes.left.iter().skip(before - changes.gone) {
-            make(self.instance.get_mut(), *time);
+        for (make, at) in changes.left.iter().skip(before - changes.gone) {
+            make(self.instance.get_mut(), *at);
         }
         let least = changes.made.iter().copied().min().unwrap_or(all);
         changes.left.drain(..least - changes.gone);
@@ -111,7 +116,12 @@ impl Rows {
 
     /// Sets the ingress number of the packet whose row is next.
     pub fn number(&self, number: u64) {
-        self.number.set(number);
+        self.number.set(number.wrapping_add(self.seat.base));
+    }
+
+    /// The function stands in a chain, whose ports lead to these of its own, or past it.
+    pub fn entering(&mut self, enters: Vec<Option<u32>>) {
+        self.seat.enters = enters;
     }
 
     /// Bytes of the instance.
@@ -126,10 +136,18 @@ impl Extract for Rows {
     }
 
     fn extract(&self, frame: &[u8], port: u16, time: u64, row: &mut [u8]) -> bool {
+        let port = u32::from(port);
+        let port = match self.seat.enters.as_slice() {
+            [] => Some(port),
+            enters => enters.get(port as usize).copied().flatten(),
+        };
+        let Some(port) = port else {
+            return false;
+        };
         let seen = Seen {
             // What is longer crosses no border, and has no row.
             frame: frame.get(..MAX_FRAME).unwrap_or(frame),
-            port: u32::from(port),
+            port,
             ports: self.seat.ports,
             time,
             number: self.number.get(),

@@ -10,7 +10,7 @@ use millrace_steer::sequence::{
 
 use super::heavy::{Chooser, Goes};
 use super::rows::{Changes, Rows, Seat};
-use super::{Came, Choice, Counted, Elephant, Group, Place};
+use super::{At, Came, Choice, Counted, Effect, Elephant, Group, Place};
 use crate::module::{Config, Module, ModuleError};
 use crate::runner::Timers;
 
@@ -39,6 +39,8 @@ pub struct Sequencing {
     /// of the last packet or heartbeat, ns
     time: u64,
     changes: Changes,
+    /// the least number, behind those of earlier runs, that no packet has
+    packets: u64,
     /// the last row was made
     over: bool,
     /// only some keys are replicated
@@ -64,11 +66,21 @@ impl Sequencing {
         };
         let cores = u16::try_from(group.workers).unwrap_or(u16::MAX);
         let mut changes = Changes::default();
-        let of = (&config, Seat { program, ports });
+        let base = group.base;
+        let of = (
+            &config,
+            Seat {
+                program,
+                ports,
+                base,
+                enters: Vec::new(),
+            },
+        );
         Ok(Self {
             state: State::new(cores, MAX_GAP)?.after(0, group.start),
             rows: Rows::new(group.shape, module, of, &mut changes)?,
-            timers: Timers::new(module.timers(), group.start),
+            timers: group.timers.clone(),
+            packets: group.packets(),
             alarms: module.has_alarms(),
             time: group.start,
             changes,
@@ -89,6 +101,13 @@ impl Sequencing {
     /// Lets another thread's rows be made with the settings of now; whether these have changed.
     pub(super) fn catch_up(&mut self, rows: &mut Rows) -> bool {
         rows.catch_up(&mut self.changes)
+    }
+
+    /// The same in a chain, whose ports lead to these of the function's, or to other elements: before anybody else makes rows.
+    #[must_use]
+    pub fn entering(mut self, enters: Vec<Option<u32>>) -> Self {
+        self.rows.entering(enters);
+        self
     }
 
     /// The same, with another choice of heavy keys where only these are replicated.
@@ -213,6 +232,7 @@ impl Sequencing {
     pub fn came(&mut self, came: &Came<'_>, time: u64) -> Result<(Place, u32), StepError> {
         self.before(time)?;
         self.rows.number(came.number);
+        self.numbered(came.number);
         if let Some(chooser) = &mut self.chooser {
             match chooser.goes(came) {
                 Goes::To(owner) => {
@@ -240,12 +260,24 @@ impl Sequencing {
         Ok((place, owner.unwrap_or(turn)))
     }
 
-    /// Numbers packets that came together at the time of [`Self::time_for`], and their rows, which have to be put into the ring; the
-    /// number of the last row before them.
+    /// A packet of this number has come.
+    #[inline]
+    fn numbered(&mut self, number: u64) {
+        let number = number.wrapping_add(self.group.base);
+        self.packets = self.packets.max(number.wrapping_add(1));
+    }
+
+    /// Numbers packets that came together at the time of [`Self::time_for`], the last of them as the `last`th of all, and their rows,
+    /// which have to be put into the ring; the number of the last row before them.
     ///
     /// # Errors
     /// As [`Self::packet`].
-    pub(super) fn together(&mut self, (packets, rows): (u64, u64)) -> Result<u64, StepError> {
+    pub(super) fn together(
+        &mut self,
+        (packets, rows): (u64, u64),
+        last: Option<u64>,
+    ) -> Result<u64, StepError> {
+        last.into_iter().for_each(|last| self.numbered(last));
         together(&mut self.state, (packets, rows), self.time)
     }
 
@@ -287,7 +319,11 @@ impl Sequencing {
         let group = self.group.clone();
         let edits = &group.edits;
         while edits.wait() {
-            let Some(edit) = edits.place(self.state.sequence().saturating_add(1)) else {
+            let at = At {
+                time,
+                packets: self.packets,
+            };
+            let Some(edit) = edits.place(self.state.sequence().saturating_add(1), at) else {
                 break;
             };
             self.beat(time)?;
@@ -295,8 +331,8 @@ impl Sequencing {
             if self.group.heavies().is_some() {
                 self.group.moves.stop_at(self.state.sequence());
             }
-            if edit.settings {
-                self.changes.push(edit.make, time);
+            if edit.effect == Effect::Settings {
+                self.changes.push(edit.make, at);
                 self.rows.catch_up(&mut self.changes);
             }
         }
@@ -356,6 +392,7 @@ impl Sequencing {
             return Ok(self.state.sequence());
         }
         let time = time.max(self.time);
+        self.group.packets.store(self.packets, Ordering::Release);
         while let Some(chooser) = &mut self.chooser {
             let Some(moving) = chooser.home(self.state.sequence()) else {
                 break;

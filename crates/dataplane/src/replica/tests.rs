@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use millrace_steer::sequence::ring::Next;
 
-use super::{Batch, Came, Edit, Fault, Group, Place, Replica, Sequencing, Wait};
+use super::{Batch, Came, Edit, Effect, Fault, Group, Place, Replica, Sequencing, Wait};
 use crate::module::{Config, Instance, Module, ModuleError};
 use crate::packet::{Arrival, Burst, Fate, Layout};
 use crate::testing;
@@ -197,7 +197,10 @@ fn edits_have_a_place_in_the_order_and_settings_are_the_sequencers_too() {
                     .unwrap();
                 made.fetch_add(1, Ordering::Relaxed);
             }),
-            settings,
+            effect: match settings {
+                true => Effect::Settings,
+                false => Effect::State,
+            },
         }
     };
     for n in 0..40 {
@@ -287,7 +290,7 @@ fn threads_that_number_together_keep_one_order() {
                         let set = instance.set(0, &1_u32.to_ne_bytes(), &value.to_ne_bytes(), 0);
                         set.unwrap();
                     }),
-                    settings: true,
+                    effect: Effect::Settings,
                 };
                 assert!(rig.group.edit(edit).is_some());
             }

@@ -242,7 +242,10 @@ impl Parallel {
             }
             None => Group::new(module, workers, ROWS, start),
         };
-        let group = group.map_err(|e| failed(e.into()))?;
+        let mut group = group.map_err(|e| failed(e.into()))?;
+        if let Some(keep) = &run.keep {
+            Group::go_on(&mut group, &keep.begin, true, module.timers());
+        }
         let of = (run.program, run.ports.len() as u32);
         let made = Sequencing::new(&group, module, config, of);
         made.map(Some).map_err(failed)

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use millrace_state::Content;
 
 use super::stage::Stage;
-use crate::module::{Entry, Keeping, ModuleError};
+use crate::module::{Entry, Instance, Keeping, ModuleError};
 use crate::runner::Timers;
+use crate::share::Share;
 
 /// How long a worker waits for the others before it goes on without them, and nothing is taken.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -193,21 +194,22 @@ fn put(
     }
 }
 
-impl Stage {
-    /// What this worker has of it.
+impl StagePart {
+    /// What an instance has of the element of this name.
     ///
     /// # Errors
     /// An object cannot be kept.
-    pub(super) fn part(&mut self, now: u64) -> Result<StagePart, ModuleError> {
-        let mut part = StagePart {
-            name: self.life.name.clone(),
-            timers: self.timers.past(),
+    pub(super) fn of(
+        (name, shares): (&str, &[Share]),
+        instance: &mut Instance,
+        timers: (u64, Vec<u64>),
+        now: u64,
+    ) -> Result<Self, ModuleError> {
+        let mut part = Self {
+            name: name.to_owned(),
+            timers,
             whole: true,
-            ..StagePart::default()
-        };
-        let shares = self.shares.clone();
-        let Some(instance) = self.instance() else {
-            return Ok(part);
+            ..Self::default()
         };
         for object in 0..instance.module().objects().len() {
             part.contents.push(match instance.module().keeping(object) {
@@ -219,6 +221,30 @@ impl Stage {
                 .push(share.map_or_else(Vec::new, |s| s.before.all()));
         }
         Ok(part)
+    }
+}
+
+impl Stage {
+    /// What this worker has of it.
+    ///
+    /// # Errors
+    /// An object cannot be kept.
+    pub(super) fn part(&mut self, now: u64) -> Result<StagePart, ModuleError> {
+        let name = self.life.name.clone();
+        let timers = match self.replica() {
+            Some(replica) => replica.timers().past(),
+            None => self.timers.past(),
+        };
+        let shares = self.shares.clone();
+        match self.instance() {
+            Some(instance) => StagePart::of((&name, &shares), instance, timers, now),
+            None => Ok(StagePart {
+                name,
+                timers,
+                whole: true,
+                ..StagePart::default()
+            }),
+        }
     }
 
     /// Takes up what a worker had of it in another run, with all times earlier by `shift`; `entries` are set after that, as
@@ -279,7 +305,13 @@ impl Stage {
         }
         let periods = instance.module().timers().to_vec();
         let (start, past) = &part.timers;
-        self.timers = Timers::resumed(&periods, start.saturating_sub(shift), past, now);
+        // A replica's are those of its group.
+        if self.replica().is_none() {
+            self.timers = Timers::resumed(&periods, start.saturating_sub(shift), past, now);
+        }
+        if let Some((mixed, _)) = self.mixed_mut() {
+            mixed.resume(part, now, shift)?;
+        }
         self.begun = true;
         self.resumed = true;
         // What it has counted was another run's.

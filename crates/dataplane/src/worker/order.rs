@@ -35,7 +35,8 @@ impl Behaviour {
     }
 
     /// Whether packets of one port may leave at another.
-    pub(super) fn leads(&self, from: usize, to: usize) -> bool {
+    #[must_use]
+    pub fn leads(&self, from: usize, to: usize) -> bool {
         match self.egress.get(from) {
             Some(Some(ports)) => to >= 64 || ports >> to & 1 == 1,
             _ => true,

@@ -1,11 +1,14 @@
 //! A worker whose function's state is replicated: what it does beside its packets (`crate::replica`).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::counters::Once;
+use super::keep::{Keep, Part, StagePart};
 use super::turn::{DRAIN, Worker};
 use crate::mailbox::Order;
+use crate::replica::{Edit, Effect, Group, Replica};
 
 impl Worker {
     /// Applies the rows up to `upto` to a replica, which has run all its packets before that.
@@ -17,6 +20,48 @@ impl Worker {
             stage.replay_to(upto);
         }
         self.replicated();
+    }
+
+    fn replica(&self) -> Option<&Replica> {
+        self.chain.stages.first().and_then(|stage| stage.replica())
+    }
+
+    /// Whether it has a replica that could not go on.
+    pub(super) fn failed_replica(&self) -> bool {
+        self.replica().is_some_and(Replica::failed)
+    }
+
+    /// The time of the last row that its replica has applied, ns.
+    pub(super) fn row_time(&self) -> u64 {
+        self.replica().map_or(self.clock, Replica::time)
+    }
+
+    /// Lets all replicas give their parts of the state at one place in the order of rows.
+    pub(super) fn keep_at_row(&self, keep: &Arc<Keep>, group: &Arc<Group>) {
+        let Some(stage) = self.chain.stages.first() else {
+            return;
+        };
+        let (name, shares) = (stage.life.name.clone(), stage.shares.clone());
+        let (keep, timers) = (keep.clone(), group.timers().clone());
+        let make = move |instance: &mut crate::module::Instance, at: crate::replica::At| {
+            // A heartbeat has let those fire that were due.
+            let mut timers = timers.clone();
+            timers.pass(at.time);
+            let worker = instance.worker() as usize;
+            let stage = StagePart::of((&name, &shares), instance, timers.past(), at.time);
+            let part = stage.map(|stage| Part {
+                time: at.time,
+                packets: if worker == 0 { at.packets } else { 0 },
+                stages: vec![stage],
+                order: 0,
+            });
+            keep.give(worker, part);
+        };
+        // Where the run is ending it saves then.
+        let _ = group.edit(Edit {
+            make: Arc::new(make),
+            effect: Effect::Kept,
+        });
     }
 
     /// Counts what a replica has applied; the run ends where it cannot go on.

@@ -286,7 +286,7 @@ impl Stage {
         seen.map_or(u64::MAX, Instance::next_alarm)
     }
 
-    fn replica(&self) -> Option<&Replica> {
+    pub(super) fn replica(&self) -> Option<&Replica> {
         match &self.running {
             Running::Module { replica, mixed, .. } => {
                 let mixed = mixed.as_ref().map(|m| m.replica());
@@ -296,7 +296,7 @@ impl Stage {
         }
     }
 
-    fn mixed_mut(&mut self) -> Option<(&mut Mixed, &mut Instance)> {
+    pub(super) fn mixed_mut(&mut self) -> Option<(&mut Mixed, &mut Instance)> {
         match &mut self.running {
             Running::Module {
                 mixed: Some(mixed),

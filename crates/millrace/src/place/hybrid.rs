@@ -13,7 +13,9 @@ use millrace_plan::plan::{ObjectPlan, Rule};
 use millrace_plan::{Fingerprints, Plan, Wanted};
 use millrace_steer::Steering;
 
-use super::{Answer, Asked, Proved, parts, replicated};
+use super::{Answer, Asked, Proved, balance, parts, replicated};
+use crate::cost::Frames;
+use crate::ports::NEVER;
 use crate::{Error, seed};
 
 /// The plan, which shards all that heavy keys are moved of, and how each object is held in what is replicated, with the bytes of a row.
@@ -86,6 +88,20 @@ pub(super) fn steering(
     steering.map_err(|e| Error::wrong(format!("--cores {}: {e}", plan.cores)))
 }
 
+/// Balances the table to the trace that is named, if one is, and says so.
+pub(super) fn balanced(
+    proved: &Proved<'_>,
+    plan: &Plan,
+    asked: &Asked<'_>,
+    steering: &mut [Steering],
+) -> Result<Option<String>, Error> {
+    let Some(ports) = asked.trace else {
+        return Ok(None);
+    };
+    let frames = Frames::read(ports, &ports.names(&proved.program.ports)?, &NEVER)?;
+    balance::to(plan, ports, &frames, steering).map(Some)
+}
+
 /// The same of a plan that shards, if it can be; and what tells keys apart, under keys of the steering that are drawn.
 ///
 /// # Errors
@@ -132,7 +148,8 @@ pub(super) fn arrange(
     }
     let (plan, replicas, bytes) = plan(proved, model, &wanted)?;
     let secret = asked.secret.unwrap_or_else(seed::keys);
-    let steering = steering(proved, &plan, secret)?;
+    let mut steering = steering(proved, &plan, secret)?;
+    let balanced = balanced(proved, &plan, asked, &mut steering)?;
     let treatments: Vec<Treatment> = (0..program.objects.len())
         .map(|object| plan.treatment(ObjectId(object)))
         .collect();
@@ -157,6 +174,7 @@ pub(super) fn arrange(
         millrace_steer::hybrid::MAX_ELEPHANTS,
     ));
     found.reasons.extend(super::planned::besides(&plan));
+    found.reasons.extend(balanced);
     let mut plan = of(plan);
     if let Some(measured) = measured {
         plan.predicted.clone_from(&measured.predicted);

@@ -208,20 +208,14 @@ impl Proved<'_> {
         let (program, checked, cores) = (self.program, &self.checked, asked.cores);
         if asked.strategy == Some(Strategy::Replicate) && asked.steering.is_none() {
             if asked.trace.is_some() {
-                return Err(
-                    Error::wrong("--trace: packets go to replicas in turn, by no table")
-                        .help("leave --trace out"),
-                );
+                return Err(Error::wrong(
+                    "--trace: it balances a table, and packets go to replicas in turn, by none",
+                )
+                .help("leave --trace out, or ask for hybrid, which shards by a table"));
             }
             return replicated::arrange(self, model, (cores, None));
         }
         if asked.strategy == Some(Strategy::Hybrid) && asked.steering.is_none() {
-            if asked.trace.is_some() {
-                return Err(
-                    Error::wrong("--trace: which keys are heavy is seen as packets come")
-                        .help("leave --trace out"),
-                );
-            }
             return hybrid::arrange(self, model, asked, None);
         }
         if let Some(steering) = &asked.steering {

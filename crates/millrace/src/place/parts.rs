@@ -108,7 +108,8 @@ pub(super) fn arrange(
         bytes,
     } = parts;
     let secret = asked.secret.unwrap_or_else(seed::keys);
-    let steering = hybrid::steering(proved, &plan, secret)?;
+    let mut steering = hybrid::steering(proved, &plan, secret)?;
+    let balanced = hybrid::balanced(proved, &plan, asked, &mut steering)?;
     // How large parts are, as where nothing is replicated.
     let treatments: Vec<Treatment> = (places.iter())
         .map(|place| match place.held {
@@ -135,6 +136,7 @@ pub(super) fn arrange(
         names(&Held::Replicated),
     ));
     found.reasons.extend(super::planned::besides(&plan));
+    found.reasons.extend(balanced);
     if let Some(measured) = measured {
         plan.predicted.clone_from(&measured.predicted);
         plan.measured.clone_from(&measured.measured);

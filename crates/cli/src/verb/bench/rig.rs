@@ -84,8 +84,9 @@ impl Rig {
         let sequencing = replicas::sequencing(
             &mut chain,
             place.workers.len(),
-            names.len(),
+            &replicas::Stands::alone(names.len()),
             (ROWS, placement.map(|p| &**p)),
+            None,
         )?;
         if sequencing.is_some() {
             settings.sequence()?;

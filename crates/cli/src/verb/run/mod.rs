@@ -358,7 +358,7 @@ impl Run {
                 let mut make = self.make(chain, described, asked)?;
                 if self.cores > 1 && !in_kernel {
                     let secret = held.as_ref().map(state::Held::secret);
-                    let arranged = self.arrange(chain, &nf, &make, secret)?;
+                    let arranged = self.arrange((chain, described), &nf, &make, secret)?;
                     predicted = arranged.predicted();
                     make = arranged.divided(&make);
                 }
@@ -368,17 +368,17 @@ impl Run {
             elements.push(Element::Function(Box::new(function)));
             routes = entries;
         }
-        let first = elements.iter().find_map(Element::function);
         let replicates = |e: &Element| {
             let placement = e.function().and_then(|f| f.placement.as_ref());
-            placement.is_some_and(|p| p.replicates() || p.elephants.is_some())
+            placement.is_some_and(|p| p.replicates())
         };
-        if held.is_some() && elements.iter().any(replicates) {
-            return Err(
-                Failure::wrong("--state: the state of replicas is not kept between runs")
-                    .help("leave --state out, keep maps with --pin, or ask for another strategy"),
-            );
+        if elements.len() > 1 && self.state.often() && elements.iter().any(replicates) {
+            return Err(Failure::wrong(
+                "--state-every: in a chain replicas have the state of a row when others have that of other packets",
+            )
+            .help("leave it out: the state is saved at the end of the run"));
         }
+        let first = elements.iter().find_map(Element::function);
         let captures = !in_kernel
             && guest.is_none()
             && chain.file.is_none()
@@ -471,7 +471,7 @@ impl Run {
     /// How a function runs on several cores, which the user is told.
     fn arrange(
         &self,
-        chain: &Description,
+        (chain, described): (&Description, &millrace_chain::Element),
         nf: &str,
         make: &Make,
         secret: Option<[u8; 32]>,
@@ -479,20 +479,20 @@ impl Run {
         let trace = self.trace.as_ref();
         let trace = trace.map(|t| Ports::captures(std::slice::from_ref(t), self.split.as_ref()));
         let row = chain.elements.len() > 1;
-        let sequenced = [Wished::REPLICATE, Wished::HYBRID].contains(&self.strategy);
-        if row && sequenced {
-            let name = self.strategy.0.map_or("", Strategy::name);
-            return Err(Failure::wrong(format!("--strategy {name} is for one function")).help(
-                "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
+        if row && self.strategy == Wished::HYBRID {
+            return Err(Failure::wrong("--strategy hybrid is for one function").help(
+                "ask for replicate, by which the first function is replicated; or leave it out: in a chain any worker gets any packet, and \
+                 state that packets write is under a lock",
             ));
         }
+        let replicates = self.strategy == Wished::REPLICATE && first(chain, described);
         if row && self.strategy == Wished::SHARD {
             // Nothing says yet what the steering of one would do to the next.
             return Err(Failure::wrong("--strategy shard is for one function").help(
                 "leave it out: in a chain any worker gets any packet, and state that packets write is under a lock",
             ));
         }
-        // State that is kept is not kept of replicas, which nobody asked for.
+        // State that is kept has to find the strategy of the run before, which measuring may not choose again.
         let free = self.strategy == Wished::default() && self.steer.is_empty() && secret.is_none();
         let traffic = (!row && free && self.trace.is_none())
             .then(|| Traffic::of(&self.between()))
@@ -507,7 +507,8 @@ impl Run {
         };
         // In a row any packet goes to any worker: where that is right as it is, or under a lock.
         let either = [Wished::SPREAD, Wished::LOCK].map(|w| w.0);
-        let strategies = match row && self.strategy == Wished::default() {
+        let alike = [Wished::default(), Wished::REPLICATE].contains(&self.strategy);
+        let strategies = match row && alike && !replicates {
             true => &either[..],
             false => &[asked.strategy],
         };
@@ -566,6 +567,13 @@ impl Run {
         let words = self.outputs.iter().chain(&self.pass).any(|w| w == "-");
         words || self.records.as_ref().is_some_and(|r| r.as_os_str() == "-")
     }
+}
+
+/// Whether an element is the one that port 0 of the chain leads to.
+fn first(chain: &Description, described: &millrace_chain::Element) -> bool {
+    let first = chain.entries.first().map(|port| port.element.as_str());
+    let first = first.or(chain.elements.first().map(|e| e.name.as_str()));
+    first == Some(described.name.as_str())
 }
 
 fn fates(path: &std::path::Path) -> Result<FateWriter, Failure> {

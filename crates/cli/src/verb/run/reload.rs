@@ -311,7 +311,9 @@ impl Again {
         let mut make = run.make(chain, described, asked)?;
         let capacities = make.capacities.clone();
         if run.cores > 1 {
-            make = run.arrange(chain, &nf, &make, None)?.divided(&make);
+            make = run
+                .arrange((chain, described), &nf, &make, None)?
+                .divided(&make);
         }
         let ports = run.between();
         let table = run.routes.as_deref();

@@ -11,6 +11,7 @@ use millrace_control::saved::{self, Folder, Found};
 use millrace_control::{Elements, Exposed, Trouble};
 use millrace_dataplane::Mailbox;
 use millrace_dataplane::account::{Account, Failure as Failed};
+use millrace_dataplane::share::Share;
 use millrace_dataplane::worker::keep::{Keep, Part};
 use millrace_state::digest;
 
@@ -37,6 +38,13 @@ pub struct Flags {
     /// Begin without what the folder holds, which is replaced when the state is saved
     #[arg(long, requires = "state")]
     anew: bool,
+}
+
+impl Flags {
+    /// Whether the state is saved while the run goes on.
+    pub(super) fn often(&self) -> bool {
+        self.state_every.is_some()
+    }
 }
 
 /// The shortest time between two saves.
@@ -145,7 +153,11 @@ impl Run {
             Some(found) => {
                 let front = found.front();
                 let as_many = front.workers == self.cores;
-                if self.cores > 1 && as_many && front.steering != steering {
+                // What all workers have, or each has alike, they find whichever packets they get.
+                let parted = named
+                    .iter()
+                    .any(|(_, e)| e.shares.iter().any(Share::parted));
+                if self.cores > 1 && as_many && parted && front.steering != steering {
                     return Err(Failure::no(
                         "--state: workers get other packets than those whose state was saved",
                     )

@@ -253,6 +253,13 @@ impl Session {
         let edits = all.to_vec();
         let began = Instant::now();
         if let Some(group) = self.replicas()? {
+            if self.context.elements.list().len() > 1 {
+                return Err(Trouble::new(
+                    "refused",
+                    "a chain of which one function is replicated does not change as a whole while it runs",
+                )
+                .help("change entries and parameters one by one (`millrace map`, `millrace ctl set`), or end it and start it again"));
+            }
             let done = self.together(&group, true, move |instance, now| {
                 let mut undo = Vec::new();
                 let mut outcomes = Vec::new();

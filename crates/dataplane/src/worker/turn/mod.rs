@@ -162,8 +162,11 @@ impl Worker {
         self.shared.ends(self.number);
         self.look(true);
         if let Some(keep) = self.keep.clone() {
-            let part = self.part();
-            keep.end(self.number, part);
+            // A replica that could not go on has no state that anybody should take up.
+            if !self.failed_replica() {
+                let part = self.part();
+                keep.end(self.number, part);
+            }
         }
         self.handlers(|stage, clock| stage.stop(clock));
         self.refresh();

@@ -14,11 +14,16 @@ impl Worker {
     pub(super) fn part(&mut self) -> Result<Part, ModuleError> {
         // Records are the host's before that.
         self.records();
-        let clock = self.clock;
+        let (clock, packets) = match &self.group {
+            // All replicas have the same time, and the numbers of all packets are the sequencer's.
+            Some(group) if self.number == 0 => (self.row_time(), group.packets()),
+            Some(_) => (self.row_time(), 0),
+            None => (self.clock, self.received),
+        };
         let stages = self.chain.stages.iter_mut();
         Ok(Part {
             time: clock,
-            packets: self.received,
+            packets,
             stages: stages.map(|s| s.part(clock)).collect::<Result<_, _>>()?,
             order: 0,
         })
@@ -32,6 +37,7 @@ impl Worker {
         start: u64,
     ) -> Result<(), ModuleError> {
         self.received = part.packets;
+        let start = self.group.as_ref().map_or(start, |group| group.start());
         let shift = part.time.saturating_sub(start);
         let stages = self.chain.stages.iter_mut().zip(chain);
         for ((stage, link), of) in stages.zip(&part.stages) {
@@ -49,6 +55,13 @@ impl Worker {
         let Some(keep) = self.keep.clone() else {
             return;
         };
+        if let Some(group) = self.group.clone() {
+            // All replicas give theirs at one row.
+            if self.number == 0 {
+                self.keep_at_row(&keep, &group);
+            }
+            return;
+        }
         if !keep.meet(self.workers) {
             return;
         }

@@ -30,6 +30,9 @@ const TYPES: &str = include_str!("types.h");
 const COMMON: &str = include_str!("common.h");
 const SEQUENCER: &str = include_str!("sequencer.c");
 const REPLICA: &str = include_str!("replica.c");
+/// What loaders begin with, behind what they say of themselves; and that of replicas.
+const LOADER: &str = include_str!("loader.c");
+const LOAD: &str = include_str!("load.c");
 /// Bytes in front of a packet that XDP lets a program take: 256, less `struct xdp_frame`.
 pub const HEADROOM: usize = 216;
 
@@ -69,8 +72,33 @@ impl Target for Xdp {
                     replica(input, entry, part)?
                 ),
             },
+            File {
+                name: "load.c".into(),
+                text: loader(LOAD).replacen(
+                    "#define MOST",
+                    &format!(
+                        "#define CORES {}\n#define PERIOD {}ull /* of heartbeats, ns */\n#define PREFIX {} /* bytes */\n#define MOST",
+                        input.cores,
+                        input.period,
+                        prefix(input, &circuit)
+                    ),
+                    1,
+                ),
+            },
         ])
     }
+}
+
+/// A loader: what it says of itself, what all begin with, and its own.
+fn loader(own: &str) -> String {
+    let (about, rest) = own.split_once("*/\n").unwrap_or(("", own));
+    format!("{about}*/\n{LOADER}{}", rest.trim_start_matches('\n'))
+}
+
+/// Bytes of a prefix.
+fn prefix(input: &Input, circuit: &Circuit) -> usize {
+    let slots = usize::from(input.slots);
+    34 + slots.div_ceil(8) + slots * circuit.row_bytes()
 }
 
 /// What of a program the kernel could run otherwise than one core here.
@@ -83,8 +111,7 @@ fn admitted(input: &Input, circuit: &Circuit) -> Result<(), Error> {
             "a function in the handlers' dialect, which the kernel does not know,",
         ));
     }
-    let prefix = 34 + usize::from(input.slots).div_ceil(8);
-    let whole = prefix + usize::from(input.slots) * circuit.row_bytes();
+    let whole = prefix(input, circuit);
     if whole > HEADROOM {
         let fits = |slots: &usize| 34 + slots.div_ceil(8) + slots * circuit.row_bytes() <= HEADROOM;
         let most = (1..=64).rev().find(fits).unwrap_or(0);

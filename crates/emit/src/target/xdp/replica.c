@@ -34,6 +34,14 @@ struct {
 	__type(value, u64);
 } replica_counts SEC(".maps");
 
+/* By port, the interface that a packet goes back to (XDP_TX). Without one it leaves where the replica is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u32);
+} back SEC(".maps");
+
 /* Global functions are verified each by itself, once: what is in loops here would be verified once an iteration. Weak: so that
  * the compiler assumes nothing of them, such as that an argument is not needed. */
 __attribute__((noinline, weak)) int count(u32 what, int verdict)
@@ -160,7 +168,7 @@ __attribute__((noinline, weak)) int other(struct scratch *s, u32 length, u32 por
 SEC("xdp")
 int replica(struct xdp_md *ctx)
 {
-	u32 zero = 0, why, flags, length, taken, own;
+	u32 zero = 0, why, flags, length, taken, own, port;
 	struct replica_head *r = bpf_map_lookup_elem(&replica_state, &zero);
 	struct scratch *s = bpf_map_lookup_elem(&replica_scratch, &zero);
 	u64 sequence, stamp, first, done;
@@ -215,7 +223,8 @@ int replica(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	if (flags == FLAG_TOUCH)
 		r->applied = sequence;
-	if (other(s, length, bpf_ntohs(s->prefix.port), own, flags)) {
+	port = bpf_ntohs(s->prefix.port);
+	if (other(s, length, port, own, flags)) {
 		if (flags == FLAG_TOUCH)
 			apply(s, own, stamp);
 		return count(COUNT_OTHER, XDP_ABORTED);
@@ -226,7 +235,7 @@ int replica(struct xdp_md *ctx)
 		     : [verdict] "=r"(verdict)
 		     : [ctx] "r"(ctx)
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
-	return verdict;
+	return verdict == XDP_TX ? bpf_redirect_map(&back, port, XDP_TX) : verdict;
 }
 
 char _license[] SEC("license") = LICENSE;

@@ -65,7 +65,7 @@ pub fn files(shards: &Shards) -> Result<Vec<File>, Error> {
         },
         File {
             name: "load.c".into(),
-            text: LOAD.into(),
+            text: super::loader(LOAD),
         },
     ])
 }

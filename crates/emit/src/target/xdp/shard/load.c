@@ -7,19 +7,6 @@
  * SIGTERM it takes the function off the interfaces and prints what became of packets, as one JSON document; records of ring
  * buffers are lines before that. Exit status: 0 done,
  * 2 wrong use, 3 the kernel does not allow it, with the reason. Linux 5.18 and libbpf 1.0. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <linux/if_link.h>
-#include <net/if.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #define MOST 64
 /* Packets that wait for a processor before others are dropped. */
@@ -29,17 +16,6 @@ struct reader {
 	__u32 worker;
 	const char *map;
 };
-
-static int fail(int status, const char *what, const char *of)
-{
-	fprintf(stderr, "load: %s: %s%s%s\n", of, what, errno ? ": " : "", errno ? strerror(errno) : "");
-	return status;
-}
-
-static int said(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return level == LIBBPF_WARN ? vfprintf(stderr, format, args) : 0;
-}
 
 static struct bpf_object *open_one(const char *path, int behind)
 {
@@ -55,22 +31,6 @@ static struct bpf_object *open_one(const char *path, int behind)
 	if (map && bpf_map__set_max_entries(map, libbpf_num_possible_cpus()))
 		return NULL;
 	return bpf_object__load(object) ? NULL : object;
-}
-
-static int fd_of(struct bpf_object *object)
-{
-	return bpf_program__fd(bpf_object__next_program(object, NULL));
-}
-
-static __u64 sum(int map, __u32 key, int possible)
-{
-	__u64 values[possible], all = 0;
-
-	if (bpf_map_lookup_elem(map, &key, values))
-		return 0;
-	for (int i = 0; i < possible; i++)
-		all += values[i];
-	return all;
 }
 
 /* A record of a ring buffer, as a line. */
