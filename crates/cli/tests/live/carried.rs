@@ -84,7 +84,7 @@ struct Connection {
     server: JoinHandle<()>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Connection {
     fn begin(net: &Net, from: &str, to: &str, server: &'static str) -> Self {
