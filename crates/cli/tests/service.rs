@@ -196,6 +196,36 @@ fn each_wrong_key_is_told_with_its_line() {
     assert!(missed.is_empty(), "{}", missed.join("\n\n"));
 }
 
+/// Every option of `run` that is a key of a file, as docs/command.md lists them: what is no value of any of them is told.
+#[test]
+fn every_key_of_the_run_is_told_where_its_value_is_none() {
+    let page = std::fs::read_to_string(root().join("docs/command.md")).unwrap();
+    let run = page.split_once("\n## millrace run\n").unwrap().1;
+    let run = run.split_once("\n## ").unwrap().0;
+    let options = run.lines().filter_map(|l| l.strip_prefix("| `--"));
+    let options = options.filter_map(|l| l.split(['`', ' ']).next());
+    // Of an element, or of the command line alone.
+    let others = ["set", "capacity", "map", "program", "json"];
+    let keys: Vec<_> = options.filter(|o| !others.contains(o)).collect();
+    assert!(keys.len() > 30, "{keys:?}");
+    let dir = tempfile::tempdir().unwrap();
+    for key in keys {
+        for value in ["{ a = 1 }", "[[1]]"] {
+            let path = file(dir.path(), &format!("# a comment\n{key} = {value}"));
+            for verb in ["check", "run"] {
+                let said = refused(millrace().args([verb, &path]), 2);
+                let place = format!("error: {path}:2: ");
+                let error = said.lines().find(|l| l.starts_with("error: ")).unwrap();
+                assert!(
+                    error.starts_with(&place) && error.contains(&format!("`{key}`")),
+                    "{verb}: {key} = {value}: {said}"
+                );
+                assert!(said.contains("help: "), "{said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn settings_of_an_element_are_told_with_their_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -63,6 +63,30 @@ const CLANG: &[(&[&str], &str)] = &[
         &["with const-qualified type 'const volatile"],
         "a PARAM is set before start with `--set NAME=VALUE`; what changes is state: a static variable, or MAP, VECTOR …",
     ),
+    (
+        &["statement expression not allowed at file scope"],
+        "a PARAM is a number or an address; a setting of several parts is several PARAMs",
+    ),
+    (
+        &["'millrace_set_find'"],
+        "a function with PACKET_SET names the set of a packet with SET_KEY(p, key)",
+    ),
+    (
+        &["'millrace_set_first'"],
+        "a function with PACKET_SET has an ON_FIRST_PACKET(p, key)",
+    ),
+    (
+        &["'millrace_set_live'"],
+        "a function with PACKET_SET has an ON_PACKET(p, state)",
+    ),
+    (
+        &["'millrace_set_orphan'"],
+        "a function with PACKET_SET has an ON_ORPHAN(p), for packets that are in no set",
+    ),
+    (
+        &["a member of DISTRIBUTED is a __u64"],
+        "declare its members as __u64",
+    ),
     (&["built-in function '__mul"], NO_FRACTIONS),
     (&["built-in function '__float"], NO_FRACTIONS),
     (&["built-in function '__div"], NO_FRACTIONS),

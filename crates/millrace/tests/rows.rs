@@ -1,7 +1,7 @@
 //! Rows and trees of functions over captures: they give what their functions give one packet after the other.
 //!
 //! `MILLRACE_EXHAUSTIVE=1` compares all pairs of functions over all traces at all burst sizes; without it each pair is
-//! compared over one of the traces.
+//! compared over one of the traces at one of the sizes.
 
 mod one_by_one;
 mod traffic;
@@ -253,22 +253,22 @@ fn pairs_of_functions_are_run_one_packet_after_the_other() {
     let functions = functions();
     let traces = traffic::all(folder.path(), &bundled("nat"));
     let exhaustive = std::env::var_os("MILLRACE_EXHAUSTIVE").is_some();
-    let pairs = functions
-        .iter()
-        .flat_map(|a| functions.iter().map(move |b| (a, b)));
     let topology = Topology::line(2);
-    for (number, (a, b)) in pairs.enumerate() {
-        let what = format!("{} {}", a.name, b.name);
-        let row = [Part::Function(a), Part::Function(b)];
-        for (index, trace) in traces.iter().enumerate() {
-            // 17 functions a row: each of them meets each trace and burst.
-            let bursts: &[usize] = match exhaustive {
-                true => &[1, 7, 32],
-                false if number % traces.len() != index => continue,
-                false if number % 2 == 0 => &[7],
-                false => &[32],
-            };
-            compare(&what, &row, &topology, trace, bursts);
+    let (traced, sizes) = (traces.len(), [1, 7, 32]);
+    for (first, a) in functions.iter().enumerate() {
+        for (second, b) in functions.iter().enumerate() {
+            let what = format!("{} {}", a.name, b.name);
+            let row = [Part::Function(a), Part::Function(b)];
+            // Each function meets each trace and burst size, first and second in a row.
+            let trace = (first + second) % traced;
+            let size = (first / traced + second / traced + second) % sizes.len();
+            for (index, own) in traces.iter().enumerate() {
+                match exhaustive {
+                    true => compare(&what, &row, &topology, own, &sizes),
+                    false if index == trace => compare(&what, &row, &topology, own, &[sizes[size]]),
+                    false => {}
+                }
+            }
         }
     }
 }

@@ -333,10 +333,16 @@ impl Text {
     }
 }
 
-/// Under which conditions a branch is taken.
+/// Under which conditions a branch is taken. Of several that are only told by what they depend on, each text once.
 #[must_use]
 pub fn when(b: &Branch) -> String {
-    match b.conditions.as_slice() {
+    let mut shown: Vec<&str> = Vec::new();
+    for condition in &b.conditions {
+        if !(condition.starts_with("f(") && shown.contains(&condition.as_str())) {
+            shown.push(condition);
+        }
+    }
+    match shown.as_slice() {
         [] => "otherwise".to_owned(),
         all => format!("if {}", all.join(" and ")),
     }

@@ -1,7 +1,7 @@
-//! A TCP connection through each function with state goes on while the function is replaced, restarted and killed: what the old one
-//! would have carried the new one carries.
+//! A TCP connection through each function with state goes on while the function is replaced, restarted and killed, and while it is
+//! restarted with its maps pinned: what the old one would have carried the new one carries, or it is refused beforehand.
 //!
-//! Every function of `nfs/` is here, or says why not. A function takes some seconds: it is started three times, and a connection
+//! Every function of `nfs/` is here, or says why not. A function takes some seconds: it is started five times, and a connection
 //! whose segments are lost meanwhile waits for its timers.
 
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::changes::Control;
-use super::instance::Instance;
+use super::instance::{Instance, command};
 use super::net::Net;
 use super::transfer::behind_nat;
-use crate::common::root;
+use crate::common::{millrace, output, refused, root};
 
 /// Which end connects to which, and what is set for it.
 enum How {
@@ -84,7 +84,7 @@ struct Connection {
     server: JoinHandle<()>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Connection {
     fn begin(net: &Net, from: &str, to: &str, server: &'static str) -> Self {
@@ -179,40 +179,117 @@ fn prepare(net: &Net, function: &str, how: &How) {
     }
 }
 
-fn carried(function: &str, how: &How) -> Option<u32> {
-    let net = Net::new("afpacket")?;
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let interfaces = r#"[{"key": 0, "value": {"address": "10.0.0.254", "bits": 24}},
-        {"key": 1, "value": {"address": "10.0.1.254", "bits": 24}}]"#;
-    std::fs::write(path("interfaces.json"), interfaces).unwrap();
-    let (nf, ports, control, state) = (
-        format!("nfs/{function}"),
-        net.words(""),
-        path("control.sock"),
-        path("state"),
-    );
-    let mut words = vec![nf.as_str(), "--ports", &ports, "--control", &control];
-    words.extend(["--state", &state, "--state-every", "0.1"]);
-    let map = format!("interfaces={}", path("interfaces.json"));
-    match how {
-        FromLan(more) => words.extend(*more),
-        Routed => words.extend(["--map", &map]),
-        FromWan | Not(_) => {}
+/// What a function is run with.
+struct Words {
+    folder: tempfile::TempDir,
+    all: Vec<String>,
+}
+
+impl Words {
+    fn of(net: &Net, function: &str, how: &How, keep: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let interfaces = r#"[{"key": 0, "value": {"address": "10.0.0.254", "bits": 24}},
+            {"key": 1, "value": {"address": "10.0.1.254", "bits": 24}}]"#;
+        std::fs::write(path("interfaces.json"), interfaces).unwrap();
+        let mut all = vec![format!("nfs/{function}"), "--ports".into(), net.words("")];
+        all.extend(["--control".into(), path("control.sock")]);
+        all.extend(keep.iter().map(|word| match *word {
+            "FOLDER" => path("kept"),
+            word => word.into(),
+        }));
+        match how {
+            FromLan(more) => all.extend(more.iter().map(|m| (*m).to_owned())),
+            Routed => all.extend([
+                "--map".into(),
+                format!("interfaces={}", path("interfaces.json")),
+            ]),
+            FromWan | Not(_) => {}
+        }
+        Self { folder, all }
     }
-    let instance = Instance::start(&net, "n", &words);
+
+    fn words(&self) -> Vec<&str> {
+        self.all.iter().map(String::as_str).collect()
+    }
+
+    fn control(&self) -> Control {
+        Control(
+            self.folder
+                .path()
+                .join("control.sock")
+                .display()
+                .to_string(),
+        )
+    }
+}
+
+/// Opens a connection through a function that runs.
+fn connected(net: &Net, function: &str, how: &How) -> Connection {
     net.settle();
-    prepare(&net, function, how);
+    prepare(net, function, how);
     let connection = match how {
-        FromWan => Connection::begin(&net, "b", "a", "10.0.0.1"),
-        Routed => Connection::begin(&net, "a", "b", "10.0.1.2"),
-        _ => Connection::begin(&net, "a", "b", "10.0.0.2"),
+        FromWan => Connection::begin(net, "b", "a", "10.0.0.1"),
+        Routed => Connection::begin(net, "a", "b", "10.0.1.2"),
+        _ => Connection::begin(net, "a", "b", "10.0.0.2"),
     };
     connection.more(&format!("{function}, before"));
+    connection
+}
 
-    let done = Control(path("control.sock")).ask(&["ctl", "chain", "replace", function, &nf]);
-    let kept = done["kept"].as_array().unwrap();
-    assert!(!kept.is_empty(), "{function}: {done}");
+/// What became of a connection over a restart with all maps pinned: its blocks, or why the function is refused.
+fn pinned(function: &str, how: &How) -> Option<Result<u32, String>> {
+    let net = Net::new("afpacket")?;
+    let words = Words::of(&net, function, how, &["--pin", "FOLDER", "--pin-all"]);
+    let words = words.words();
+    let mut tried = command(&net, "n", &[&words[..], &["--seconds", "0.1"]].concat());
+    let (ran, said) = output(&mut tried);
+    if !ran.status.success() {
+        let line = |start: &str| said.lines().find_map(|l| l.strip_prefix(start));
+        let why = line("error: ").unwrap_or_else(|| panic!("{function}: {said}"));
+        let help = line("help: ").unwrap_or_default();
+        assert!(help.contains("--state"), "{function}: {said}");
+        return Some(Err(why.to_owned()));
+    }
+    let instance = Instance::start(&net, "n", &words);
+    let connection = connected(&net, function, how);
+    let (account, status) = instance.stop();
+    assert_eq!(status, 0, "{function}: {account}");
+    let instance = Instance::start(&net, "n", &words);
+    connection.more(&format!("{function}, restarted with its maps pinned"));
+    let blocks = connection.end();
+    assert_eq!(instance.stop().1, 0, "{function}");
+    Some(Ok(blocks))
+}
+
+fn carried(function: &str, how: &How, cores: &str) -> Option<u32> {
+    let net = Net::new("afpacket")?;
+    let keep = [
+        "--state",
+        "FOLDER",
+        "--state-every",
+        "0.1",
+        "--cores",
+        cores,
+    ];
+    let words = Words::of(&net, function, how, &keep);
+    let (control, words) = (words.control(), words.words());
+    let instance = Instance::start(&net, "n", &words);
+    let connection = connected(&net, function, how);
+
+    let nf = format!("nfs/{function}");
+    let replace = ["ctl", "chain", "replace", function, &nf];
+    if cores == "1" {
+        let done = control.ask(&replace);
+        let kept = done["kept"].as_array().unwrap();
+        assert!(!kept.is_empty(), "{function}: {done}");
+    } else {
+        let mut command = millrace();
+        command.args(replace).args(["--control", &control.0]);
+        let said = refused(&mut command, 1);
+        let why = format!("on {cores} workers cannot be changed while it runs");
+        assert!(said.contains(&why) && said.contains("--state"), "{said}");
+    }
     connection.more(&format!("{function}, replaced"));
 
     let (account, status) = instance.stop();
@@ -248,9 +325,39 @@ fn a_connection_goes_on_through_replacement_restart_and_kill() {
             println!("{function}: {why}");
             continue;
         }
-        let Some(blocks) = carried(function, how) else {
+        let Some(blocks) = carried(function, how, "1") else {
             return;
         };
         println!("{function}: {blocks} blocks there and back");
     }
+}
+
+/// On several workers a replacement is refused before anything changes; a restart keeps each worker's part.
+#[test]
+fn on_two_workers_a_connection_goes_on_through_restart_and_kill() {
+    for (function, how) in FUNCTIONS {
+        if ["firewall", "nat", "bridge"].contains(function) && carried(function, how, "2").is_none()
+        {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_connection_goes_on_over_a_restart_with_pins_or_they_are_refused() {
+    let mut went_on = 0;
+    for (function, how) in FUNCTIONS {
+        if matches!(how, Not(_)) {
+            continue;
+        }
+        match pinned(function, how) {
+            None => return,
+            Some(Ok(blocks)) => {
+                println!("{function}: {blocks} blocks there and back");
+                went_on += 1;
+            }
+            Some(Err(why)) => println!("{function}: refused: {why}"),
+        }
+    }
+    assert!(went_on > 5, "{went_on} functions");
 }

@@ -101,6 +101,11 @@ fn a_nat_router_for_a_lab() {
 }
 
 #[test]
+fn a_router_for_ipv6() {
+    recipe("A router for IPv6", &["ip", "ping", "traceroute", "iperf3"]);
+}
+
+#[test]
 fn a_transparent_firewall() {
     recipe("A transparent firewall", &["ping", "curl", "python3"]);
 }

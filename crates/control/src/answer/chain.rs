@@ -35,7 +35,7 @@ impl Session {
             return Ok(chain::shown(&seen.list, &seen.topology));
         }
         let elements = &self.context.elements;
-        let maker = elements.maker.get().ok_or_else(fixed)?.as_ref();
+        let maker = elements.maker.get().ok_or_else(|| self.fixed())?.as_ref();
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         match wanted.op.as_str() {
             "attach" => self.attach(wanted, elements, maker),
@@ -160,7 +160,7 @@ impl Session {
     ) -> Result<(Fresh, Element)> {
         made.link.name.clone_from(&name);
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
-        let id = id.ok_or_else(fixed)?;
+        let id = id.ok_or_else(|| self.fixed())?;
         let guests = elements::hosted(&made.link);
         let fresh = Fresh::make(&made.link, id, seen.now).map_err(|e| {
             Trouble::new("refused", e)
@@ -181,6 +181,10 @@ impl Session {
         Ok((fresh, element))
     }
 
+    fn fixed(&self) -> Trouble {
+        fixed(self.context.mailboxes.len())
+    }
+
     /// The chain now.
     pub(super) fn seen(&self) -> Result<Seen> {
         let seen = self.first(|desk| {
@@ -191,13 +195,13 @@ impl Session {
         let changes = self.context.elements.maker.get().is_some();
         let (topology, ids, now) = seen.ok_or_else(|| match changes {
             true => not_started(),
-            false => fixed(),
+            false => self.fixed(),
         })?;
         let all = self.context.elements.list();
         let of = |id: &u64| all.iter().find(|e| e.id == *id).cloned();
         let list: Vec<_> = ids.iter().filter_map(of).collect();
         if list.len() != ids.len() {
-            return Err(fixed());
+            return Err(self.fixed());
         }
         Ok(Seen {
             topology,
@@ -242,11 +246,13 @@ impl Session {
             (changed, began.elapsed())
         })?;
         let (changed, paused) = done;
-        let Changed { departed, kept, .. } = changed.ok_or_else(fixed)?.map_err(|refused| {
-            // What was to come in ends here, and not while packets wait.
-            drop(refused.fresh);
-            Trouble::new("refused", refused.why).help("nothing was changed; --anew keeps no state")
-        })?;
+        let Changed { departed, kept, .. } =
+            changed.ok_or_else(|| self.fixed())?.map_err(|refused| {
+                // What was to come in ends here, and not while packets wait.
+                drop(refused.fresh);
+                Trouble::new("refused", refused.why)
+                    .help("nothing was changed; --anew keeps no state")
+            })?;
         let name = element.as_ref().map(|e: &Element| e.name.clone());
         let of = |place: &Option<usize>| match place {
             Some(at) => seen.list.get(*at).cloned(),
@@ -318,7 +324,17 @@ fn needed<'a>(member: &'a Option<String>, name: &str) -> Result<&'a str> {
     text.ok_or_else(|| Trouble::new("malformed", format!("chain needs an `{name}`")))
 }
 
-fn fixed() -> Trouble {
+/// Why the chain of a run with so many workers cannot be changed while it runs.
+fn fixed(workers: usize) -> Trouble {
+    if workers > 1 {
+        let what = format!(
+            "the chain of a run on {workers} workers cannot be changed while it runs: each has its own copy of the elements, \
+             and parts of their state"
+        );
+        return Trouble::new("refused", what).help(
+            "restart the run with --state FOLDER, which keeps all of its state; parameters and entries can be changed as it runs",
+        );
+    }
     Trouble::new("refused", "the chain of this run cannot be changed").help(
         "a chain can be that one worker serves: of live ports, of several elements, or from a chain file (docs/chains.md)",
     )

@@ -10,4 +10,4 @@ ON_PACKET(p)
 }
 //> distributed_of_32_bits.c:8:2: error: static assertion failed due to requirement '__builtin_types_compatible_p(unsigned int, unsigned long long)': a member of DISTRIBUTED is a __u64
 //> distributed_of_32_bits.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: declare its members as __u64

@@ -9,4 +9,4 @@ ON_PACKET(p)
 }
 //> parameter_of_struct.c:4:1: warning: '(' and '{' tokens introducing statement expression appear in different macro expansion contexts [-Wcompound-token-split-by-macro]
 //> parameter_of_struct.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: a PARAM is a number or an address; a setting of several parts is several PARAMs

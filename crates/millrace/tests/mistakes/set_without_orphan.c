@@ -19,4 +19,4 @@ ON_PACKET(p, state)
 }
 //> set_without_orphan.c:4:1: error: function 'millrace_set_orphan' has internal linkage but is not defined [-Werror,-Wundefined-internal]
 //> set_without_orphan.c: clang does not compile it
-//> help: fix what clang shows above
+//> help: a function with PACKET_SET has an ON_ORPHAN(p), for packets that are in no set

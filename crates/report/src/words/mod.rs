@@ -258,9 +258,9 @@ impl Printer<'_> {
             .is_some_and(|size| *size > ENDLESS)
     }
 
-    /// Only what it depends on.
+    /// Only what it depends on; bytes of the packet that follow one another as one range.
     pub(crate) fn elided(&self, e: &[ExprId]) -> String {
-        let of = self.sources(e);
+        let of = in_ranges(&self.sources(e));
         match of.as_slice() {
             [a, b, c, d, f, g, more @ ..] if more.len() > 2 => {
                 format!("f({a}, {b}, {c}, {d}, {f}, {g}, … {} more)", more.len())
@@ -508,5 +508,44 @@ impl Printer<'_> {
             Some((from, name)) if at == from => format!("at({name})"),
             _ => at.to_string(),
         }
+    }
+}
+
+/// Names with the bytes `pkt[N]` that follow one another as `pkt[FROM..BEHIND]`, behind all others.
+fn in_ranges(names: &[String]) -> Vec<String> {
+    let number = |name: &String| -> Option<u64> {
+        let inner = name.strip_prefix("pkt[")?.strip_suffix(']')?;
+        inner.parse().ok()
+    };
+    let mut bytes: Vec<u64> = names.iter().filter_map(number).collect();
+    bytes.sort_unstable();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for at in bytes {
+        match ranges.last_mut() {
+            Some((_, behind)) if *behind == at => *behind = at + 1,
+            _ => ranges.push((at, at + 1)),
+        }
+    }
+    let ranges = ranges
+        .into_iter()
+        .map(|(from, behind)| match behind - from {
+            1 => format!("pkt[{from}]"),
+            _ => format!("pkt[{from}..{behind}]"),
+        });
+    let others = names.iter().filter(|name| number(name).is_none()).cloned();
+    others.chain(ranges).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_ranges;
+
+    #[test]
+    fn bytes_that_follow_one_another_are_a_range() {
+        let names = [
+            "eth.type", "pkt[102]", "pkt[14]", "pkt[15]", "pkt[16]", "pkt[…]",
+        ];
+        let ranges = in_ranges(&names.map(str::to_owned));
+        assert_eq!(ranges, ["eth.type", "pkt[…]", "pkt[14..17]", "pkt[102]"]);
     }
 }

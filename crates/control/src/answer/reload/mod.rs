@@ -88,7 +88,7 @@ impl Session {
             let what = "elements and connections cannot change with several workers";
             return Err(
                 Trouble::new("refused", format!("{}: {what}", told(&difference)))
-                    .help("restart the run; parameters and entries of maps can be reloaded"),
+                    .help("restart the run, with `state` in the file all of its state is kept; parameters and entries can be reloaded"),
             );
         }
         // All that may fail for what the file says fails before anything is made.
