@@ -6,14 +6,13 @@ use super::{Emitter, Known};
 use crate::action::Verdict;
 use crate::backward::WORDS;
 use crate::diagram::Id;
-use crate::flows::{Becomes, Hop, Opening, Way};
+use crate::flows::{Becomes, Hop, Opening, Program};
 
 /// How the code of a branch ends.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// a new flow's program is known: its number, what answers do, the words that it gets, the allocator that leases its
-    /// port, and whether answers are noted
-    Opened(usize, Option<Id>, Vec<Hop>, Option<usize>, bool),
+    /// a new flow's program is known: what answers do, the words that it gets, and whether answers are noted
+    Opened(Program, Option<Id>, Vec<Hop>, bool),
     /// a program of answers is known
     Back(usize),
     /// the packet is of no flow: what becomes of it, by what differs between packets
@@ -21,23 +20,19 @@ pub(super) enum End {
 }
 
 impl Emitter<'_> {
-    fn number(&self, program: Id, way: usize) -> usize {
+    fn number(&self, program: Program) -> usize {
         let all = &self.of.flows.programs;
-        let found = all.iter().position(|p| *p == (program, way));
-        found.unwrap_or(0)
+        all.iter().position(|p| *p == program).unwrap_or(0)
     }
 
     /// What a branch becomes whose code is not its own.
     pub(super) fn end(&mut self, id: Id, known: Known, depth: usize) {
         match self.stops.get(&id).cloned() {
-            Some(End::Opened(program, back, hops, lease, probes)) => {
-                if let Some(lease) = lease {
-                    self.say(depth, &format!("fresh.lease = {};", lease + 1));
-                }
+            Some(End::Opened(program, back, hops, probes)) => {
                 if probes {
                     self.say(depth, "fresh.answered = 1;");
                 }
-                self.opened((program, lease.is_some()), back, &hops, known, depth);
+                self.opened(program, back, &hops, known, depth);
             }
             Some(End::Back(program)) => {
                 self.say(depth, &format!("fresh.back = {program};"));
@@ -122,13 +117,12 @@ impl Emitter<'_> {
             let mut stops = std::collections::HashMap::new();
             for program in crate::flows::programs(&self.of.store, variant.root) {
                 let end = match variant.ways.get(&program) {
-                    Some(way) => {
-                        let Way { hops, back } = way;
-                        let lease = way.lease();
-                        let lease = lease.and_then(|l| leases.iter().position(|o| *o == l));
-                        let number = self.number(program, hops.len());
-                        End::Opened(number, *back, hops.clone(), lease, answered || way.probes())
-                    }
+                    Some(way) => End::Opened(
+                        way.program(program, &leases),
+                        way.back,
+                        way.hops.clone(),
+                        answered || way.probes(),
+                    ),
                     None => End::Plain,
                 };
                 stops.insert(program, end);
@@ -145,7 +139,7 @@ impl Emitter<'_> {
     /// A new flow's program and words are known.
     fn opened(
         &mut self,
-        (program, leased): (usize, bool),
+        program: Program,
         back: Option<Id>,
         hops: &[Hop],
         known: Known,
@@ -182,7 +176,7 @@ impl Emitter<'_> {
             let address = ranges.iter().find(|r| !r.0).map_or((0, 1), |r| (r.1, r.2));
             let port = ranges.iter().find(|r| r.0).map_or((0, 1), |r| (r.1, r.2));
             let preferred = hop.own && address.1 == 1;
-            if !ranges.is_empty() && !leased {
+            if !ranges.is_empty() && program.lease.is_none() {
                 self.say(
                     depth,
                     &format!(
@@ -197,6 +191,7 @@ impl Emitter<'_> {
             }
             self.say(depth, &format!("fresh.last = {};", hop.number));
         }
+        let program = self.number(program);
         self.say(depth, &format!("fresh.program = {program};"));
         self.say(depth, &format!("program = {program};"));
         match back {
@@ -205,7 +200,14 @@ impl Emitter<'_> {
                 let programs = crate::flows::programs(&self.of.store, back);
                 let stops = programs
                     .into_iter()
-                    .map(|id| (id, End::Back(self.number(id, hops.len()))))
+                    .map(|root| {
+                        let program = Program {
+                            root,
+                            hops: hops.len(),
+                            lease: None,
+                        };
+                        (root, End::Back(self.number(program)))
+                    })
                     .collect();
                 let outer = std::mem::replace(&mut self.stops, stops);
                 self.within(back, known, depth);
@@ -282,17 +284,26 @@ impl Emitter<'_> {
             self.say(1, &format!("if (program == {n})"));
             self.say(2, &format!("goto program_{n};"));
         }
-        for (n, (program, way)) in flows.programs.iter().enumerate() {
+        let leases = !flows.leases().is_empty();
+        for (n, program) in flows.programs.iter().enumerate() {
             let name = label("program", n);
             let _ = writeln!(self.out, "\n{name}");
-            self.way = *way;
+            self.way = program.hops;
+            if leases {
+                self.locals.insert("lease".into(), "__u32");
+                let lease = program.lease.map_or(0, |l| l + 1);
+                self.say(
+                    1,
+                    &format!("lease = {lease}; /* the allocator of its port */"),
+                );
+            }
             let plain = Known { upper: 0, ..known };
             self.say(1, &format!("frame = packet_bytes(p, 0, {});", known.frame));
             self.say(1, "if (!frame)");
             self.say(2, "return DROP;");
             self.say(1, &format!("ip = (struct ipv4 *)(frame + {header});"));
             self.locals.insert("*frame".into(), "__u8");
-            self.region(*program, plain);
+            self.region(program.root, plain);
             self.way = 0;
         }
         let udp = if flows.udp { "1" } else { "0" };
@@ -315,11 +326,11 @@ impl Emitter<'_> {
             self.locals.insert("number".into(), "__s64");
             let _ = write!(
                 lease,
-                "\t\tif (fresh.lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t\tfresh.port = number;\n\t\t}}\n"
+                "\t\tif (lease == {one}) {{\n\t\t\tnumber = allocator_lease(&{name}, &key);\n\t\t\tif (number < 0)\n\t\t\t\treturn DROP_BECAUSE(no_words);\n\t\t\tto.sport = htons(number);\n\t\t\tfresh.port = number;\n\t\t}}\n"
             );
             let _ = write!(
                 refresh,
-                "\t\tif (entry->lease == {one})\n\t\t\tallocator_refresh(&{name}, entry->port);\n"
+                "\t\tif (lease == {one})\n\t\t\tallocator_refresh(&{name}, entry->port);\n"
             );
         }
         let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
@@ -434,8 +445,7 @@ struct entry {
 	__u64 until; /* absent from then on, ns */
 	__u16 last; /* the last rewriter, which answers come to */
 	__u8 spoke, ended; /* a bit a side: it sent data, it ended */
-	__u8 lease, answered; /* which allocator its port is from; whether its answers are noted */
-	__u16 zero;
+	__u32 answered; /* whether its answers are noted */
 	__u32 port; /* the leased one */
 	struct range range;
 };

@@ -1,0 +1,136 @@
+//! Writes as substitutions: a diagram for packets before an element writes fields, from the one for packets behind it.
+
+use std::collections::HashMap;
+
+use super::{Backward, Made};
+use crate::action::{Value, Verdict, Write};
+use crate::diagram::{Id, Node};
+use crate::field::{Base, Var, bit, ip};
+
+impl Backward<'_> {
+    /// A diagram for packets before an element writes a field.
+    pub(super) fn written(&mut self, id: usize, inner: Id, var: Var, write: Write) -> Made {
+        self.substitute(id, inner, &mut HashMap::new(), &[(var, write)])
+    }
+
+    /// A diagram for packets before an element writes fields.
+    pub(super) fn substitute(
+        &mut self,
+        element: usize,
+        id: Id,
+        memo: &mut HashMap<Id, Id>,
+        new: &[(Var, Write)],
+    ) -> Made {
+        if let Some(done) = memo.get(&id) {
+            return Ok(*done);
+        }
+        let made = match self.store.node(id).clone() {
+            Node::Leaf(action) => self.substitute_leaf(element, action, memo, new)?,
+            Node::Branch { var, kids } => match value_of(new, var) {
+                Some(Value::Constant(value)) => {
+                    let kid = self.store.at(id, var, value);
+                    self.substitute(element, kid, memo, new)?
+                }
+                value => {
+                    if let Some((written, _)) = new.iter().find(|w| clashes(w, var)) {
+                        let why = format!("{var} is tested behind it, and it writes {written}");
+                        self.refuse(element, &why);
+                    }
+                    let mut changed = Vec::with_capacity(kids.len());
+                    for (first, kid) in &kids {
+                        changed.push((*first, self.substitute(element, *kid, memo, new)?));
+                    }
+                    match value {
+                        Some(Value::Field(from, more)) => {
+                            for (first, _) in &kids {
+                                if let Some(id) = self.origins.get(&(var, *first)).copied() {
+                                    let moved = first.wrapping_add_signed(-more) & var.most();
+                                    self.origins.entry((from, moved)).or_insert(id);
+                                }
+                            }
+                            let kids = shifted(&changed, more, var.most());
+                            self.store.select(from, kids)?
+                        }
+                        _ => self.store.select(var, changed)?,
+                    }
+                }
+            },
+        };
+        memo.insert(id, made);
+        Ok(made)
+    }
+
+    pub(super) fn substitute_leaf(
+        &mut self,
+        element: usize,
+        number: u32,
+        memo: &mut HashMap<Id, Id>,
+        new: &[(Var, Write)],
+    ) -> Made {
+        let Some(mut action) = self.actions.get(number).cloned() else {
+            return Ok(self.store.leaf(number));
+        };
+        match action.verdict {
+            Verdict::State(asked) => {
+                if let Some(mut state) = self.actions.asked(asked).cloned() {
+                    for (_, then) in &mut state.then {
+                        *then = self.substitute(element, *then, memo, new)?;
+                    }
+                    for (var, write) in new {
+                        for value in &mut state.key {
+                            *value = value.before(*var, write.value);
+                        }
+                    }
+                    action.verdict = Verdict::State(self.actions.state(state));
+                }
+            }
+            _ => {
+                for (var, write) in new {
+                    action = action.before(*var, *write);
+                }
+            }
+        }
+        let number = self.actions.number(action);
+        Ok(self.store.leaf(number))
+    }
+}
+
+/// What a field becomes.
+fn value_of(new: &[(Var, Write)], var: Var) -> Option<Value> {
+    new.iter().find(|w| w.0 == var).map(|w| w.1.value)
+}
+
+/// Whether a test of a field behind a write can be resolved by nobody: it shares bits with what is written, or is a sum that
+/// follows the write.
+fn clashes((written, write): &(Var, Write), tested: Var) -> bool {
+    let sum = match tested {
+        Var::Bits(Base::Frame, ..) => write
+            .sums
+            .header
+            .is_some_and(|at| ip(at, bit::SUM).overlaps(tested)),
+        Var::Bits(Base::Upper(_), first, _) => write.sums.upper != 0 && matches!(first, 48 | 128),
+        // A right header stays right under a difference; one whose bytes are overwritten does not.
+        Var::Checked(at, _) => {
+            write.sums.header.is_none()
+                && matches!(written, Var::Bits(Base::Frame, first, _) if *first >= u32::from(at) * 8)
+        }
+        _ => false,
+    };
+    sum || *written != tested && written.overlaps(tested)
+}
+
+/// Intervals of a field from those of the field with a number added to it.
+fn shifted(kids: &[(u64, Id)], more: i64, max: u64) -> Vec<(u64, Id)> {
+    let mut moved: Vec<(u64, Id)> = kids
+        .iter()
+        .map(|(first, id)| (first.wrapping_add_signed(-more) & max, *id))
+        .collect();
+    moved.sort_by_key(|k| k.0);
+    if let (Some(first), Some(last)) = (moved.first().copied(), moved.last().copied())
+        && first.0 != 0
+    {
+        // The last interval goes on at the other end.
+        moved.insert(0, (0, last.1));
+    }
+    moved
+}

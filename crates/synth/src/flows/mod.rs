@@ -1,0 +1,429 @@
+//! Rewriters one after the other as one: a flow's entry holds its last words, and what was decided when it was opened.
+//!
+//! All rewriters on a flow's way are asked by words that follow from the flow's first ones, so one table serves for all: its key
+//! is the packet's words with the first rewriter (the origin; the paper's properties 1 and 2), its entry the words behind the last one.
+//! Words between are nobody's: no port is leased for them. A test of words behind a rewriter is resolved when the flow is opened,
+//! and what is left, tests of what differs between packets, is a program by its number in the entry. So packets of
+//! known flows are classified by nothing but their entry.
+//!
+//! Answers are found by the last words reversed. What their way decides by words is resolved at the opening, too.
+//!
+//! Where no answers enter the configuration, ports of a range are leased by their numbers alone.
+//!
+//! # Not merged
+//! An input of answers that opens flows or passes them, tests of a port that is chosen from a range, flows whose packets take
+//! different rewriters, and several ports by which answers come: refused, with the rewriter's place.
+//!
+//! # What differs from the rewriters one by one
+//! Which port of a range a flow gets is any free one (`lease`), and the words of a flow that has ended are free when its entry
+//! goes, the longest age after its last packet; ranges of hidden rewriters never run out (`capacity`); a mapper's next
+//! pattern is drawn at random rather than in turn (`lease`). A packet that comes by an input of flows is looked for among flows
+//! alone, one by an input of answers among answers alone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use millrace_click::error::Error;
+use millrace_click::interpreter::Router;
+use millrace_click::meaning::{Meaning, Rewriting};
+use millrace_click::rewriter::{Specification, Timeouts};
+
+use crate::action::{Actions, Stateful, Value, Verdict};
+use crate::backward::{WORDS, word_of};
+use crate::diagram::{Full, Id, Node, Store};
+use crate::field::{Var, Word};
+use crate::refusal;
+
+mod answers;
+mod open;
+mod rename;
+
+/// A word of a flow behind a rewriter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Becomes {
+    /// a number
+    Constant(u64),
+    /// a word of the flow's packets as they come
+    Word(Word),
+    /// one of a range: the first, how many
+    Range(u64, u64),
+}
+
+/// A rewriter on a flow's way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// the element
+    pub rewriter: usize,
+    /// its number, which names words of entries
+    pub number: u8,
+    /// the words behind it
+    pub words: [Becomes; 4],
+    /// whether the packet's own port is preferred
+    pub own: bool,
+    /// the output of answers
+    pub back: usize,
+}
+
+/// Flows that one branch opens.
+pub struct Opening {
+    /// where the IP header begins
+    pub header: u16,
+    /// the protocol
+    pub protocol: u8,
+    /// the first rewriter: the origin
+    pub origin: u8,
+    /// one for each combination of patterns that may be drawn
+    pub variants: Vec<Variant>,
+}
+
+/// What a new flow becomes.
+pub struct Variant {
+    /// by words, and then by what differs between packets; leaves have the rewriters that were passed
+    pub root: Id,
+    /// for each program of `root`: the way, and the diagram by words of what answers do
+    pub ways: BTreeMap<Id, Way>,
+}
+
+/// A flow's way.
+pub struct Way {
+    /// rewriters in order
+    pub hops: Vec<Hop>,
+    /// by words: the program of answers; none if answers come by no port
+    pub back: Option<Id>,
+}
+
+impl Way {
+    /// The range of ports of which one is leased.
+    #[must_use]
+    pub fn lease(&self) -> Option<(u64, u64)> {
+        let last = self.hops.last().filter(|_| self.back.is_none())?;
+        match last.words {
+            [Becomes::Range(..), ..] => None,
+            [_, _, Becomes::Range(low, count), _] => Some((low, count)),
+            _ => None,
+        }
+    }
+
+    /// The program of its packets, given what they do and the ranges of ports that are leased.
+    #[must_use]
+    pub fn program(&self, root: Id, leases: &[(u64, u64)]) -> Program {
+        let lease = self.lease();
+        Program {
+            root,
+            hops: self.hops.len(),
+            lease: lease.and_then(|l| leases.iter().position(|o| *o == l)),
+        }
+    }
+
+    /// Whether words have to be kept apart from those of all other flows by what answers would have.
+    #[must_use]
+    pub fn probes(&self) -> bool {
+        let addresses = self
+            .hops
+            .last()
+            .is_some_and(|h| matches!(h.words, [Becomes::Range(..), ..]));
+        self.back.is_some() || addresses
+    }
+}
+
+/// Answers that one branch takes.
+pub struct Answers {
+    /// where the IP header begins
+    pub header: u16,
+    /// the protocol
+    pub protocol: u8,
+    /// the last rewriter
+    pub rewriter: usize,
+}
+
+/// What packets of a flow do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Program {
+    /// by what differs between packets
+    pub root: Id,
+    /// rewriters on their way
+    pub hops: usize,
+    /// range of which their port is leased, by its number in [`Flows::leases`]
+    pub lease: Option<usize>,
+}
+
+/// All that is known of flows.
+#[derive(Default)]
+pub struct Flows {
+    /// branches that open flows
+    pub openings: HashMap<Id, Opening>,
+    /// branches that take answers
+    pub answers: HashMap<Id, Answers>,
+    /// programs: what packets of a flow do, by the number that its entry holds
+    pub programs: Vec<Program>,
+    /// the most rewriters on a way
+    pub most_hops: usize,
+    /// ages of mappings
+    pub timeouts: Timeouts,
+    /// flows, at most
+    pub capacity: usize,
+    /// whether all flows age as those of UDP
+    pub udp: bool,
+}
+
+/// The number of the words of a flow's entry, in the place of a rewriter's.
+pub const FLOW: u8 = u8::MAX;
+
+/// Why flows cannot be merged.
+pub enum Stop {
+    /// the budget is spent
+    Full,
+    /// the element, and why
+    Refused(usize, String),
+}
+
+impl From<Full> for Stop {
+    fn from(_: Full) -> Self {
+        Self::Full
+    }
+}
+
+/// The work on flows.
+pub struct Work<'a> {
+    /// elements
+    pub router: &'a Router,
+    /// all diagrams
+    pub store: &'a mut Store,
+    /// all actions
+    pub actions: &'a mut Actions,
+    /// rewriters by their numbers
+    pub rewriters: &'a [usize],
+    /// packets that are dropped leave no trace
+    pub early: bool,
+}
+
+/// Branches below which only words of flows and what differs between their packets are tested, that ask rewriters.
+fn borders(store: &Store, actions: &Actions, root: Id) -> Vec<(Id, Vec<u32>)> {
+    let below = store.below(root, Var::of_shape).into_iter();
+    let asking = below.map(|id| (id, asked(store, actions, id)));
+    asking.filter(|(_, asked)| !asked.is_empty()).collect()
+}
+
+/// Askings of rewriters in a diagram.
+fn asked(store: &Store, actions: &Actions, id: Id) -> Vec<u32> {
+    let mut found: Vec<u32> = store
+        .reachable(id)
+        .into_iter()
+        .filter_map(|id| match store.node(id) {
+            Node::Leaf(number) => match actions.get(*number)?.verdict {
+                Verdict::State(asked) => Some(asked),
+                _ => None,
+            },
+            Node::Branch { .. } => None,
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+impl Flows {
+    /// Whether patterns of flows are drawn at random.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.openings.values().any(|o| o.variants.len() > 1)
+    }
+
+    /// Ranges of ports that are leased: those of flows whose answers do not enter, so that nothing but the range has to keep
+    /// them apart.
+    #[must_use]
+    pub fn leases(&self) -> Vec<(u64, u64)> {
+        if !self.answers.is_empty() {
+            return Vec::new();
+        }
+        let variants = self.openings.values().flat_map(|o| &o.variants);
+        let mut found: Vec<_> = variants
+            .flat_map(|v| v.ways.values())
+            .filter_map(Way::lease)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Whether any answers enter.
+    #[must_use]
+    pub fn answered(&self) -> bool {
+        let variants = self.openings.values().flat_map(|o| &o.variants);
+        !self.answers.is_empty() || variants.flat_map(|v| v.ways.values()).any(Way::probes)
+    }
+
+    /// What may differ from the rewriters one by one: which, and when.
+    #[must_use]
+    pub fn relaxations(&self) -> Vec<(&'static str, &'static str)> {
+        let ways = || {
+            let variants = self.openings.values().flat_map(|o| &o.variants);
+            variants.flat_map(|v| v.ways.values())
+        };
+        let ranged = |hop: &Hop| hop.words.iter().any(|w| matches!(w, Becomes::Range(..)));
+        let mut found = Vec::new();
+        if ways().any(|w| w.hops.last().is_some_and(ranged)) {
+            found.push(("lease", "a flow gets any free port of its range; those of a flow that has ended are free when its entry goes"));
+        }
+        if self.draws() {
+            found.push(("lease", "a mapper's pattern is drawn, not taken in turn"));
+        }
+        if ways().any(|w| w.hops.len() > 1) {
+            found.push((
+                "capacity",
+                "ranges of rewriters whose words another one replaces never run out",
+            ));
+            found.push((
+                "early-discard",
+                "a packet that ends between two rewriters of its flow keeps neither alive",
+            ));
+        }
+        if self.any() {
+            found.push((
+                "capacity",
+                "a full table refuses new flows; Click's evicts old ones",
+            ));
+        }
+        found
+    }
+
+    /// Whether there are any.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        !self.openings.is_empty()
+    }
+}
+
+impl Work<'_> {
+    /// Merges what can be merged.
+    ///
+    /// # Errors
+    /// Why not, at the rewriter.
+    pub fn all(&mut self, root: Id) -> Result<Flows, Vec<Error>> {
+        self.merge(root).map_err(|stop| match stop {
+            Stop::Refused(id, why) => match self.router.graph().elements.get(id) {
+                Some(element) => vec![refusal::at(element, &why)],
+                None => Vec::new(),
+            },
+            Stop::Full => vec![refusal::full()],
+        })
+    }
+
+    fn rewriting(&self, id: usize) -> Result<Rewriting, Stop> {
+        match self.router.meaning(id) {
+            Some(Meaning::Rewrite(rewriting)) => Ok(*rewriting),
+            _ => Err(Stop::Refused(id, "it is no rewriter".into())),
+        }
+    }
+
+    /// Patterns that a new flow by an input may have; none for an input of answers.
+    fn patterns(&self, asked: &Stateful) -> Result<Vec<Specification>, Stop> {
+        let id = asked.at.element;
+        let rewriting = self.rewriting(id)?;
+        match rewriting.inputs.get(asked.at.port) {
+            Some(Specification::Drop) | None => Ok(Vec::new()),
+            Some(Specification::Pass(_)) => Err(Stop::Refused(
+                id,
+                "packets without a mapping pass it, so that their words are not the flow's".into(),
+            )),
+            Some(Specification::Mapper(mapper)) => match self.router.meaning(*mapper) {
+                Some(Meaning::Mapper(patterns)) => Ok(patterns),
+                _ => Err(Stop::Refused(*mapper, "its patterns are not known".into())),
+            },
+            Some(one) => Ok(vec![one.clone()]),
+        }
+    }
+
+    fn merge(&mut self, root: Id) -> Result<Flows, Stop> {
+        let mut flows = Flows::default();
+        let mut opening = Vec::new();
+        let mut known: Option<Timeouts> = None;
+        for (id, asked) in borders(self.store, self.actions, root) {
+            let all: Vec<Stateful> = asked
+                .iter()
+                .filter_map(|n| self.actions.asked(*n).cloned())
+                .collect();
+            let Some(first) = all.first().cloned() else {
+                continue;
+            };
+            let element = first.at.element;
+            if all.iter().any(|s| s.at.element != element) {
+                let why = "packets go to it or to another rewriter by their words alone";
+                return Err(Stop::Refused(element, why.into()));
+            }
+            let own = WORDS.map(|word| Value::Field(word_of(first.header, word), 0));
+            if all.iter().any(|s| s.key != own) {
+                let why = "an element before it writes addresses or ports";
+                return Err(Stop::Refused(element, why.into()));
+            }
+            let rewriting = self.rewriting(element)?;
+            if rewriting.timeouts.streaming != rewriting.timeouts.other {
+                return Err(Stop::Refused(element, "STREAMING_TIMEOUT is given".into()));
+            }
+            let ages = |t: &Timeouts| (t.tcp, t.tcp_done, t.tcp_nodata, t.other, t.guarantee);
+            if known
+                .as_ref()
+                .is_some_and(|k| ages(k) != ages(&rewriting.timeouts))
+            {
+                return Err(Stop::Refused(
+                    element,
+                    "other rewriters have other ages".into(),
+                ));
+            }
+            known = Some(rewriting.timeouts);
+            flows.timeouts = rewriting.timeouts;
+            flows.capacity = rewriting.capacity;
+            flows.udp = rewriting.udp;
+            let patterns = self.patterns(&first)?;
+            match patterns.is_empty() {
+                false => opening.push((id, first)),
+                true => {
+                    flows.answers.insert(
+                        id,
+                        Answers {
+                            header: first.header,
+                            protocol: first.upper,
+                            rewriter: element,
+                        },
+                    );
+                }
+            }
+        }
+        for (id, first) in opening {
+            let made = self.opening(id, &first, &flows)?;
+            flows.openings.insert(id, made);
+        }
+        // Programs are numbered, and the longest way is known.
+        let mut programs = Vec::new();
+        let leases = flows.leases();
+        for opening in flows.openings.values() {
+            for variant in &opening.variants {
+                for (root, way) in &variant.ways {
+                    let hops = way.hops.len();
+                    programs.push(way.program(*root, &leases));
+                    flows.most_hops = flows.most_hops.max(hops);
+                    let back = way.back.map_or(Vec::new(), |back| self.programs(back));
+                    programs.extend(back.into_iter().map(|root| Program {
+                        root,
+                        hops,
+                        lease: None,
+                    }));
+                }
+            }
+        }
+        programs.sort_unstable();
+        programs.dedup();
+        flows.programs = programs;
+        Ok(flows)
+    }
+
+    /// Diagrams behind the last test of a flow's words.
+    pub fn programs(&self, root: Id) -> Vec<Id> {
+        programs(self.store, root)
+    }
+}
+
+/// Diagrams behind the last test of a flow's words.
+#[must_use]
+pub fn programs(store: &Store, root: Id) -> Vec<Id> {
+    store.below(root, Var::of_flow)
+}
