@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use millrace_state::{Front, State, Wrong};
 use rustix::fs::{FlockOperation, flock};
 
-pub(crate) use parts::LOCKED;
+pub(crate) use parts::{LOCKED, REPLICATED};
 use parts::{MOST_WORKERS, most};
 pub use parts::{keepable, parts, state};
 

@@ -341,4 +341,3 @@ pub(super) fn unlike(saved: &Identity, now: &Identity) -> Option<String> {
         _ => "what its keys, values or functions are is declared differently".to_owned(),
     })
 }
-
