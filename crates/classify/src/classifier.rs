@@ -46,6 +46,14 @@ impl Classifier {
             }
         }
         let kept = rules.filtered(&keep);
+        // A diagram that is given as such has no other form.
+        let budget = &match kept.decisions() {
+            Some(_) => Budget {
+                bytes: usize::MAX,
+                ..*budget
+            },
+            None => *budget,
+        };
         let (form, table, witnesses) = match by_diagram(&kept, budget) {
             Ok((table, witnesses)) => (Form::Diagram, table, witnesses),
             Err(Exceeded) => {
@@ -111,8 +119,14 @@ impl Classifier {
 type Witnesses = Vec<Option<Vec<u32>>>;
 
 fn by_diagram(rules: &Rules, budget: &Budget) -> Result<(Table, Witnesses), Exceeded> {
-    let order = order(rules);
-    let (diagrams, root) = diagram(rules, &order, &mut Meter::new(budget.steps))?;
+    let (order, (diagrams, root)) = match rules.decisions() {
+        Some(given) => (given.order().to_vec(), given.diagram()),
+        None => {
+            let order = order(rules);
+            let made = diagram(rules, &order, &mut Meter::new(budget.steps))?;
+            (order, made)
+        }
+    };
     let table = Table::of_diagram(
         rules.key(),
         used(rules),
@@ -128,7 +142,7 @@ fn by_diagram(rules: &Rules, budget: &Budget) -> Result<(Table, Witnesses), Exce
         } else {
             terminal.number()
         };
-        let mut key = vec![0; order.len()];
+        let mut key = vec![0; rules.words()];
         for (word, x) in order.iter().zip(&levels) {
             if let Some(place) = key.get_mut(*word) {
                 *place = *x;
@@ -144,7 +158,10 @@ fn by_diagram(rules: &Rules, budget: &Budget) -> Result<(Table, Witnesses), Exce
 
 /// One more than the highest class that a rule has: what takes the table must have so many.
 fn used(rules: &Rules) -> u32 {
-    1 + rules.iter().map(|r| r.class).max().unwrap_or(0)
+    match rules.decisions() {
+        Some(_) => rules.classes(),
+        None => 1 + rules.iter().map(|r| r.class).max().unwrap_or(0),
+    }
 }
 
 /// Keys at the corners of rules, and beside them.

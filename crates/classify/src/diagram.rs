@@ -45,7 +45,12 @@ impl Ref {
         self.0 & TERMINAL != 0
     }
 
-    fn index(self) -> usize {
+    /// The node of a number below 2^31.
+    pub(crate) fn node(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }

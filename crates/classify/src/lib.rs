@@ -13,6 +13,7 @@
 
 mod budget;
 mod classifier;
+mod decisions;
 mod diagram;
 mod from_rules;
 mod key;
@@ -26,6 +27,7 @@ mod value;
 
 pub use budget::{Budget, Exceeded, Meter};
 pub use classifier::{Classifier, Form};
+pub use decisions::{DecisionError, Decisions};
 pub use diagram::{Diagrams, Edge, First, Merge, NONE, Ref};
 pub use from_rules::{diagram, order};
 pub use key::{Field, Key, KeyError, Order, Word};

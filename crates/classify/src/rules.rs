@@ -1,7 +1,10 @@
 //! Rules: boxes over the words of a key, in order of priority.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
+use crate::decisions::Decisions;
 use crate::key::Key;
 
 /// The most boxes of a list of rules: a rule is one, unless an interval of a field of more than 32 bits is no prefix.
@@ -57,6 +60,9 @@ pub enum RuleError {
     /// too many rules
     #[error("more than {0} rules")]
     Many(usize),
+    /// a diagram decides
+    #[error("keys are classified by a decision diagram, which takes no rules")]
+    Decided,
 }
 
 /// One box of a rule.
@@ -102,6 +108,7 @@ pub struct Rules {
     ranges: Vec<(u32, u32)>,
     class: Vec<u32>,
     line: Vec<u32>,
+    decisions: Option<Arc<Decisions>>,
 }
 
 impl Rules {
@@ -115,7 +122,23 @@ impl Rules {
             ranges: Vec::new(),
             class: Vec::new(),
             line: Vec::new(),
+            decisions: None,
         }
+    }
+
+    /// No rules, and a diagram that says the class of each key.
+    #[must_use]
+    pub fn decided(key: Key, classes: u32, decisions: Decisions) -> Self {
+        Self {
+            decisions: Some(Arc::new(decisions)),
+            ..Self::new(key, classes, 0)
+        }
+    }
+
+    /// The diagram, if one decides in place of rules.
+    #[must_use]
+    pub fn decisions(&self) -> Option<&Decisions> {
+        self.decisions.as_deref()
     }
 
     /// Adds a rule of the lowest priority: an interval a field.
@@ -167,6 +190,9 @@ impl Rules {
     }
 
     fn known(&self, class: u32) -> Result<(), RuleError> {
+        if self.decisions.is_some() {
+            return Err(RuleError::Decided);
+        }
         if class < self.classes {
             return Ok(());
         }
@@ -264,6 +290,7 @@ impl Rules {
     #[must_use]
     pub fn filtered(&self, keep: &[bool]) -> Self {
         let mut some = Self::new(self.key.clone(), self.classes, self.most);
+        some.decisions.clone_from(&self.decisions);
         for (rule, _) in self.iter().zip(keep).filter(|(_, keep)| **keep) {
             some.ranges.extend(rule.ranges);
             some.class.push(rule.class);
@@ -275,6 +302,9 @@ impl Rules {
     /// The class of a key by a scan of all rules: what every other form of a classifier is held against.
     #[must_use]
     pub fn scan(&self, words: &[u32]) -> u32 {
+        if let Some(decisions) = &self.decisions {
+            return decisions.find(words);
+        }
         let found = self.iter().find(|r| r.contains(words));
         found.map_or(0, |r| r.class)
     }

@@ -1,5 +1,7 @@
 //! Rules as bytes: to keep them over a restart. They may come from a file that somebody has written.
 
+use crate::decisions::{DecisionError, Decisions};
+use crate::diagram::{Edge, Ref};
 use crate::key::{Field, Key, KeyError, Order};
 use crate::rules::{MOST_RULES, RuleError, Rules};
 
@@ -15,6 +17,9 @@ pub enum SavedError {
     /// no rule
     #[error("saved rules: {0}")]
     Rule(#[from] RuleError),
+    /// no diagram
+    #[error("saved rules: {0}")]
+    Decision(#[from] DecisionError),
     /// a field that is none
     #[error("saved rules: a field that is none")]
     Field,
@@ -38,7 +43,7 @@ impl<'a> Bytes<'a> {
 }
 
 impl Rules {
-    /// The key, the number of classes and all rules, in numbers of 32 bits, the least significant byte first.
+    /// The key, the number of classes and all rules or the diagram, in numbers of 32 bits, the least significant byte first.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -64,6 +69,24 @@ impl Rules {
             for range in rule.ranges {
                 put(&mut out, range.0);
                 put(&mut out, range.1);
+            }
+        }
+        let Some(decisions) = self.decisions() else {
+            return out;
+        };
+        put(&mut out, decisions.order().len() as u32);
+        for word in decisions.order() {
+            put(&mut out, *word as u32);
+        }
+        put(&mut out, decisions.nodes().len() as u32);
+        for (level, edges) in decisions.nodes() {
+            put(&mut out, u32::from(level));
+            put(&mut out, edges.len() as u32);
+            for edge in edges {
+                put(&mut out, edge.last);
+                // Classes are odd, places of nodes even.
+                let class = edge.to.number().map(|class| class << 1 | 1);
+                put(&mut out, class.unwrap_or((edge.to.index() as u32) << 1));
             }
         }
         out
@@ -95,10 +118,14 @@ impl Rules {
             }
             rules.push_box(&ranges, class, line)?;
         }
-        if !from.0.is_empty() {
+        if from.0.is_empty() {
+            return Ok(rules);
+        }
+        if len > 0 {
             return Err(SavedError::Length);
         }
-        Ok(rules)
+        let decisions = decisions_from(&mut from, words, classes)?;
+        Ok(Self::decided(rules.key().clone(), classes, decisions))
     }
 
     fn key_from(from: &mut Bytes<'_>, bytes: u32, fields: usize) -> Result<Key, SavedError> {
@@ -125,5 +152,35 @@ impl Rules {
             });
         }
         Ok(Key::new(bytes, all)?)
+    }
+}
+
+fn decisions_from(
+    from: &mut Bytes<'_>,
+    words: usize,
+    classes: u32,
+) -> Result<Decisions, SavedError> {
+    let mut order = Vec::new();
+    for _ in 0..from.number()? {
+        order.push(from.number()? as usize);
+    }
+    let mut decisions = Decisions::new(order, words, classes)?;
+    for _ in 0..from.number()? {
+        let (level, count) = (from.number()?, from.number()?);
+        let level = u8::try_from(level).map_err(|_| DecisionError::Order)?;
+        let mut edges = Vec::new();
+        for _ in 0..count {
+            let (last, to) = (from.number()?, from.number()?);
+            let to = match to & 1 {
+                1 => Ref::terminal(to >> 1),
+                _ => Ref::node(to >> 1),
+            };
+            edges.push(Edge { last, to });
+        }
+        decisions.push(level, edges)?;
+    }
+    match from.0.is_empty() {
+        true => Ok(decisions),
+        false => Err(SavedError::Length),
     }
 }

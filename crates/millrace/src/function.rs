@@ -24,7 +24,7 @@ use millrace_steer::Owners;
 use crate::budget::Budgets;
 use crate::find::{Found, Source};
 use crate::written::{Proved, packet_entry, set};
-use crate::{Error, bundle, place, seed, verdicts};
+use crate::{Error, bundle, place, rules, seed, verdicts};
 
 /// How a function is made.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +100,8 @@ pub struct Function {
     pub reasons: Vec<String>,
     /// per object: content at start, or zeros
     pub initial: Vec<Option<Vec<u8>>>,
+    /// rules that classifiers begin with
+    pub rules: Vec<Entry>,
     /// which packet entry of the module to run
     pub entry: usize,
     /// its state as it is seen from outside
@@ -236,6 +238,7 @@ impl Found {
             ports: program.ports.clone(),
             reasons: program.reasons.clone(),
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
+            rules: rules::given(&program)?,
             entry,
             objects_bytes: objects_bytes(&program),
             program: Some(program),
@@ -277,6 +280,7 @@ impl Found {
             ports: Vec::new(),
             reasons: vec!["dropped".into()],
             initial: Vec::new(),
+            rules: Vec::new(),
             entry: 0,
             exposed: Arc::new(exposed),
             layout: Layout::Pooled,
@@ -339,7 +343,9 @@ impl Function {
 
     /// Its state at start: with these entries, sketches and random draws from this seed, hashes from a secret.
     #[must_use]
-    pub fn state(&self, seed: u64, entries: Vec<Entry>) -> Config {
+    pub fn state(&self, seed: u64, mut entries: Vec<Entry>) -> Config {
+        // Those that are named come later, and replace what was given.
+        entries.splice(0..0, self.rules.iter().cloned());
         let homes = self.placement.as_deref().and_then(Homes::of_placement);
         Config {
             hash_seed: seed::secret(),

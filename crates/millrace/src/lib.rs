@@ -47,6 +47,7 @@ pub mod packet_test;
 pub mod place;
 mod ports;
 pub mod replicas;
+mod rules;
 mod seed;
 mod served;
 mod verdicts;

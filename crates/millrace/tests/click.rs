@@ -42,6 +42,8 @@ fn chains_do_what_the_interpreter_does() {
         "napts/napts-10",
         "napts/zones",
         "example/example",
+        "acl/acl-251",
+        "acl/acl-8550",
     ] {
         let [forwarded, dropped, _] = compared(chain);
         assert!(

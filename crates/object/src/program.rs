@@ -189,6 +189,9 @@ pub struct StateObject {
     pub window: u64,
     /// globals: what the value holds at start, `value_bytes` long
     pub initial: Option<Vec<u8>>,
+    /// classifiers: rules in force until others are set, in the form in which they are saved
+    #[serde(skip)]
+    pub rules: Option<Vec<u8>>,
     /// the program cannot write it (`.rodata`, `BPF_F_RDONLY_PROG`); what of it are constants, [`Program::constant`] says
     pub read_only: bool,
     /// the host may set it, between two runs (parameters in `.rodata`) or during one (entries of maps)
@@ -261,6 +264,7 @@ impl StateObject {
             rows: 0,
             window: 0,
             initial: None,
+            rules: None,
             read_only: false,
             settable: false,
             nesting: None,

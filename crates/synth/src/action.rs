@@ -80,6 +80,8 @@ pub struct Stateful {
     pub hop: u8,
     /// where the IP header begins
     pub header: u16,
+    /// whether the frame is cut to the IP packet's length
+    pub cut: bool,
     /// the protocol whose sum covers addresses and ports: 6, 17, or 0 where the packet does not have all of that header
     pub upper: u8,
     /// words of the flow as the rewriter sees them: source, destination, source port, destination port

@@ -8,6 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::field::Var;
 
+mod merge;
+
+pub use merge::output;
+
 /// A diagram, by its root.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Id(u32);

@@ -186,12 +186,20 @@ pub struct Sessions {
     ports: u8,
     destinations: Vec<u32>,
     services: Vec<u16>,
+    /// words of flows that the configuration treats in a way of its own: addresses, ports, protocol
+    classes: Vec<Words>,
     sent: Vec<(u8, Vec<u8>)>,
     time: u64,
     /// every packet goes all its way: where rewriters are merged, one that does not may be told apart
     whole: bool,
 }
 
+/// Source, destination, ports and protocol of a packet.
+type Words = ([u8; 4], [u8; 4], [u8; 4], u8);
+
+/// Paths of which sessions are made, and how many of these sessions there are.
+const MOST_CLASSES: usize = 20_000;
+const MOST_OF_CLASSES: usize = 1_000;
 /// Sessions of which packets are drawn.
 const SESSIONS: u16 = 300;
 /// Frames that may be answered.
@@ -214,11 +222,19 @@ impl Sessions {
                 services.extend(values.iter().map(|v| *v as u16));
             }
         }
+        let frames = witnesses(of, MOST_CLASSES).into_iter();
+        let mut classes: Vec<Words> = frames.filter_map(|(_, frame)| words(&frame)).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let step = classes.len().div_ceil(MOST_OF_CLASSES).max(1);
+        let classes: Vec<Words> = classes.into_iter().step_by(step).collect();
         Self {
             rng: rand_chacha::ChaCha8Rng::seed_from_u64(seed),
             ports: of.ports.len() as u8,
             destinations,
             services,
+            // Few classes are those of the addresses and services, which flows of all hosts have anyway.
+            classes: if classes.len() < 200 { Vec::new() } else { classes },
             sent: Vec::new(),
             time: 0,
             whole: of.flows.most_hops > 1,
@@ -276,7 +292,7 @@ impl Sessions {
             (port, (quad(30), destination, back, protocol))
         } else {
             let port = rng.random_range(0..self.ports);
-            let session = rng.random_range(0..SESSIONS);
+            let session = rng.random_range(0..SESSIONS + self.classes.len() as u16);
             let index = usize::from(session);
             let of = |list: &[u32]| list.get(index % list.len().max(1)).copied().unwrap_or(0);
             // What two ports send at the same time goes to different hosts.
@@ -286,10 +302,15 @@ impl Sessions {
             let [c, d] = service.copied().unwrap_or(80).to_be_bytes();
             let protocol = if session % 2 == 0 { 6 } else { 17 };
             let source = [10, 0, 0, 1 + (session % 40) as u8];
-            (
-                port,
-                (source, destination.to_be_bytes(), [a, b, c, d], protocol),
-            )
+            let class = usize::from(session).checked_sub(usize::from(SESSIONS));
+            let own = match class.and_then(|class| self.classes.get(class)) {
+                // The source port is the session's, which no two share.
+                Some((from, to, [.., high, low], protocol)) => {
+                    (*from, *to, [a, b, *high, *low], *protocol)
+                }
+                _ => (source, destination.to_be_bytes(), [a, b, c, d], protocol),
+            };
+            (port, own)
         };
         let (source, destination, ports, protocol) = words;
         (
@@ -298,6 +319,16 @@ impl Sessions {
             frame(source, destination, ports, protocol, ttl, flags, payload),
         )
     }
+}
+
+/// The words of a frame of TCP or UDP.
+fn words(frame: &[u8]) -> Option<Words> {
+    let four = |at: usize| -> Option<[u8; 4]> { frame.get(at..at + 4)?.try_into().ok() };
+    let protocol = *frame.get(23)?;
+    if frame.get(14) != Some(&0x45) || !matches!(protocol, 6 | 17) {
+        return None;
+    }
+    Some((four(26)?, four(30)?, four(34)?, protocol))
 }
 
 fn frame(

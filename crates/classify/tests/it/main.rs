@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod corpora;
+mod decisions;
 mod files;
 mod hostile;
 mod lookup;

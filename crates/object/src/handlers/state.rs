@@ -11,6 +11,10 @@ use crate::state;
 /// The section's name.
 pub(crate) const SECTION: &str = "millrace/state";
 
+/// Rules that classifiers begin with: a variable `millrace_rules_NAME` for each, in the form in which rules are saved.
+const RULES: &str = "millrace/rules";
+const RULES_OF: &str = "millrace_rules_";
+
 /// Bytes of a record: two pointers, four 32-bit fields, the options.
 const RECORD: u64 = 72;
 /// Where the staleness is that newer headers declare behind it.
@@ -67,7 +71,40 @@ pub(crate) fn read(elf: &Elf<'_>, index: usize) -> Result<Vec<Declaration>, Load
         )
         .in_section(SECTION));
     }
+    rules(elf, &mut declarations)?;
     Ok(declarations)
+}
+
+/// Gives classifiers the rules that stand beside them.
+fn rules(elf: &Elf<'_>, declarations: &mut [Declaration]) -> Result<(), LoadError> {
+    let Some((index, section)) = elf.section_named(RULES) else {
+        return Ok(());
+    };
+    for symbol in &elf.symbols {
+        if symbol.section != Some(index) || symbol.kind != SymbolKind::Object {
+            continue;
+        }
+        let place = |e: LoadError| e.in_section(RULES).at_symbol(symbol.name);
+        let object = symbol.name.strip_prefix(RULES_OF).and_then(|name| {
+            let mut objects = declarations
+                .iter_mut()
+                .filter_map(|d| d.object.as_mut().ok());
+            objects.find(|o| o.name == name && o.kind.holds_rules())
+        });
+        let Some(object) = object else {
+            return Err(place(LoadError::new(
+                "state-declaration",
+                "rules of no classifier",
+                format!("name them {RULES_OF} and the classifier's name"),
+            )));
+        };
+        let end = symbol.value.checked_add(symbol.size);
+        let bytes = end.and_then(|end| section.data.get(symbol.value as usize..end as usize));
+        let bytes = bytes
+            .ok_or_else(|| place(LoadError::malformed("rules beyond the end of the section")))?;
+        object.rules = Some(bytes.to_vec());
+    }
+    Ok(())
 }
 
 /// Refuses a bound on the staleness of what is no `DISTRIBUTED`.

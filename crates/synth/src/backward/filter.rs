@@ -6,11 +6,43 @@ use millrace_click::filter::{self, Compare, Condition, Test};
 use millrace_click::meaning::Clause;
 
 use super::{Backward, Made, Shape};
-use crate::diagram::Id;
+use crate::diagram::{Id, output};
 use crate::field::Base;
 use crate::sets::{Part, compared, parts};
 
+/// Rules above which a filter becomes a diagram of its own.
+const MANY: usize = 16;
+
 impl Backward<'_> {
+    pub(super) fn filter(
+        &mut self,
+        id: usize,
+        shape: Shape,
+        rules: &[(Option<usize>, Condition)],
+    ) -> Made {
+        if rules.len() <= MANY {
+            return self.rules(id, shape, rules);
+        }
+        // The first output stands for packets that the filter drops.
+        let mut behind = vec![self.dropped(id)];
+        let mut outputs: Vec<usize> = rules.iter().filter_map(|r| r.0).collect();
+        outputs.sort_unstable();
+        outputs.dedup();
+        for output in &outputs {
+            behind.push(self.next(id, *output, shape)?);
+        }
+        let nowhere = self.store.nowhere();
+        let mut all = Vec::with_capacity(rules.len());
+        for (to, condition) in rules {
+            let number = to.and_then(|to| outputs.iter().position(|o| *o == to));
+            let leaf = self.store.leaf(output(number.map_or(0, |n| n + 1)));
+            all.push(self.condition(id, shape, condition, leaf, nowhere)?);
+        }
+        let dropped = self.store.leaf(output(0));
+        let filter = self.store.first(&all, dropped)?;
+        Ok(self.store.compose(filter, &behind)?)
+    }
+
     pub(super) fn rules(
         &mut self,
         id: usize,

@@ -40,6 +40,7 @@ impl Backward<'_> {
                 at: to,
                 hop,
                 header: at,
+                cut: shape.cut.is_some(),
                 upper,
                 key,
                 then,

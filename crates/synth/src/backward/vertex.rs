@@ -75,7 +75,7 @@ impl Backward<'_> {
                 checksum,
             } => self.check(id, shape, offset, &bad, checksum),
             Meaning::Ttl { multicast } => self.ttl(id, shape, multicast),
-            Meaning::Filter(rules) => self.rules(id, shape, &rules),
+            Meaning::Filter(rules) => self.filter(id, shape, &rules),
             Meaning::Bytes(patterns) => self.patterns(id, shape, &patterns),
             Meaning::Lookup(routes) => self.lookup(id, shape, &routes),
             Meaning::Prepend(bytes) => {

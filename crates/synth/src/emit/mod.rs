@@ -12,6 +12,7 @@ use crate::action::{Action, Verdict};
 use crate::diagram::{Id, Node};
 use crate::field::{Base, Var};
 
+mod choice;
 mod condition;
 mod finish;
 mod flow;
@@ -70,6 +71,8 @@ pub(crate) struct Emitter<'a> {
     leaves: Vec<(u32, Known)>,
     /// rewriters on the way of the program that is written
     way: usize,
+    /// what is data
+    choices: choice::Choices,
 }
 
 /// The function's C.
@@ -89,6 +92,7 @@ pub fn c(of: &Synthesis) -> String {
         named: 0,
         leaves: Vec::new(),
         way: 0,
+        choices: choice::Choices::default(),
     };
     emitter.region(of.root, Known::default());
     emitter.programs();
@@ -272,6 +276,7 @@ impl Emitter<'_> {
                     }
                 }
             }
+            Node::Branch { .. } if self.choice(id, known, depth) => {}
             Node::Branch { var, kids } => self.branch(*var, kids, known, depth),
         }
     }
@@ -494,6 +499,7 @@ impl Emitter<'_> {
                 text.push_str(helper);
             }
         }
+        text.push_str(&self.choices.declared());
         text.push_str(&self.state());
         text.push_str("\nON_PACKET(p)\n{\n");
         let mut by_type: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -506,6 +512,7 @@ impl Emitter<'_> {
         text.push('\n');
         text.push_str(&self.out);
         text.push_str("}\n");
+        text.push_str(&self.choices.data(&self.of.store));
         text
     }
 }

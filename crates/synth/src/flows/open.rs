@@ -8,7 +8,7 @@ use super::{Becomes, Flows, Hop, Opening, Stop, Variant, Work, asked};
 use crate::action::{Stateful, Verdict};
 use crate::backward::WORDS;
 use crate::diagram::{Full, Id};
-use crate::field::Var;
+use crate::field::{Var, bit, ip};
 
 /// Combinations of patterns of mappers.
 const MOST_VARIANTS: usize = 64;
@@ -27,6 +27,7 @@ impl Work<'_> {
             let mut ways = Vec::new();
             match self.open(id, &draw, &mut Vec::new(), &mut ways) {
                 Ok(root) => {
+                    let root = self.shaped(root, first)?;
                     let ways = self.ways(root, &ways, flows, first)?;
                     variants.push(Variant { root, ways });
                 }
@@ -54,6 +55,22 @@ impl Work<'_> {
     }
 
     /// A diagram with each asking replaced by what follows for a new flow. `hops` are the rewriters before, `ways` all ways.
+    /// A diagram for packets that came to a rewriter: which headers they have was tested before.
+    fn shaped(&mut self, root: Id, first: &Stateful) -> Result<Id, Full> {
+        let protocol = u64::from(first.upper);
+        let bytes = if first.upper == 6 { 18 } else { 8 };
+        let room = Var::Room(first.header, first.cut);
+        let mut node = root;
+        for (var, low, high) in [
+            (ip(first.header, bit::OFFSET), 0, 0),
+            (ip(first.header, bit::PROTOCOL), protocol, protocol),
+            (room, bytes, room.most()),
+        ] {
+            node = self.store.known(node, var, low, high)?;
+        }
+        Ok(node)
+    }
+
     fn open(
         &mut self,
         id: Id,

@@ -7,5 +7,6 @@
 )]
 
 mod compare;
+mod filters;
 mod generate;
 mod graphs;

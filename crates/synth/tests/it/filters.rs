@@ -1,0 +1,66 @@
+//! Long filters: a diagram of their own, composed with what follows, does what the interpreter does; and as data in C.
+
+use std::fmt::Write;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::compare::{compare, synthesis};
+
+/// Rules of which many meet.
+fn rules(rng: &mut ChaCha8Rng, count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        let net = |rng: &mut ChaCha8Rng| {
+            let bits = [8, 16, 24, 28, 32][rng.random_range(0..5)];
+            let host: u32 = 0x0a00_0000 | rng.random_range(0..64) << 8 | rng.random_range(0..4);
+            let host = host & (u32::MAX << (32 - bits));
+            format!("{}/{bits}", std::net::Ipv4Addr::from(host))
+        };
+        let mut tests = vec![format!("src net {}", net(rng)), format!("dst net {}", net(rng))];
+        match rng.random_range(0..6) {
+            0 => tests.push("tcp".into()),
+            1 => tests.push(format!("udp && src port >= {}", rng.random_range(0..2000))),
+            2 => tests.push("icmp type 8".into()),
+            3 => tests.push("ip frag".into()),
+            _ => tests.push(format!("dst port {} or 443", rng.random_range(78..82))),
+        }
+        if rng.random_range(0..8) == 0 {
+            tests.push(format!("not ip ttl < {}", rng.random_range(1..70)));
+        }
+        let action = ["allow", "deny", "1"][rng.random_range(0..3)];
+        let comma = if n > 0 { ", " } else { "" };
+        let _ = write!(text, "{comma}{action} {}", tests.join(" && "));
+    }
+    text
+}
+
+#[test]
+fn long_filters_do_what_the_interpreter_does() {
+    for seed in 0..6 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (first, second) = (rules(&mut rng, 40), rules(&mut rng, 24));
+        let text = format!(
+            "FromDevice(a) -> MarkIPHeader(14) -> f :: IPFilter({first});\n\
+             f[0] -> DecIPTTL -> g :: IPFilter({second}) -> ToDevice(b);\n\
+             f[1] -> DecIPTTL -> g; g[1] -> Discard;\n"
+        );
+        let of = synthesis(&text, seed % 2 == 0).unwrap();
+        let compared = compare(&of, &mut rng, 400);
+        compared.unwrap_or_else(|why| panic!("seed {seed}\n{text}\n{why}"));
+    }
+}
+
+#[test]
+fn a_long_filter_is_data() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let text = format!(
+        "FromDevice(a) -> MarkIPHeader(14) -> f :: IPFilter({}) -> ToDevice(b); f[1] -> Discard;",
+        rules(&mut rng, 60)
+    );
+    let of = synthesis(&text, false).unwrap();
+    let c = millrace_synth::emit::c(&of);
+    assert!(c.contains("chosen = classify(&choices, &place);"), "{c}");
+    assert!(c.contains("millrace_rules_choices["), "{c}");
+    assert!(!c.contains("#error"), "{c}");
+}
