@@ -21,6 +21,7 @@ pub use target::Target;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use millrace_classify::Rules;
 use millrace_object::helper::Helper;
 use millrace_object::program::{Dialect, Nesting, ObjectId, Program, StateObject};
 use millrace_object::state::lpm_trie;
@@ -135,6 +136,10 @@ impl<'a> Machine<'a> {
         }
         let Some(exact) = &mut self.exact else { return };
         exact.maps.insert(id, entries);
+        // Those that are none are refused where the function is made.
+        if let Some(Ok(rules)) = object.rules.as_deref().map(Rules::from_bytes) {
+            exact.own.rules.insert(id, rules);
+        }
         if let Some(Nesting::Holds { values, .. }) = &object.nesting {
             let mut inner = BTreeMap::new();
             for (index, map) in values {

@@ -186,8 +186,9 @@ pub struct Sessions {
     ports: u8,
     destinations: Vec<u32>,
     services: Vec<u16>,
-    /// words of flows that the configuration treats in a way of its own: addresses, ports, protocol
-    classes: Vec<Words>,
+    /// words of flows that the configuration treats in a way of its own, and the port by which they come: by another one
+    /// they would be looked for among other flows (`flows`)
+    classes: Vec<(u8, Words)>,
     sent: Vec<(u8, Vec<u8>)>,
     time: u64,
     /// every packet goes all its way: where rewriters are merged, one that does not may be told apart
@@ -223,18 +224,23 @@ impl Sessions {
             }
         }
         let frames = witnesses(of, MOST_CLASSES).into_iter();
-        let mut classes: Vec<Words> = frames.filter_map(|(_, frame)| words(&frame)).collect();
+        let words = |(port, frame): (u8, Vec<u8>)| Some((port, words(&frame)?));
+        let mut classes: Vec<(u8, Words)> = frames.filter_map(words).collect();
         classes.sort_unstable();
         classes.dedup();
         let step = classes.len().div_ceil(MOST_OF_CLASSES).max(1);
-        let classes: Vec<Words> = classes.into_iter().step_by(step).collect();
+        let classes: Vec<(u8, Words)> = classes.into_iter().step_by(step).collect();
         Self {
             rng: rand_chacha::ChaCha8Rng::seed_from_u64(seed),
             ports: of.ports.len() as u8,
             destinations,
             services,
             // Few classes are those of the addresses and services, which flows of all hosts have anyway.
-            classes: if classes.len() < 200 { Vec::new() } else { classes },
+            classes: if classes.len() < 200 {
+                Vec::new()
+            } else {
+                classes
+            },
             sent: Vec::new(),
             time: 0,
             whole: of.flows.most_hops > 1,
@@ -303,14 +309,16 @@ impl Sessions {
             let protocol = if session % 2 == 0 { 6 } else { 17 };
             let source = [10, 0, 0, 1 + (session % 40) as u8];
             let class = usize::from(session).checked_sub(usize::from(SESSIONS));
-            let own = match class.and_then(|class| self.classes.get(class)) {
+            match class.and_then(|class| self.classes.get(class)) {
                 // The source port is the session's, which no two share.
-                Some((from, to, [.., high, low], protocol)) => {
-                    (*from, *to, [a, b, *high, *low], *protocol)
+                Some((by, (from, to, [.., high, low], protocol))) => {
+                    (*by, (*from, *to, [a, b, *high, *low], *protocol))
                 }
-                _ => (source, destination.to_be_bytes(), [a, b, c, d], protocol),
-            };
-            (port, own)
+                _ => (
+                    port,
+                    (source, destination.to_be_bytes(), [a, b, c, d], protocol),
+                ),
+            }
         };
         let (source, destination, ports, protocol) = words;
         (

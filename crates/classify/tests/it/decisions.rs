@@ -15,7 +15,11 @@ fn key() -> Key {
         bytes: 4,
         order: Order::Host,
     };
-    Key::new(4 * u32::from(LEVELS), (0..u32::from(LEVELS)).map(field).collect()).unwrap()
+    Key::new(
+        4 * u32::from(LEVELS),
+        (0..u32::from(LEVELS)).map(field).collect(),
+    )
+    .unwrap()
 }
 
 /// Nodes of ascending places: each level from the last to the first, whose edges lead to classes and to nodes of later levels.
@@ -81,12 +85,12 @@ proptest! {
 fn what_is_no_diagram_is_refused() {
     let new = || Decisions::new(vec![0, 1, 2], 3, CLASSES).unwrap();
     let all = |to| vec![Edge { last: u32::MAX, to }];
+    assert_eq!(Decisions::new(vec![0, 0], 3, 2), Err(DecisionError::Order));
+    assert_eq!(Decisions::new(vec![3], 3, 2), Err(DecisionError::Order));
     assert_eq!(
-        Decisions::new(vec![0, 0], 3, 2),
+        new().push(3, all(Ref::terminal(0))),
         Err(DecisionError::Order)
     );
-    assert_eq!(Decisions::new(vec![3], 3, 2), Err(DecisionError::Order));
-    assert_eq!(new().push(3, all(Ref::terminal(0))), Err(DecisionError::Order));
     assert_eq!(
         new().push(0, all(Ref::terminal(CLASSES))),
         Err(DecisionError::Class(CLASSES, CLASSES))

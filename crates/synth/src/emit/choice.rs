@@ -149,7 +149,9 @@ impl Choices {
             text.push_str("\n\t\"");
             for byte in line {
                 let _ = match byte {
-                    b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b' ' => write!(text, "{}", *byte as char),
+                    b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b' ' => {
+                        write!(text, "{}", *byte as char)
+                    }
                     byte => write!(text, "\\{byte:03o}"),
                 };
             }

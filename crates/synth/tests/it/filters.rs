@@ -17,7 +17,10 @@ fn rules(rng: &mut ChaCha8Rng, count: usize) -> String {
             let host = host & (u32::MAX << (32 - bits));
             format!("{}/{bits}", std::net::Ipv4Addr::from(host))
         };
-        let mut tests = vec![format!("src net {}", net(rng)), format!("dst net {}", net(rng))];
+        let mut tests = vec![
+            format!("src net {}", net(rng)),
+            format!("dst net {}", net(rng)),
+        ];
         match rng.random_range(0..6) {
             0 => tests.push("tcp".into()),
             1 => tests.push(format!("udp && src port >= {}", rng.random_range(0..2000))),
