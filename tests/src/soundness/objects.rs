@@ -154,9 +154,20 @@ pub fn all() -> Vec<StateObject> {
             rows: 4,
             ..object("classes", &classifier::KIND, 8, 4, 16)
         },
-        object("distributed", &distributed::KIND, 4, 16, 1),
+        object("distributed", &distributed::KIND, 4, 24, 1),
         routes::object(16),
     ]
+}
+
+/// The member that a helper of DISTRIBUTED names, as a constant: each of them is changed by one operator.
+#[must_use]
+pub fn member(helper: &Helper) -> Option<i64> {
+    match helper.name {
+        "distributed_add" | "distributed_read" => Some(0),
+        "distributed_max" => Some(1),
+        "distributed_or" => Some(2),
+        _ => None,
+    }
 }
 
 /// The objects that a helper may be given, by number; those that hold or are found in others left out.

@@ -347,6 +347,7 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 	lock_read(&self->shared->lock, self->core);
 	age_shared(self, packets[0]->time);
 	try0(self, packets, n);
+	transact_counted(&self->transact, n);
 	lock_read_end(&self->shared->lock, self->core);
 }
 
@@ -409,6 +410,7 @@ static __attribute__((noinline)) void burst0(struct mr_instance *self, struct mr
 		try0_passes(self, packets, n);
 	else
 		try0(self, packets, n);
+	transact_counted(&self->transact, n);
 	lock_read_end(&self->shared->lock, self->core);
 }
 

@@ -56,7 +56,10 @@ impl<R: Rng> Generator<'_, R> {
             if let Some(Arg::Bytes { zero }) = next {
                 size = self.random.random_range(u32::from(!zero)..=24);
             }
-            self.argument(at + 1, *arg, object, size, at == 0);
+            match objects::member(helper).filter(|_| at == 1) {
+                Some(member) => self.set(at + 1, member),
+                None => self.argument(at + 1, *arg, object, size, at == 0),
+            }
         }
         self.put(millrace_object::insn::Insn::Call {
             helper: helper.number,
