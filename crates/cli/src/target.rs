@@ -29,6 +29,11 @@ impl Target {
         Ok(Client::connect(&self.path()?)?)
     }
 
+    /// Whether it was named.
+    pub fn is_named(&self) -> bool {
+        self.run.is_some() || self.control.is_some()
+    }
+
     /// Its socket.
     ///
     /// # Errors

@@ -77,7 +77,13 @@ impl Comparison<'_> {
             schedule: self.schedule,
             names: &Shown(&self.function.exposed),
         };
-        let mut findings = millrace_verify::verify(&case, trace, &mut Builder(self), observe)?;
+        let mut builder = Builder {
+            of: self,
+            failed: None,
+        };
+        let found = millrace_verify::verify(&case, trace, &mut builder, observe);
+        // What stands in the way of a function's code is told as it was found.
+        let mut findings = found.map_err(|e| builder.failed.take().unwrap_or_else(|| e.into()))?;
         let notes = dealt.plan.as_ref().map(|plan| notes(plan, &findings));
         findings.notes.extend(notes.into_iter().flatten());
         Ok((placement.strategy(), findings))
@@ -146,7 +152,10 @@ fn notes(plan: &Plan, findings: &Findings) -> Vec<String> {
 }
 
 /// Builds the function with other capacities.
-struct Builder<'a>(&'a Comparison<'a>);
+struct Builder<'a> {
+    of: &'a Comparison<'a>,
+    failed: Option<Error>,
+}
 
 impl Build for Builder<'_> {
     fn module(&mut self, wanted: &Wanted<'_>) -> Result<Arc<Module>, String> {
@@ -154,10 +163,14 @@ impl Build for Builder<'_> {
             placement: wanted.placement.cloned().map(Arc::new),
             yields: wanted.yields,
             noted: wanted.noted,
-            ..self.0.make.with_capacities(wanted.capacities)
+            ..self.of.make.with_capacities(wanted.capacities)
         };
-        let function = self.0.found.load(&make, &mut |_| {});
-        function.map(|f| f.module).map_err(|e| e.what)
+        let function = self.of.found.load(&make, &mut |_| {});
+        function.map(|f| f.module).map_err(|e| {
+            let what = e.what.clone();
+            self.failed = Some(e);
+            what
+        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Numbers that packets add to: `DISTRIBUTED`.
 
-use millrace_object::state::vector;
+use millrace_object::state::distributed;
 
 use super::{Advice, Idea, Met};
 
 /// The advice.
 pub const ADVICE: Advice = Advice {
-    about: |object| *object.kind == vector::KIND && object.capacity == 1,
+    about: |object| *object.kind == distributed::KIND,
     cause,
     ideas,
 };

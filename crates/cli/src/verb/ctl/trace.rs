@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Args)]
 pub struct What {
     /// The run, by the name of its function or of its own; not needed where there is only one
-    #[arg(value_name = "NF", conflicts_with_all = ["run", "control"])]
+    #[arg(value_name = "NF")]
     nf: Option<String>,
 
     /// Packets that fit a filter, as in 'drop no_flow and src 10.0.0.1'
@@ -35,6 +35,11 @@ impl What {
     /// Prints what comes, until there were enough; ^C ends it, and the run goes on.
     pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
         let mut client = match &self.nf {
+            // Not said by clap: in the shell, which is of one run, there are no such options.
+            Some(name) if target.is_named() => {
+                return Err(Failure::wrong(format!("{name}: the run is named twice"))
+                    .help("leave out --run and --control, or the name"));
+            }
             Some(name) => Client::connect(&socket::find(Some(name))?)?,
             None => target.connect()?,
         };
