@@ -281,7 +281,7 @@ fn several_cores_do_what_one_does() {
 
 #[test]
 fn packet_sets_on_several_cores_do_what_they_do_on_one() {
-    tried(sets::case, 6);
+    tried(sets::case, 2);
 }
 
 /// Programs that once came out otherwise under a strategy than on one core, and why.
