@@ -4,7 +4,7 @@
 //! reads, and hands out a copy of that ([`Caught`]); whoever asked makes the explanation of it elsewhere ([`Tracing::explain`]). Of
 //! large maps only the entries are copied that the packet comes to; of other objects all.
 //!
-//! What that may take of a worker is bounded ([`SHARE`]): bursts pass by unseen while it has taken more, and are counted.
+//! What that may take of a worker is bounded (`SHARE`): bursts pass by unseen while it has taken more, and are counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
