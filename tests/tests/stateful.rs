@@ -290,6 +290,9 @@ const FOUND: &[(u64, &str)] = &[
     (22, "replicate"),
     // A packet's verdict hangs on what it finds in a per-CPU table, which replicas do not share.
     (33, "replicate"),
+    // Where a transaction commits was lost in front of stores that were put in order, and of branches.
+    (125, "transact"),
+    (140, "transact"),
 ];
 
 #[test]

@@ -149,7 +149,7 @@ impl Attempting {
         for (&id, part) in &parts {
             for next in whole.successors(id) {
                 if open.contains(&id) && !open.contains(&next) {
-                    found.commits.insert(next);
+                    found.commits.extend(first_plain(whole, next));
                 }
             }
             match part {
@@ -184,6 +184,19 @@ impl Attempting {
         }
         found
     }
+}
+
+/// The steps to which control comes from here by branches and jumps alone, before which nothing can stand.
+fn first_plain(whole: &Slice, from: StepId) -> BTreeSet<StepId> {
+    let (mut found, mut seen, mut pending) = (BTreeSet::new(), BTreeSet::new(), vec![from]);
+    while let Some(id) = pending.pop() {
+        if matches!(whole.step(id).op, Op::Plain(_)) {
+            found.insert(id);
+        } else if seen.insert(id) {
+            pending.extend(whole.successors(id));
+        }
+    }
+    found
 }
 
 /// The reason why the packet runs alone, if it leaves here.
