@@ -2,7 +2,7 @@
 
 use crate::params::ParamError;
 use crate::program::{Program, StateObject};
-use crate::state::vector;
+use crate::state::distributed;
 
 /// An option that a declaration may have.
 pub struct ObjectOption {
@@ -12,69 +12,42 @@ pub struct ObjectOption {
     pub time: bool,
     /// its value
     pub get: fn(&StateObject) -> u64,
-    /// sets it; false where the number has no room
-    set: fn(&mut StateObject, u64) -> bool,
+    /// sets it, as much of the number as it has room for
+    set: fn(&mut StateObject, u64),
+}
+
+const fn option(
+    name: &'static str,
+    time: bool,
+    get: fn(&StateObject) -> u64,
+    set: fn(&mut StateObject, u64),
+) -> ObjectOption {
+    ObjectOption {
+        name,
+        time,
+        get,
+        set,
+    }
 }
 
 /// All of them. What an object's kind has no use for its own check refuses.
 pub const OPTIONS: &[ObjectOption] = &[
-    ObjectOption {
-        name: "capacity",
-        time: false,
-        get: |o| o.capacity,
-        set: |o, n| {
-            o.capacity = n;
-            true
-        },
-    },
-    ObjectOption {
-        name: "expire_after",
-        time: true,
-        get: |o| o.expire_after,
-        set: |o, n| {
-            o.expire_after = n;
-            true
-        },
-    },
-    ObjectOption {
-        name: "staleness",
-        time: true,
-        get: |o| o.staleness,
-        set: |o, n| {
-            o.staleness = n;
-            true
-        },
-    },
-    ObjectOption {
-        name: "first",
-        time: false,
-        get: |o| o.first,
-        set: |o, n| {
-            o.first = n;
-            true
-        },
-    },
-    ObjectOption {
-        name: "rows",
-        time: false,
-        get: |o| u64::from(o.rows),
-        set: |o, n| match u32::try_from(n) {
-            Ok(rows) => {
-                o.rows = rows;
-                true
-            }
-            Err(_) => false,
-        },
-    },
-    ObjectOption {
-        name: "window",
-        time: true,
-        get: |o| o.window,
-        set: |o, n| {
-            o.window = n;
-            true
-        },
-    },
+    option("capacity", false, |o| o.capacity, |o, n| o.capacity = n),
+    option(
+        "expire_after",
+        true,
+        |o| o.expire_after,
+        |o, n| o.expire_after = n,
+    ),
+    option("staleness", true, |o| o.staleness, |o, n| o.staleness = n),
+    option("first", false, |o| o.first, |o, n| o.first = n),
+    option(
+        "rows",
+        false,
+        |o| u64::from(o.rows),
+        |o, n| o.rows = n as u32,
+    ),
+    option("window", true, |o| o.window, |o, n| o.window = n),
 ];
 
 /// A number, or a time with its unit: `10`, `1ms`, `2s`, `500us`, `7ns`.
@@ -94,12 +67,6 @@ pub fn number(text: &str, time: bool) -> Option<u64> {
         }
     }
     text.parse().ok()
-}
-
-/// An option of a declaration as it is set: the object, and the option.
-#[must_use]
-pub fn named(name: &str) -> Option<(&str, &str)> {
-    name.split_once('.')
 }
 
 impl Program {
@@ -140,7 +107,8 @@ impl Program {
             return Err(refused("the variables of a program have no options".into()));
         }
         let mut changed = object.clone();
-        if !(found.set)(&mut changed, value) {
+        (found.set)(&mut changed, value);
+        if (found.get)(&changed) != value {
             return Err(refused(format!("{value} is too large")));
         }
         // What a kind ignores it has not: a declaration with it would be refused as well.
@@ -148,8 +116,7 @@ impl Program {
         if !has && option != "expire_after" {
             return Err(refused(format!("a {} has none", object.kind.name)));
         }
-        let distributed = *object.kind == vector::KIND && object.capacity == 1;
-        if option == "staleness" && !distributed {
+        if option == "staleness" && *object.kind != distributed::KIND {
             return Err(refused(
                 "it is of numbers that packets add to (DISTRIBUTED)".into(),
             ));

@@ -7,7 +7,6 @@ use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::globals::PARAMS;
 use crate::layout::{Content, Layout};
-use crate::options;
 use crate::program::{Dialect, Param, Program};
 
 /// Most settings of a program.
@@ -224,7 +223,8 @@ impl Program {
     /// # Errors
     /// No such parameter, not a number, or beyond the range of the parameter's type.
     pub fn set_param(&mut self, name: &str, text: &str) -> Result<(), ParamError> {
-        if let Some((object, option)) = options::named(name) {
+        // OBJECT.OPTION: a parameter's name has no point.
+        if let Some((object, option)) = name.rsplit_once('.') {
             return self.set_option(object, option, text);
         }
         let Some(param) = self.params.iter().find(|p| p.name == name) else {
