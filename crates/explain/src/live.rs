@@ -489,7 +489,11 @@ impl Observer for Follower {
             port: self.tracing.port(packet.port),
             fate: Some(&said),
         });
-        if !fits || self.tracing.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+        // Never below nothing: what cannot be told is looked for again.
+        let one = |left: i64| (left > 0).then(|| left - 1);
+        let left = &self.tracing.left;
+        let wanted = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one);
+        if !fits || wanted().is_err() {
             return;
         }
         let caught = Caught {
