@@ -6,7 +6,7 @@ use crate::common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{json, millrace};
+use common::{Faulty, json, millrace};
 use serde_json::Value;
 
 /// A verb over the bundled trace, of a function that drops what is new once there are a few flows.
@@ -72,7 +72,14 @@ fn a_staleness_of_zero_is_one_copy() {
     let folder = tempfile::tempdir().unwrap();
     let exact = one_copy(folder.path());
     let words = ["--cores", "2,4", "--set", "least=20"];
-    let (found, status) = json(&mut over("verify", &exact, &words));
+    let set = [&words[..], &["--set", "counts.staleness=0"]].concat();
+    for (nf, words) in [(exact.as_str(), &words[..]), ("antiddos", &set)] {
+        is_one_copy(&mut over("verify", nf, words));
+    }
+}
+
+fn is_one_copy(command: &mut Command) {
+    let (found, status) = json(command);
     assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
     for run in found["runs"].as_array().unwrap() {
         assert_eq!(
@@ -85,39 +92,10 @@ fn a_staleness_of_zero_is_one_copy() {
 /// A part that is torn or not published, one that counts twice, and parts that are kept for too long (fastpath/sync/parts.h).
 #[test]
 fn planted_faults_are_found() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let dir = tempfile::tempdir().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let name = "clang-19";
-    let Some(clang) = path
-        .split(':')
-        .map(|folder| Path::new(folder).join(name))
-        .find(|file| file.is_file())
-    else {
-        eprintln!("skipped: no {name}, into whose place one with a fault could be put");
-        return;
-    };
+    let Some(faulty) = Faulty::new() else { return };
     for fault in ["2", "3", "4"] {
-        let folder = dir.path().join(fault);
-        std::fs::create_dir(&folder).unwrap();
-        let script = format!(
-            "#!/bin/sh\nexec {} '-DPARTS_FAULT(n)=((n)=={fault})' \"$@\"\n",
-            clang.display()
-        );
-        let wrapper = folder.join(name);
-        std::fs::write(&wrapper, script).unwrap();
-        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
         let words = ["--cores", "4", "--set", "least=20"];
         let mut command = over("verify", "antiddos", &words);
-        command
-            .env("PATH", format!("{}:{path}", folder.display()))
-            .env("MILLRACE_CACHE", folder.join("cache"));
-        let (found, status) = json(&mut command);
-        assert_eq!(
-            (status, &found["equal"]),
-            (1, &false.into()),
-            "{fault}: {found}"
-        );
+        faulty.is_found(&mut command, "PARTS_FAULT", fault);
     }
 }

@@ -5,7 +5,7 @@ use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace, refused};
+use common::{Faulty, json, millrace, refused};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -148,39 +148,10 @@ int every_other(struct xdp_md *ctx)
 /// back from who wrote to who read.
 #[test]
 fn planted_faults_of_the_protocol_are_found() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let dir = tempfile::tempdir().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let name = "clang-19";
-    let Some(clang) = path
-        .split(':')
-        .map(|folder| std::path::Path::new(folder).join(name))
-        .find(|file| file.is_file())
-    else {
-        eprintln!("skipped: no {name}, into whose place one with a fault could be put");
-        return;
-    };
+    let Some(faulty) = Faulty::new() else { return };
     for fault in ["4", "11"] {
-        let folder = dir.path().join(fault);
-        std::fs::create_dir(&folder).unwrap();
-        let script = format!(
-            "#!/bin/sh\nexec {} '-DTRANSACT_FAULT(n)=((n)=={fault})' \"$@\"\n",
-            clang.display()
-        );
-        let wrapper = folder.join(name);
-        std::fs::write(&wrapper, script).unwrap();
-        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
         let words = [&TRANSACT[..], &["--cores", "8"]].concat();
         let mut command = over("verify", "policer", &words);
-        command
-            .env("PATH", format!("{}:{path}", folder.display()))
-            .env("MILLRACE_CACHE", folder.join("cache"));
-        let (found, status) = json(&mut command);
-        assert_eq!(
-            (status, &found["equal"]),
-            (1, &false.into()),
-            "{fault}: {found}"
-        );
+        faulty.is_found(&mut command, "TRANSACT_FAULT", fault);
     }
 }

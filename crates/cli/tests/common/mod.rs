@@ -34,6 +34,59 @@ pub fn optimised() -> Command {
     command
 }
 
+/// A compiler that plants faults in modules: clang, with a macro of fastpath defined otherwise.
+pub struct Faulty {
+    clang: PathBuf,
+    path: String,
+    dir: tempfile::TempDir,
+}
+
+impl Faulty {
+    const NAME: &str = "clang-19";
+
+    /// None, and a line that says so, where there is no compiler into whose place another one could be put.
+    pub fn new() -> Option<Self> {
+        let path = std::env::var("PATH").unwrap();
+        let mut places = path.split(':').map(|at| Path::new(at).join(Self::NAME));
+        let Some(clang) = places.find(|file| file.is_file()) else {
+            eprintln!(
+                "skipped: no {}, into whose place one with a fault could be put",
+                Self::NAME
+            );
+            return None;
+        };
+        Some(Self {
+            clang,
+            path,
+            dir: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    /// Runs a verb that compares, on modules in which `macro_name(n)` is true of this fault alone: it has to find a difference.
+    pub fn is_found(&self, command: &mut Command, macro_name: &str, fault: &str) {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = self.dir.path().join(fault);
+        std::fs::create_dir(&folder).unwrap();
+        let script = format!(
+            "#!/bin/sh\nexec {} '-D{macro_name}(n)=((n)=={fault})' \"$@\"\n",
+            self.clang.display()
+        );
+        let wrapper = folder.join(Self::NAME);
+        std::fs::write(&wrapper, script).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        command
+            .env("PATH", format!("{}:{}", folder.display(), self.path))
+            .env("MILLRACE_CACHE", folder.join("cache"));
+        let (found, status) = json(command);
+        assert_eq!(
+            (status, &found["equal"]),
+            (1, &false.into()),
+            "{fault}: {found}"
+        );
+    }
+}
+
 /// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
