@@ -104,6 +104,8 @@ pub struct Judgement {
     pub replayed: u32,
     /// why runs were not compared
     pub skipped: Vec<String>,
+    /// packets that were explained as what became of them
+    pub explained: u32,
     /// strategies that were asked for and that served it as one core does
     pub served: Vec<&'static str>,
     /// strategies that were asked for and refused it, with the reason
@@ -163,83 +165,127 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
             case.packets.len()
         ));
     }
-    for number in explained(case, trial.explained) {
-        let fate = &one.fates[number as usize];
-        let said = match bench.explain(&case.packets, number)? {
-            Ok(said) => said["verdict"].as_str().unwrap_or_default().to_owned(),
-            Err(what) if what.contains(UNSAID) => {
-                out.declined.push(("explain", what));
-                break;
-            }
-            Err(what) => what,
-        };
-        if !explains(&said, &fate.verdict) {
-            let differs = format!("packet {number}: {}, explained as {said}", fate.verdict);
-            out.finding = Some(Finding::new(1, &["explain"], vec![differs]));
-            return Ok(out);
-        }
-        out.served.push("explain");
-    }
-    let mut runs: Vec<(usize, Vec<&str>)> = Vec::new();
+    let tried = Tried {
+        bench: &bench,
+        case,
+        one: &one,
+        pin,
+    };
+    out.finding = tried.explained(trial.explained, &mut out)?;
     for cores in &trial.cores {
-        runs.push((*cores, vec!["--nic", nic]));
+        if out.finding.is_none() {
+            out.finding = tried.planned(*cores, nic, &mut out)?;
+        }
     }
-    if out.strategy != "alone" {
-        let forced = trial.strategies.iter();
-        runs.extend(forced.map(|s| (STRATEGY_CORES, vec!["--strategy", *s])));
+    let alone = out.strategy == "alone";
+    for strategy in &trial.strategies {
+        if !alone && out.finding.is_none() {
+            out.finding = tried.under(strategy, &mut out)?;
+        }
     }
-    for (cores, words) in runs {
-        let forced = words.contains(&"--strategy");
-        // Packets under transactions have no order of commits to be replayed by: the versions that they saw tell one.
-        if words.contains(&"transact") {
-            match bench.verify(&case.packets, cores, &words)? {
-                Err(said) => out.refusal("transact", &said),
-                Ok(found) if found.is_empty() => out.served.push("transact"),
-                Ok(found) => {
-                    out.finding = Some(Finding::new(cores, &words, found));
+    Ok(out)
+}
+
+/// A case beside its run on one core.
+struct Tried<'a> {
+    bench: &'a Bench,
+    case: &'a Case,
+    one: &'a Ran,
+    pin: bool,
+}
+
+impl Tried<'_> {
+    /// Explains so many packets: the last one, which most of the state is behind, and others.
+    fn explained(&self, count: u64, out: &mut Judgement) -> Result<Option<Finding>, String> {
+        let packets = self.case.packets.len() as u64;
+        for number in (0..count.min(packets)).map(|i| packets - 1 - i * packets / count) {
+            let fate = &self.one.fates[number as usize];
+            let said = match self.bench.explain(&self.case.packets, number)? {
+                Ok(said) => said["verdict"].as_str().unwrap_or_default().to_owned(),
+                Err(what) if what.contains(UNSAID) => {
+                    out.declined.push(("explain", what));
                     break;
                 }
+                Err(what) => what,
+            };
+            if !explains(&said, &fate.verdict) {
+                let differs = format!("packet {number}: {}, explained as {said}", fate.verdict);
+                return Ok(Some(Finding::new(1, &["explain"], vec![differs])));
             }
-            continue;
+            out.explained += 1;
         }
-        let found = match bench.run(&case.packets, cores, &words, pin)? {
-            Ended::Refused(said) if forced => {
-                out.refusal(words[1], &said);
-                continue;
-            }
-            Ended::Refused(_) if out.strategy == "alone" => {
-                continue;
-            }
+        Ok(None)
+    }
+
+    /// As the plan says, on so many cores.
+    fn planned(
+        &self,
+        cores: usize,
+        nic: &str,
+        out: &mut Judgement,
+    ) -> Result<Option<Finding>, String> {
+        let words = ["--nic", nic];
+        let alone = out.strategy == "alone";
+        let found = match self
+            .bench
+            .run(&self.case.packets, cores, &words, self.pin)?
+        {
+            Ended::Refused(_) if alone => return Ok(None),
             Ended::Refused(said) => vec![format!(
                 "planned {}, and refused by run: {}",
                 out.strategy,
                 said.lines().next().unwrap_or_default()
             )],
             // Fewer cores need less of a hash: the plan for them may be another one.
-            Ended::Ran(_) if out.strategy == "alone" && !forced && alone(&bench, cores, nic)? => {
+            Ended::Ran(_) if alone && is_alone(self.bench, cores, nic)? => {
                 vec![format!("planned alone, and run on {cores} cores")]
             }
-            Ended::Ran(other) => held(&bench, case, (&one, &other), pin, &mut out)?,
+            Ended::Ran(other) => held(self.bench, self.case, (self.one, &other), self.pin, out)?,
         };
-        if !found.is_empty() {
-            out.finding = Some(Finding::new(cores, &words, found));
-            break;
-        }
-        if forced {
-            out.served.push(words[1]);
-        }
+        Ok((!found.is_empty()).then(|| Finding::new(cores, &words, found)))
     }
-    Ok(out)
+
+    /// Under a strategy, or refused with a reason.
+    fn under(
+        &self,
+        strategy: &'static str,
+        out: &mut Judgement,
+    ) -> Result<Option<Finding>, String> {
+        let words = ["--strategy", strategy];
+        let before = out.compared;
+        let packets = &self.case.packets;
+        // Packets under transactions have no order of commits to be replayed by: the versions that they saw tell one.
+        let found = if strategy == "transact" {
+            let found = self.bench.verify(packets, STRATEGY_CORES, &words)?;
+            out.compared += u32::from(found.is_ok());
+            found
+        } else {
+            match self.bench.run(packets, STRATEGY_CORES, &words, self.pin)? {
+                Ended::Refused(said) => Err(said),
+                Ended::Ran(other) => Ok(held(
+                    self.bench,
+                    self.case,
+                    (self.one, &other),
+                    self.pin,
+                    out,
+                )?),
+            }
+        };
+        match found {
+            Err(said) => out.refusal(strategy, &said),
+            Ok(found) if !found.is_empty() => {
+                return Ok(Some(Finding::new(STRATEGY_CORES, &words, found)));
+            }
+            // What was left out of the comparison is not said to be served.
+            Ok(_) if out.compared > before => out.served.push(strategy),
+            Ok(_) => {}
+        }
+        Ok(None)
+    }
 }
 
 /// How an explanation says that it cannot be given.
 const UNSAID: &str = "cannot be said beforehand";
-
-/// Packets that are explained: the last one, which most of the state is behind, and others.
-fn explained(case: &Case, count: u64) -> impl Iterator<Item = u64> {
-    let packets = case.packets.len() as u64;
-    (0..count.min(packets)).map(move |i| packets - 1 - i * packets / count)
-}
 
 /// Whether an explanation's verdict is what a run said.
 fn explains(said: &str, fate: &str) -> bool {
@@ -248,7 +294,7 @@ fn explains(said: &str, fate: &str) -> bool {
 }
 
 /// Whether a program is planned alone on this many cores.
-fn alone(bench: &Bench, cores: usize, nic: &str) -> Result<bool, String> {
+fn is_alone(bench: &Bench, cores: usize, nic: &str) -> Result<bool, String> {
     Ok(bench
         .plan(cores, nic)?
         .is_ok_and(|p| p["strategy"] == "alone"))
