@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::packet::Fate;
+use millrace_dataplane::runner::hex;
 use millrace_model::Limits;
 use millrace_model::exec::along::Along;
 use millrace_model::model::Outcome;
@@ -312,7 +313,7 @@ pub(crate) fn document(
             number: packet.number,
             port: case.port(packet.port),
             time_ns: packet.time,
-            bytes: steps::hex(&packet.frame),
+            bytes: hex(&packet.frame),
             headers: millrace_traffic::language::summarise(&packet.frame),
         },
         steps: Vec::new(),

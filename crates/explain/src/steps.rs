@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::Flow;
 use millrace_dataplane::packet::{HEADROOM, TAILROOM};
+use millrace_dataplane::runner::hex;
 use millrace_model::Limits;
 use millrace_model::exec::along::{self, Along, Branch, Call, Happened};
 use millrace_object::insn::{Insn, Operand};
@@ -680,9 +681,4 @@ fn number(bytes: &[u8]) -> String {
             .to_string(),
         _ => hex(bytes),
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

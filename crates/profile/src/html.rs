@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use millrace_report::html::escaped;
+
 use crate::declared::Sources;
 use crate::document::Report;
 use crate::text::{named, text};
@@ -13,13 +15,6 @@ td{padding:0 .6em;vertical-align:top;white-space:pre-wrap;font:13px/1.45 ui-mono
 td.n,td.s{text-align:right;color:#777;white-space:nowrap}tr.hot td{background:#fde9e7}tr.warm td{background:#fff6e0}\
 td.w{color:#a33;font-family:system-ui,sans-serif}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}\
 tr.hot td{background:#4a2320}tr.warm td{background:#3d3418}td.w{color:#f99}}";
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
 
 /// The page. It needs nothing beside itself.
 #[must_use]

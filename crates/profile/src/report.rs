@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_dataplane::account::Account;
 use millrace_dataplane::module::What;
+use millrace_dataplane::runner::hex;
 use millrace_object::options::OPTIONS;
 use millrace_object::program::{Program, StateObject};
 use millrace_place::Strategy;
@@ -230,10 +231,6 @@ fn said(why: &str) -> (String, String, String) {
 /// `FILE:LINE` without the folder.
 fn without_folder(line: &str) -> String {
     line.rsplit('/').next().unwrap_or(line).to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// `FILE:LINE` as both.

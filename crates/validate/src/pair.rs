@@ -5,6 +5,7 @@ use std::sync::Arc;
 use millrace_classify::{Budget, Classifier, Key, Rules};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
+use millrace_dataplane::runner::hex;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 use millrace_object::state::{allocator, classifier, hash, lpm, map};
 use millrace_reference::{End, Log, Machine, Target, index_key};
@@ -500,12 +501,6 @@ pub fn xdp(verdict: u32, port: u32, to: Option<u32>) -> Fate {
         4 => Fate::Forwarded(to.unwrap_or(u32::MAX)),
         _ => Fate::Aborted,
     }
-}
-
-/// Bytes for people.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// A value for people.

@@ -1,6 +1,7 @@
 //! The prediction of a path in numbers, and its comparison with an execution.
 
 use millrace_dataplane::packet::Fate;
+use millrace_dataplane::runner::hex;
 use millrace_model::exec::{self as model, Presence, Target};
 use millrace_model::expr::eval::Assignment;
 use millrace_model::model::{Entry, Path, Verdict};
@@ -11,7 +12,7 @@ use millrace_object::state::distributed;
 use std::collections::BTreeSet;
 
 use crate::chart::stored_key;
-use crate::pair::{self, Happened, hex, shown};
+use crate::pair::{self, Happened, shown};
 use crate::trial::{Lookup, Trial, takes_packets};
 use crate::turns::has_turns;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use millrace_dataplane::module::Module;
+use millrace_dataplane::runner::hex;
 use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_report::Guards;
@@ -11,7 +12,7 @@ use millrace_report::Guards;
 use crate::chart::Chart;
 use crate::findings::{Difference, Findings, Rest};
 use crate::judge::{Judged, judge};
-use crate::pair::{Happened, Pair, hex};
+use crate::pair::{Happened, Pair};
 use crate::predict::Disagreement;
 use crate::trial::Trial;
 

@@ -1,6 +1,7 @@
 //! Packets, fates and entries for people.
 
 use millrace_dataplane::packet::Fate;
+use millrace_dataplane::runner::hex;
 use millrace_object::program::Program;
 use millrace_traffic::language::summarise;
 
@@ -27,12 +28,6 @@ impl Names for Bytes {
     fn value(&self, _: usize, value: &[u8]) -> String {
         hex(value)
     }
-}
-
-/// Bytes in hexadecimal.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// A port's name.

@@ -144,8 +144,10 @@ impl Profile {
             self.attempt(&make, strategy, &ports, &mut report)?;
         }
         if let Some(path) = &self.html {
-            std::fs::write(path, page(&report, &sources))
-                .map_err(|e| Failure::wrong(format!("{}: {e}", path.display())))?;
+            std::fs::write(path, page(&report, &sources)).map_err(|e| {
+                Failure::wrong(format!("{}: cannot be written: {e}", path.display()))
+                    .help("choose another --html, or make room")
+            })?;
         }
         match self.json {
             true => screen::document(&report),
@@ -241,9 +243,9 @@ impl Profile {
                 Ok(changed) => {
                     let mut gains = Vec::new();
                     for _ in 0..turns {
-                        let is = self.run(&base, ports, true)?;
-                        let was = self.run(&changed, ports, true)?;
-                        gains.push(ratio(&was, &is));
+                        let was = self.run(&base, ports, true)?;
+                        let is = self.run(&changed, ports, true)?;
+                        gains.push(ratio(&is, &was));
                     }
                     let (low, median, high) = quartiles(&mut gains);
                     Tried {

@@ -1,10 +1,12 @@
 //! Elements by number: `VECTOR`, BPF's arrays.
 
+use millrace_object::state::{array, vector};
+
 use super::{Advice, Idea, Met};
 
 /// The advice.
 pub const ADVICE: Advice = Advice {
-    about: |object| ["vector", "array", "elements"].contains(&object.kind.c),
+    about: |object| [&vector::KIND, &array::KIND].contains(&object.kind),
     cause,
     ideas,
 };

@@ -1,12 +1,13 @@
 //! Maps: `MAP`, `PACKET_SET`, BPF's hashes.
 
 use millrace_dataplane::module::What;
+use millrace_object::state::{hash, lru_hash, map};
 
 use super::{Advice, Idea, Met, word};
 
 /// The advice.
 pub const ADVICE: Advice = Advice {
-    about: |object| object.kind.c == "hash" || object.kind.c == "lru_hash",
+    about: |object| [&map::KIND, &hash::KIND, &lru_hash::KIND].contains(&object.kind),
     cause,
     ideas,
 };
