@@ -52,9 +52,9 @@ pub(super) fn objects(
     }
     if let Some(object) = program.objects.iter().enumerate().find_map(decides(model)) {
         return Err(Error::no(format!(
-            "--strategy {strategy}: {} cannot be replicated: {object}: each core has its own values of a per-CPU object, and what \
-             packets find there decides over them",
-            program.name
+            "--strategy {strategy}: {} cannot be replicated: {object}: {}",
+            program.name,
+            effects::PER_CPU
         ))
         .help("leave --strategy out: `millrace plan` says what would be done instead"));
     }

@@ -91,10 +91,7 @@ fn replicated(
         } else if !matches!(o.treatment, Treatment::Spread | Treatment::Merge) {
             let declared = program.objects.get(o.id.0);
             if declared.is_some_and(|declared| declared.kind.per_cpu) {
-                return Err(refused(format!(
-                    "{}: each core has its own values of a per-CPU object, and what packets find there decides over them",
-                    o.name
-                )));
+                return Err(refused(format!("{}: {}", o.name, effects::PER_CPU)));
             }
             o.treatment = Treatment::Spread;
             o.reason = format!(
