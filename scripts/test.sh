@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 log=$work/log
+# Where runs have their sockets: not where services have theirs, which every command looks into.
+export XDG_RUNTIME_DIR=$work/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
 status=0
 shopt -s extglob
 IFS=$'\n'

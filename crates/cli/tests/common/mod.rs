@@ -30,8 +30,20 @@ pub fn millrace() -> Command {
 pub fn optimised() -> Command {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     let mut command = Command::new(env!("CARGO_BIN_EXE_millrace"));
-    command.env("MILLRACE_CACHE", cache).current_dir(root());
     command
+        .env("MILLRACE_CACHE", cache)
+        .env("XDG_RUNTIME_DIR", runtime())
+        .current_dir(root());
+    command
+}
+
+/// Where the tests' runs have their sockets: not where services have theirs, which every command looks into, so that
+/// a test that counts runs would find those of the tests beside it. Its path is short, as those of sockets must be.
+fn runtime() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("millrace-tests-{user}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// A compiler that plants faults in modules: clang, with a macro of fastpath defined otherwise.
