@@ -1,13 +1,15 @@
 //! One budget of time and memory for an object, over every stage that reads it: check, model, plan and clang.
 //!
 //! Each stage has limits of its own that count what it does, so that its answer is the same on every machine. This is
-//! what stands behind them: a deadline, and the bytes by which the process may grow.
+//! what stands behind them: processor time of the thread, and the bytes by which the process may grow.
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The time for an object where nobody says otherwise. A debug build takes a multiple, and its tests share a machine.
+use crate::moment::Moment;
+
+/// The time for an object where nobody says otherwise. A debug build takes a multiple.
 pub const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 300 } else { 60 });
 
 /// The memory for an object where nobody says otherwise: 2 GiB.
@@ -34,10 +36,10 @@ pub fn give_back_by(give_back: fn()) {
     let _ = GIVE_BACK.set(give_back);
 }
 
-/// What is left for an object. A copy is the same budget: it ends at the same moment.
+/// What is left for an object, in one thread. A copy is the same budget: it ends at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    until: Instant,
+    until: Moment,
     time: Duration,
     memory: u64,
     /// bytes of the process when it began
@@ -59,23 +61,23 @@ impl Budget {
     pub fn begin(time: Duration, memory: u64) -> Self {
         let time = time.min(LONGEST);
         Self {
-            until: Instant::now() + time,
+            until: Moment::now() + time,
             time,
             memory,
             base: resident().unwrap_or(0),
         }
     }
 
-    /// When it ends.
+    /// When it ends, by the clock of the thread in which it began.
     #[must_use]
-    pub fn until(&self) -> Instant {
+    pub fn until(&self) -> Moment {
         self.until
     }
 
     /// The time that is left.
     #[must_use]
     pub fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
+        self.until.since(Moment::now())
     }
 
     /// All of its time.
@@ -93,7 +95,7 @@ impl Budget {
     /// Whether something is used up. A read of a file: not for inner loops, which have a [`Watch`].
     #[must_use]
     pub fn spent(&self) -> Option<Spent> {
-        if Instant::now() >= self.until {
+        if Moment::now() >= self.until {
             return Some(Spent::Time(self.time));
         }
         let grown = || Some(resident()?.saturating_sub(self.base) > self.memory);
@@ -140,7 +142,7 @@ impl fmt::Display for Spent {
 pub struct Watch {
     budget: Budget,
     asked: u32,
-    next: Instant,
+    next: Moment,
 }
 
 /// Between two looks at the clock.
@@ -153,7 +155,7 @@ impl Watch {
         Self {
             budget,
             asked: 0,
-            next: Instant::now(),
+            next: Moment::now(),
         }
     }
 
@@ -172,7 +174,7 @@ impl Watch {
             return None;
         }
         self.asked = 0;
-        let now = Instant::now();
+        let now = Moment::now();
         if now < self.next && now < self.budget.until {
             return None;
         }
@@ -188,30 +190,4 @@ fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(pages * PAGE)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn memory_counts_from_the_beginning() {
-        let budget = Budget::begin(TIME, 64 << 20);
-        assert_eq!(budget.spent(), None);
-        let much = std::hint::black_box(vec![1_u8; 80 << 20]);
-        assert_eq!(budget.spent(), Some(Spent::Memory(64 << 20)));
-        assert!(Budget::begin(TIME, 64 << 20).spent().is_none());
-        drop(much);
-    }
-
-    #[test]
-    fn time_ends() {
-        let budget = Budget::begin(Duration::ZERO, MEMORY);
-        let spent = budget.spent().unwrap();
-        assert_eq!(spent.to_string(), "the object's budget of 0 s");
-        assert!(spent.raise().contains("--budget-time"));
-        let mut watch = Watch::new(budget);
-        assert!((0..EACH).any(|_| watch.spent().is_some()));
-    }
 }

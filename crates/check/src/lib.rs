@@ -19,6 +19,7 @@ pub mod flow;
 mod ids;
 pub mod machine;
 pub mod members;
+pub mod moment;
 pub mod part;
 #[doc(hidden)]
 pub mod planted;

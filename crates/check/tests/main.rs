@@ -9,6 +9,7 @@
 
 mod budgets;
 mod callbacks;
+mod clock;
 mod domain;
 mod egress;
 mod facts;

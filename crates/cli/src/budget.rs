@@ -11,7 +11,8 @@ use millrace_check::Budget;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Budgets")]
 pub struct Switches {
-    /// Most time for an object over check, model, plan and clang together, in seconds [default: 60]
+    /// Most time for an object over check, model, plan and clang together, in seconds of a processor
+    /// [default: 60]
     #[arg(long, value_name = "SECONDS", global = true, value_parser = clap::value_parser!(u64).range(1..))]
     budget_time: Option<u64>,
 

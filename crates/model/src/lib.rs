@@ -22,6 +22,8 @@ pub mod writers;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use millrace_check::moment::Moment;
+
 use millrace_check::{Budget, Checked};
 use millrace_object::program::Program;
 
@@ -87,7 +89,7 @@ const PRESENCE: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     let budget = limits.budget.unwrap_or_default();
-    let until = (Instant::now() + limits.time.min(LONGEST)).min(budget.until());
+    let until = (Moment::now() + limits.time.min(LONGEST)).min(budget.until());
     let mut limits = Limits {
         budget: Some(budget),
         ..limits.clone()
@@ -100,20 +102,20 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             question: limits.question.min(QUICK),
             ..limits.clone()
         };
-        let began = Instant::now();
+        let (began, clock) = (Moment::now(), Instant::now());
         let begin = |until, limits| {
             let oracle = solver::Oracle::new(solver::of(limits), until);
             exec::Engine::new(program, flow, role, limits, until, oracle)
         };
         // What is left of the time is for the same with paths cut, where they are too many.
-        let exact = began + until.saturating_duration_since(began) / 4 * 3;
+        let exact = began + until.since(began) / 4 * 3;
         let mut engine = match limits.cut {
             Some(most) => begin(until, &quick).cut_at(most),
             None => begin(exact, &limits),
         };
         let mut done = engine.run();
         for most in CUTS {
-            if !done.spent || limits.cut.is_some() || Instant::now() >= until {
+            if !done.spent || limits.cut.is_some() || Moment::now() >= until {
                 break;
             }
             // Paths that are not all are of no use, and take most of what a budget has.
@@ -141,14 +143,14 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
                 unanswered: engine.oracle.unanswered,
                 remembered: engine.oracle.remembered,
                 found: engine.oracle.found,
-                time: began.elapsed(),
+                time: clock.elapsed(),
             },
             arena: engine.arena,
         });
         let kept = entries.last().map_or(0, |e: &model::Entry| e.arena.len());
         limits.expressions = limits.expressions.saturating_sub(kept);
     }
-    let presence = (Instant::now() + PRESENCE).min(budget.until());
+    let presence = (Moment::now() + PRESENCE).min(budget.until());
     let mut oracle = solver::Oracle::new(solver::of(&limits), presence);
     let objects = facts::objects(program, checked, &mut entries, &mut oracle);
     Model {

@@ -367,7 +367,7 @@ fn among(loaded: &Loaded, model: &Entry, seed: u64) {
     let z3 = Z3::new("z3".into(), Duration::from_secs(2));
     let mut oracle = Oracle::new(
         Box::new(z3),
-        std::time::Instant::now() + Duration::from_secs(300),
+        millrace_check::moment::Moment::now() + Duration::from_secs(300),
     );
     let mut draw = Draw(seed);
     for _ in 0..40 {

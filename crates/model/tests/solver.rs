@@ -2,14 +2,16 @@
 
 #![allow(clippy::panic)]
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use millrace_check::moment::Moment;
 
 use millrace_model::expr::{Arena, Bin, Origin, Rel};
 use millrace_model::solver::{Answer, Oracle, Z3};
 
 fn oracle(command: &str) -> Oracle {
     let z3 = Z3::new(PathBuf::from(command), Duration::from_secs(5));
-    Oracle::new(Box::new(z3), Instant::now() + Duration::from_secs(20))
+    Oracle::new(Box::new(z3), Moment::now() + Duration::from_secs(20))
 }
 
 fn has_z3() -> bool {

@@ -6,9 +6,10 @@
 //! Godefroid, Klarlund and Sen: DART, PLDI 2005, section 2.3). Symbols are bound to numbers as they come up; each branch
 //! is evaluated under them, and one that the numbers would have taken otherwise says so ([`Decision::agrees`]).
 
+use millrace_check::moment::Moment;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millrace_check::facts::{Flow, Op, StepId};
 use millrace_object::insn::Insn;
@@ -129,7 +130,7 @@ pub fn along(
     let mut most = limits.steps;
     let mut why: Option<String> = None;
     loop {
-        let until = Instant::now() + limits.time.min(LONGEST);
+        let until = Moment::now() + limits.time.min(LONGEST);
         let oracle = Oracle::new(solver::of(limits), until);
         let engine = Engine::new(program, flow, role, limits, until, oracle);
         match engine.follow(happened, most) {

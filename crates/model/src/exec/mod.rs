@@ -24,9 +24,9 @@ mod tell;
 mod turns;
 mod wide;
 
+use millrace_check::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::time::Instant;
 
 use millrace_check::budget::Watch;
 use millrace_check::facts::{Flow, FrameId};
@@ -61,8 +61,8 @@ pub struct Engine<'a> {
     /// who says what is possible
     pub oracle: Oracle,
     limits: &'a Limits,
-    until: Instant,
-    hurry: Instant,
+    until: Moment,
+    hurry: Moment,
     blocks: Blocks,
     live: AtStart,
     reach: Vec<Vec<u64>>,
@@ -136,7 +136,7 @@ impl<'a> Engine<'a> {
         flow: &'a Flow,
         role: Role,
         limits: &'a Limits,
-        until: Instant,
+        until: Moment,
         oracle: Oracle,
     ) -> Self {
         let blocks = Blocks::of(flow);
@@ -160,7 +160,7 @@ impl<'a> Engine<'a> {
             oracle,
             limits,
             until,
-            hurry: until - until.saturating_duration_since(Instant::now()) / 8,
+            hurry: until - until.since(Moment::now()) / 8,
             blocks,
             live,
             reach,
@@ -276,7 +276,7 @@ impl<'a> Engine<'a> {
 
     /// Whether the time is over.
     fn late(&self) -> bool {
-        Instant::now() > self.until
+        Moment::now() > self.until
     }
 
     /// The budget that is spent, but for that of paths.

@@ -1,7 +1,7 @@
 //! In which order paths are followed, and where they wait for each other.
 
+use millrace_check::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use millrace_check::flow::graph::Blocks;
 
@@ -38,7 +38,7 @@ impl Engine<'_> {
     /// says more than one of none. Those come first whose guards speak of few computed offsets,
     /// because a solver is slow where offsets are computed from what is at computed offsets.
     pub(super) fn easiest(&self, pending: &mut BTreeMap<usize, Vec<State>>) -> Option<State> {
-        if Instant::now() < self.hurry {
+        if Moment::now() < self.hurry {
             return None;
         }
         let cost = |s: &State| {

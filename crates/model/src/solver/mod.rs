@@ -15,6 +15,8 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use millrace_check::moment::Moment;
+
 use crate::Limits;
 use crate::expr::eval::Assignment;
 use crate::expr::ids::{IdMap, IdSet};
@@ -117,7 +119,7 @@ const ROUNDS: usize = 16;
 /// The layers before the solver, and counts of what each answered.
 pub struct Oracle {
     solver: Box<dyn Solve>,
-    until: Instant,
+    until: Moment,
     recent: VecDeque<Rc<Assignment>>,
     weights: IdMap<ExprId, usize>,
     leaves: Leaves,
@@ -142,7 +144,7 @@ pub struct Oracle {
 impl Oracle {
     /// Before this solver, which is not asked any more after a while.
     #[must_use]
-    pub fn new(solver: Box<dyn Solve>, until: Instant) -> Self {
+    pub fn new(solver: Box<dyn Solve>, until: Moment) -> Self {
         Self {
             solver,
             until,
@@ -381,7 +383,7 @@ impl Oracle {
                 None => Said::Fails(None),
             };
         }
-        if Instant::now() > self.until {
+        if Moment::now() > self.until {
             return Said::Unknown("the time is up".to_owned());
         }
         self.asked += 1;

@@ -8,7 +8,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use millrace_check::moment;
 
 use super::far::{Lemma, Values};
 use super::smt::{Query, query};
@@ -192,7 +194,10 @@ impl Solve for Z3 {
         if let Some(why) = &self.missing {
             return Said::Unknown(why.clone());
         }
-        match self.ask(arena, question.all, question.lemmas) {
+        let began = Instant::now();
+        let said = self.ask(arena, question.all, question.lemmas);
+        moment::waited(began.elapsed());
+        match said {
             Ok(answer) => answer,
             Err(why) => {
                 if self.running.is_none() && why.contains("cannot be started") {

@@ -17,8 +17,9 @@ mod sums;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use millrace_check::moment::Moment;
 use millrace_model::expr::ids::IdSet;
 use millrace_model::expr::{Arena, Node};
 use millrace_model::{Limits, Model};
@@ -62,11 +63,11 @@ type Known = Option<(Arc<Case>, Asking)>;
 /// When the work on formulas ends.
 struct Until {
     /// of questions, and of simplifying
-    end: Instant,
+    end: Moment,
     /// of what takes little for each pair of packets, but of which there may be many
-    last: Instant,
+    last: Moment,
     /// and when that of each entry's expressions did
-    before: Vec<Option<Instant>>,
+    before: Vec<Option<Moment>>,
 }
 
 /// Questions about one plan.
@@ -136,7 +137,7 @@ impl Computed {
     /// many rounds has no bound in their length. None if no time is left.
     fn begin(&mut self, model: &mut Model) -> Option<Until> {
         let left = Some(self.left).filter(|left| !left.is_zero())?;
-        let end = Instant::now() + left + self.solver.left();
+        let end = Moment::now() + left + self.solver.left();
         self.arena.simplify_until(Some(end));
         let entries = model.entries.iter_mut();
         let before = entries.map(|e| e.arena.simplify_sooner(end)).collect();
@@ -148,7 +149,7 @@ impl Computed {
     }
 
     fn end(&mut self, model: &mut Model, until: Until) {
-        let left = until.end.saturating_duration_since(Instant::now());
+        let left = until.end.since(Moment::now());
         self.left = self.left.min(left.saturating_sub(self.solver.left()));
         for (entry, before) in model.entries.iter_mut().zip(until.before) {
             entry.arena.simplify_until(before);
@@ -175,7 +176,7 @@ impl Computed {
                 if !writes && !also {
                     continue;
                 }
-                if Instant::now() >= until.last {
+                if Moment::now() >= until.last {
                     return None;
                 }
                 let sides = (self.form(a), self.form(b));
@@ -259,7 +260,7 @@ impl Computed {
                 continue;
             };
             for seen in all.seen(touch.at) {
-                if Instant::now() >= until.last {
+                if Moment::now() >= until.last {
                     return None;
                 }
                 let Some(entry) = model.entries.get_mut(touch.at.entry) else {

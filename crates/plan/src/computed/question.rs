@@ -1,8 +1,9 @@
 //! Whether there are two packets with one key that a linear function tells apart.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use millrace_check::moment::Moment;
 use millrace_model::Limits;
 use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::ids::IdMap;
@@ -41,7 +42,7 @@ impl Solver {
         if self.left.is_zero() {
             return None;
         }
-        let began = Instant::now();
+        let began = Moment::now();
         let made = run(self);
         self.left = self.left.saturating_sub(began.elapsed());
         Some(made)

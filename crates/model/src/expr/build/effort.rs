@@ -4,9 +4,8 @@
 //! Beyond that an expression is left as it is. Where many expressions are built from others, each may set off as much;
 //! the builder may say when that has to end ([`Arena::simplify_until`]).
 
-use std::time::Instant;
-
 use super::super::Arena;
+use millrace_check::moment::Moment;
 
 /// Most rules within each other.
 const DEPTH: u32 = 64;
@@ -26,7 +25,7 @@ pub(in crate::expr) struct Effort {
     refused: u64,
     /// rules, so far
     all: u64,
-    until: Option<Instant>,
+    until: Option<Moment>,
     asked: u32,
     over: bool,
 }
@@ -53,13 +52,13 @@ const EACH: u32 = 1024;
 
 impl Arena {
     /// Expressions are simplified until then, and afterwards left as they are built; none: always.
-    pub fn simplify_until(&mut self, until: Option<Instant>) {
+    pub fn simplify_until(&mut self, until: Option<Moment>) {
         self.effort.until = until;
-        self.effort.over = until.is_some_and(|u| Instant::now() >= u);
+        self.effort.over = until.is_some_and(|u| Moment::now() >= u);
     }
 
     /// The same until the earlier of the two moments; the one that was set.
-    pub fn simplify_sooner(&mut self, until: Instant) -> Option<Instant> {
+    pub fn simplify_sooner(&mut self, until: Moment) -> Option<Moment> {
         let before = self.effort.until;
         self.simplify_until(Some(before.map_or(until, |b| b.min(until))));
         before
@@ -72,7 +71,7 @@ impl Arena {
         self.effort.asked += 1;
         if self.effort.asked >= EACH {
             self.effort.asked = 0;
-            self.effort.over |= Instant::now() >= until;
+            self.effort.over |= Moment::now() >= until;
         }
         self.effort.over
     }

@@ -1,13 +1,12 @@
 //! Expressions as gates (bit-blasting: Kroening and Strichman, Decision Procedures, chapter 6).
 
-use std::time::Instant;
-
 use super::gates::{Bit, Gates};
 use super::words::Word;
 use crate::expr::eval::Assignment;
 use crate::expr::ids::{IdMap, IdSet};
 use crate::expr::walk::cone;
 use crate::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
+use millrace_check::moment::Moment;
 
 /// Most terms of a sum that is taken apart.
 const TERMS: usize = 32;
@@ -92,10 +91,10 @@ impl Circuit {
         &mut self,
         arena: &Arena,
         e: ExprId,
-        (most, until): (usize, Instant),
+        (most, until): (usize, Moment),
     ) -> Option<Word> {
         for id in cone(arena, &[e], |id| self.words.contains_key(&id)) {
-            if self.gates.len() > most || Instant::now() > until {
+            if self.gates.len() > most || Moment::now() > until {
                 return None;
             }
             let mut word = self.made(arena, id);

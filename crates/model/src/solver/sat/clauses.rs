@@ -1,8 +1,7 @@
 //! Gates as clauses (Tseitin 1968), for one question.
 
-use std::time::Instant;
-
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, Var, lbool};
+use millrace_check::moment::Moment;
 
 use super::gates::{Bit, Gate, Gates};
 use super::watch::Watch;
@@ -18,7 +17,7 @@ pub(super) struct Clauses {
 
 impl Clauses {
     /// Of as many gates, with the variables of an earlier question for their room.
-    pub(super) fn new(mut vars: Vec<Option<Var>>, gates: usize, until: Instant) -> Self {
+    pub(super) fn new(mut vars: Vec<Option<Var>>, gates: usize, until: Moment) -> Self {
         vars.resize(gates, None);
         Self {
             solver: Solver::new(SolverOpts::default(), Watch::new(until)),
@@ -50,7 +49,7 @@ impl Clauses {
     pub(super) fn write(&mut self, circuit: &Gates, gates: &[usize]) -> bool {
         let mut clause = Vec::new();
         for (i, n) in gates.iter().enumerate() {
-            if i % LOOKS == 0 && Instant::now() > self.solver.cb().until {
+            if i % LOOKS == 0 && Moment::now() > self.solver.cb().until {
                 return false;
             }
             let Some(out) = self.literal_of(*n) else {

@@ -13,7 +13,8 @@ mod tries;
 mod watch;
 mod words;
 
-use std::time::{Duration, Instant};
+use millrace_check::moment::Moment;
+use std::time::Duration;
 
 use batsat::{Lit, Var};
 
@@ -69,7 +70,7 @@ impl Sat {
         &mut self,
         arena: &Arena,
         question: &Question<'_>,
-        until: Instant,
+        until: Moment,
     ) -> Result<Vec<Bit>, Unasked> {
         let mut roots = Vec::new();
         for e in question.all {
@@ -87,7 +88,7 @@ impl Sat {
         Ok(roots)
     }
 
-    fn bits(&mut self, arena: &Arena, e: ExprId, until: Instant) -> Result<Word, Unasked> {
+    fn bits(&mut self, arena: &Arena, e: ExprId, until: Moment) -> Result<Word, Unasked> {
         let bits = self.circuit.bits(arena, e, (GATES, until));
         bits.ok_or_else(|| {
             if self.circuit.gates.len() > GATES {
@@ -99,7 +100,7 @@ impl Sat {
     }
 
     /// Where a packet byte is, in 16 bits.
-    fn offset(&mut self, arena: &Arena, byte: ExprId, until: Instant) -> Result<Vec<Bit>, Unasked> {
+    fn offset(&mut self, arena: &Arena, byte: ExprId, until: Moment) -> Result<Vec<Bit>, Unasked> {
         let Node::Byte { base, at } = arena.node(byte) else {
             return Ok(Vec::new());
         };
@@ -202,7 +203,7 @@ impl Sat {
         &mut self,
         arena: &Arena,
         question: &Question<'_>,
-        until: Instant,
+        until: Moment,
     ) -> Result<Said, Unasked> {
         self.near.clear();
         let roots = self.roots(arena, question, until)?;
@@ -278,7 +279,7 @@ impl Sat {
 
 impl Solve for Sat {
     fn solve(&mut self, arena: &Arena, question: &Question<'_>) -> Said {
-        let until = Instant::now() + self.timeout;
+        let until = Moment::now() + self.timeout;
         let mut said = self.ask(arena, question, until);
         if matches!(said, Err(Unasked::TooLarge)) {
             // What was kept of earlier questions may be what leaves no room.

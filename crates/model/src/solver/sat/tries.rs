@@ -1,9 +1,8 @@
 //! In which order values of the parameters are tried: first as they are, so that products with them are by
 //! constants, then with each at its extremes, which is what decides whether a limit can be reached at all.
 
-use std::time::Instant;
-
 use batsat::{Lit, SolverInterface};
+use millrace_check::moment::Moment;
 
 use super::Sat;
 use super::clauses::Clauses;
@@ -72,7 +71,7 @@ impl Sat {
             if said == Some(true) || said == Some(false) && inputs.iter().all(innocent) {
                 return said;
             }
-            if Instant::now() > clauses.solver.cb().until {
+            if Moment::now() > clauses.solver.cb().until {
                 return None;
             }
         }

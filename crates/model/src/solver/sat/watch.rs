@@ -1,7 +1,7 @@
 //! When a search ends although it has found nothing.
 
+use millrace_check::moment::Moment;
 use std::cell::Cell;
-use std::time::Instant;
 
 use batsat::{Callbacks, ClauseKind, Lit};
 
@@ -10,7 +10,7 @@ const LOOKS: u32 = 256;
 
 /// Ends a search when its time is up, or its wrong turns are too many.
 pub(super) struct Watch {
-    pub(super) until: Instant,
+    pub(super) until: Moment,
     looks: Cell<u32>,
     turns: u64,
     most: u64,
@@ -18,7 +18,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(until: Instant) -> Self {
+    pub(super) fn new(until: Moment) -> Self {
         Self {
             until,
             looks: Cell::new(0),
@@ -31,7 +31,7 @@ impl Watch {
     /// Allows this many wrong turns from now on, if any number is not meant.
     pub(super) fn allow(&mut self, turns: Option<u64>) {
         self.most = turns.map_or(u64::MAX, |n| self.turns.saturating_add(n));
-        if Instant::now() <= self.until {
+        if Moment::now() <= self.until {
             self.over.set(false);
         }
     }
@@ -45,7 +45,7 @@ impl Callbacks for Watch {
     fn stop(&self) -> bool {
         // Once over it stays so: it is asked again on the way out.
         self.looks.set(self.looks.get().wrapping_add(1));
-        let late = self.looks.get().is_multiple_of(LOOKS) && Instant::now() > self.until;
+        let late = self.looks.get().is_multiple_of(LOOKS) && Moment::now() > self.until;
         if late || self.turns > self.most {
             self.over.set(true);
         }
