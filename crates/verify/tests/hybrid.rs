@@ -218,7 +218,7 @@ fn entries_that_move_without_their_age_are_found() {
     firewall.plant = Some(Plant {
         place: Place::Header("state/hash.h"),
         text: "piece->stamp = *hash_stamp(entry);",
-        wrong: "piece.stamp = *hash_stamp(entry) + 20000000000ull;",
+        wrong: "piece->stamp = *hash_stamp(entry) + 20000000000ull;",
     });
     let mut trace = churning(6000, 3);
     let found = hybrid(&firewall, 3, Schedule::Seeded(1), &mut trace, right);
