@@ -297,7 +297,9 @@ fn what_replication_cannot_serve_is_refused_by_name() {
     std::fs::write(&path, SHOWN).unwrap();
     let shown = replicated_at(path.to_str().unwrap(), 2).err().unwrap();
     assert!(
-        shown.what.contains("each core has its own of an object for records"),
+        shown
+            .what
+            .contains("each core has its own of an object for records"),
         "{}",
         shown.what
     );

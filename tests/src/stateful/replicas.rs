@@ -23,8 +23,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::aimed::Aim;
 use super::case::{
-    Action, Block, Case, Dialect, Kind, Leak, Object, Over, Parse, Program as Drawn, Shape, Source, Value,
-    When,
+    Action, Block, Case, Dialect, Kind, Leak, Object, Over, Parse, Program as Drawn, Shape, Source,
+    Value, When,
 };
 use super::grammar::{Intent, chance, pick, program};
 use super::traffic::{self, Traffic};
@@ -136,7 +136,8 @@ fn widened(random: &mut impl Rng, program: &mut Drawn) {
         if let Source::Value { object, action, .. } = &mut block.source
             && *action == Action::Put
             && let Some(object) = program.objects.get(*object)
-            && (object.kind == Kind::Nested || program.dialect == Dialect::Handlers && object.kind.indexed())
+            && (object.kind == Kind::Nested
+                || program.dialect == Dialect::Handlers && object.kind.indexed())
         {
             *action = Action::Last;
         }
@@ -331,12 +332,11 @@ impl Kit {
         checked: &Checked,
         folder: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
-        let held = (0..program.objects.len()).map(|at| {
-            match effects::replicated(program, ObjectId(at)) {
+        let held =
+            (0..program.objects.len()).map(|at| match effects::replicated(program, ObjectId(at)) {
                 true => Held::Replicated,
                 false => Held::Copied,
-            }
-        });
+            });
         let sharing = Sharing {
             placement: Placement::even(&program.objects, 1, held.collect()),
             test: None,
@@ -439,6 +439,11 @@ impl Kit {
 fn entry(program: &Program) -> u32 {
     let takes = |role: &Role| matches!(role, Role::Xdp | Role::OnPacket);
     let mut packets = program.entries.iter().filter(|e| takes(&e.role));
-    let named = |f: usize| program.functions.get(f).is_some_and(|f| f.name == "function");
+    let named = |f: usize| {
+        program
+            .functions
+            .get(f)
+            .is_some_and(|f| f.name == "function")
+    };
     packets.position(|e| named(e.function.0)).unwrap_or(0) as u32
 }

@@ -36,6 +36,19 @@ pub struct Stamped {
     pub stamp: u64,
 }
 
+/// An entry at its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// which place of the object
+    pub place: u64,
+    /// its key
+    pub key: &'a [u8],
+    /// its value
+    pub value: &'a [u8],
+    /// when it was last refreshed, ns; 0 where entries do not expire
+    pub stamp: u64,
+}
+
 /// Entries of a page.
 const PAGE: usize = 4096;
 
@@ -155,7 +168,7 @@ impl Instance {
         &mut self,
         index: usize,
         places: Range<u64>,
-        each: &mut dyn FnMut(u64, &[u8], &[u8], u64),
+        each: &mut dyn FnMut(Placed<'_>),
     ) -> Result<Option<bool>, ModuleError> {
         let (info, object) = self.object(index, "list")?;
         let Some(list) = object.list else {
@@ -323,7 +336,7 @@ unsafe extern "C" fn choose(context: *mut c_void, piece: *const abi::Saved) -> c
 /// To whom entries are told.
 struct Listing<'a> {
     form: Form,
-    each: &'a mut dyn FnMut(u64, &[u8], &[u8], u64),
+    each: &'a mut dyn FnMut(Placed<'_>),
 }
 
 /// Receives one entry from the module.
@@ -341,7 +354,12 @@ unsafe extern "C" fn tell(context: *mut c_void, piece: *const abi::Saved) -> c_i
             std::slice::from_raw_parts(piece.value, piece.length as usize),
         )
     };
-    (listing.each)(piece.place, key, value, piece.stamp);
+    (listing.each)(Placed {
+        place: piece.place,
+        key,
+        value,
+        stamp: piece.stamp,
+    });
     0
 }
 

@@ -39,7 +39,11 @@ impl Listing {
 
     /// Begins to look for these keys, unless it does.
     pub fn begin(&mut self, of: &mut Instance, objects: &[usize], keys: Vec<Key>) {
-        let known = |key: &Key| self.walks.iter().any(|w| w.keys.iter().any(|k| k.0 == *key));
+        let known = |key: &Key| {
+            self.walks
+                .iter()
+                .any(|w| w.keys.iter().any(|k| k.0 == *key))
+        };
         let keys: Vec<_> = keys.into_iter().filter(|k| !known(k)).collect();
         if keys.is_empty() {
             return;
@@ -47,7 +51,7 @@ impl Listing {
         if self.walks.is_empty() {
             // What was put before is listed at its place.
             for object in objects {
-                let _ = of.list(*object, 0..0, &mut |_, _, _, _| ());
+                let _ = of.list(*object, 0..0, &mut |_| ());
             }
         }
         self.walks.push(Walk {
@@ -67,9 +71,8 @@ impl Listing {
     /// Lists some places more, and what was put since the last call.
     pub fn step(&mut self, of: &mut Instance, objects: &[usize], keys: &dyn Keys) {
         self.heard(of, objects, keys);
-        let (most, capacity) = (STEP, |of: &Instance, o: usize| of.capacity(o));
         if let Some(walk) = self.walks.iter_mut().find(|w| w.at.0 < objects.len()) {
-            walk.on(of, (objects, keys), most, &capacity);
+            walk.on(of, (objects, keys), STEP);
         }
     }
 
@@ -78,8 +81,8 @@ impl Listing {
         let mut all = true;
         for object in objects {
             let news = &mut self.news;
-            let told = of.list(*object, 0..0, &mut |place, key, _, _| {
-                news.push((*object, place, key.to_vec()));
+            let told = of.list(*object, 0..0, &mut |e| {
+                news.push((*object, e.place, e.key.to_vec()));
             });
             all &= matches!(told, Ok(Some(true)));
         }
@@ -106,9 +109,8 @@ impl Listing {
         let at = self.walks.iter().position(has)?;
         self.heard(of, objects, keys);
         let walk = self.walks.get_mut(at)?;
-        let capacity = |of: &Instance, o: usize| of.capacity(o);
         while walk.at.0 < objects.len() {
-            if !walk.on(of, (objects, keys), u64::MAX, &capacity) {
+            if !walk.on(of, (objects, keys), u64::MAX) {
                 self.forget(key);
                 return None;
             }
@@ -121,9 +123,10 @@ impl Listing {
         let mut all = Vec::new();
         for (object, place) in places {
             // Another one may have taken the place meanwhile.
-            let told = of.list(object, place..place + 1, &mut |_, bytes, value, stamp| {
-                if keys.belongs(object, bytes, key) {
-                    let (key, value) = (bytes.to_vec(), value.to_vec());
+            let told = of.list(object, place..place + 1, &mut |e| {
+                if keys.belongs(object, e.key, key) {
+                    let (key, value) = (e.key.to_vec(), e.value.to_vec());
+                    let stamp = e.stamp;
                     all.push((object, Stamped { key, value, stamp }));
                 }
             });
@@ -136,23 +139,21 @@ impl Listing {
 
 impl Walk {
     /// Lists up to `most` places more; false where there is no list.
-    fn on(
-        &mut self,
-        of: &mut Instance,
-        (objects, keys): (&[usize], &dyn Keys),
-        most: u64,
-        capacity: &dyn Fn(&Instance, usize) -> u64,
-    ) -> bool {
+    fn on(&mut self, of: &mut Instance, (objects, keys): (&[usize], &dyn Keys), most: u64) -> bool {
         let (index, from) = self.at;
         let Some(object) = objects.get(index).copied() else {
             return true;
         };
-        let all = capacity(of, object);
+        let all = of.capacity(object);
         let to = from.saturating_add(most).min(all);
-        let told = of.list(object, from..to, &mut |place, key, _, _| {
-            self.found(object, place, key, keys);
+        let told = of.list(object, from..to, &mut |e| {
+            self.found(object, e.place, e.key, keys);
         });
-        self.at = if to < all { (index, to) } else { (index + 1, 0) };
+        self.at = if to < all {
+            (index, to)
+        } else {
+            (index + 1, 0)
+        };
         matches!(told, Ok(Some(_)))
     }
 

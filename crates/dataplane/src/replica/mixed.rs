@@ -182,7 +182,8 @@ impl Mixed {
         };
         let news = group.moves.news(self.replica.worker());
         let (begun, over): (Vec<_>, Vec<_>) = news.into_iter().partition(|n| n.0);
-        over.into_iter().for_each(|(_, key)| self.listing.forget(key));
+        over.into_iter()
+            .for_each(|(_, key)| self.listing.forget(key));
         let begun = begun.into_iter().map(|(_, key)| key).collect();
         self.listing.begin(own, objects, begun);
     }

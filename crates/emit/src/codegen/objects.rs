@@ -190,7 +190,9 @@ pub fn control(unit: &Unit) -> String {
             for (function, result, parameters, passed) in CONTROL {
                 // Parameters are what a run is told, not what it has learnt.
                 let settings = object.kind.is_global() && object.read_only;
-                if !unit.offers(id, function) || (settings && ["save", "load", "list"].contains(function)) {
+                if !unit.offers(id, function)
+                    || (settings && ["save", "load", "list"].contains(function))
+                {
                     continue;
                 }
                 let call = format!("{c}_{function}({operands}, {passed})");

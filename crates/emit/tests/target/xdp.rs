@@ -405,7 +405,12 @@ impl Losing<'_> {
             };
             let expected = (expected[at].fate, &expected[at].bytes);
             if (*verdict, bytes) != expected {
-                assert_eq!((*verdict, bytes), (DROP, &carrier.whole), "row {}", sequence(carrier));
+                assert_eq!(
+                    (*verdict, bytes),
+                    (DROP, &carrier.whole),
+                    "row {}",
+                    sequence(carrier)
+                );
                 waited += 1;
             }
         }
@@ -483,7 +488,10 @@ fn on_interfaces_replicas_stop_rather_than_differ() {
     let Some((expected, counts)) = given(&whole, &all) else {
         return;
     };
-    assert_eq!(counts[LATE] + counts[LOST] + counts[CONTRADICTED] + counts[NUMBER], 0);
+    assert_eq!(
+        counts[LATE] + counts[LOST] + counts[CONTRADICTED] + counts[NUMBER],
+        0
+    );
     assert!(expected.iter().filter(|d| d.0 == 3).count() > 10);
     let with = |change: &dyn Fn(&mut Vec<Frame>)| {
         let mut frames = carried(&carriers);
@@ -515,7 +523,10 @@ fn on_interfaces_replicas_stop_rather_than_differ() {
     let stops = |object: &PathBuf, frames: &[Frame], at: usize, why: usize| {
         let (done, counts) = given(object, frames).unwrap();
         assert_eq!(counts[why], 1, "{counts:?}");
-        assert!(counts[STOPPED] as usize + at + 1 >= frames.len(), "{counts:?}");
+        assert!(
+            counts[STOPPED] as usize + at + 1 >= frames.len(),
+            "{counts:?}"
+        );
         assert_eq!(done[..at], expected[..at]);
         assert!(done[at..].iter().all(|d| d.0 == DROP));
     };
@@ -542,7 +553,10 @@ fn on_interfaces_replicas_stop_rather_than_differ() {
     assert!(counts[LOST] > 0 && counts[STOPPED] > 0, "{counts:?}");
     // Longer logs have all that it missed.
     let (_, counts) = given(&whole, &frames).unwrap();
-    assert!(counts[RECOVERED] > 0 && counts[LOST] + counts[STOPPED] == 0, "{counts:?}");
+    assert!(
+        counts[RECOVERED] > 0 && counts[LOST] + counts[STOPPED] == 0,
+        "{counts:?}"
+    );
 }
 
 /// On interfaces: what comes back by each replica's interface is what the program alone forwards.

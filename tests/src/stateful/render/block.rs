@@ -128,13 +128,7 @@ impl Renderer<'_> {
     }
 
     /// A loop around a table of words, which clang leaves as one.
-    fn repeated(
-        &self,
-        out: &mut String,
-        i: usize,
-        (object, key): (usize, Key),
-        over: Over,
-    ) {
+    fn repeated(&self, out: &mut String, i: usize, (object, key): (usize, Key), over: Over) {
         let (get, put, once) = self.calls();
         let expression = self.expression(key);
         let rolled = "#pragma clang loop unroll(disable)\n";
