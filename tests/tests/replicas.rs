@@ -171,6 +171,10 @@ fn replicas_of_generated_programs_are_alike() {
     let counts = counts.into_inner().unwrap();
     counts.print();
     assert!(counts.findings.is_empty(), "{}", counts.findings.join("\n"));
+    // Of few programs all may be refused.
+    if programs < 20 {
+        return;
+    }
     // Neither refusals nor rows that say nothing make it pass.
     assert!(
         counts.compared * 4 > programs * 3,

@@ -138,6 +138,18 @@ fn elements_of_global_arrays_are_replicated() {
     assert!(found.differs.is_some());
 }
 
+#[test]
+fn the_packets_end_may_be_spilled() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "spilled", include_str!("spilled.c"));
+    let module = compiled(&bench, &text(&program).unwrap(), true);
+    let packets = frames(6, 400);
+    let fault = Fault::default();
+    let found = run(&bench, &program, &module, (true, fault), &packets);
+    assert_eq!(found.differs, None);
+    assert!(found.rows > 300);
+}
+
 const COUNTS: &str = "#include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
