@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 11u
+#define MR_ABI 12u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -145,6 +145,10 @@ struct mr_object {
      * be used. -EINVAL: no object has this; -E2BIG: it does not fit this one; -EEXIST: a place or a key comes twice;
      * -EDOM: made with other parameters. */
     int (*load)(struct mr_instance *, const struct mr_saved *piece, u64 now);
+    /* Entries by place, a few at a time while packets come: hands out what is at the places from `from` to below `to`, and what was put
+     * anywhere since the last call. 1: more was put than it remembers; who wants all begins again at place 0. Kinds whose entries keep
+     * their places. */
+    int (*list)(struct mr_instance *, u64 from, u64 to, mr_saved_fn *fn, void *context);
     /* Puts a table of rules in force from the next burst on (state/classifier.h); NULL: none. It is the host's, aligned to
      * 64 bytes, and stays as it is until another one is attached or the instance ends. -EINVAL: for another key or more classes. */
     int (*attach)(struct mr_instance *, const void *table);

@@ -457,6 +457,46 @@ static inline int hash_next(struct hash *h, const struct shape *s, u64 *cursor, 
 
 /* ---- save and load ---- */
 
+/* Entry `i` as a piece; 0 where the place is free. */
+static inline int hash_piece(struct hash *h, const struct shape *s, u32 i, struct mr_saved *piece)
+{
+    u8 *entry = table_entry(&h->table, s, hash_head(s), i);
+
+    if (table_is_free(&h->table, i))
+        return 0;
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = i };
+    if (s->expire_after) {
+        if (s->shared)
+            stamps_join(&h->stamps, i, hash_stamp(entry));
+        piece->stamp = *hash_stamp(entry);
+        piece->bound = s->event ? h->timers.timer[i].due : h->expiry.item[h->expiry.place[i]].due;
+    }
+    timers_save(&h->timers, s, i, piece);
+    piece->key = (const u8 *)table_key(entry, hash_head(s));
+    piece->value = table_value(s, entry, hash_head(s));
+    piece->length = s->value_bytes;
+    return 1;
+}
+
+/* An entry is told at least once that is there when the last place was listed, whatever came and went between the calls; its place may
+ * have been another one's before. */
+static inline int hash_list(struct hash *h, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+    u32 news = h->table.news < TABLE_NEWS ? h->table.news : TABLE_NEWS;
+    int lost = h->table.news > TABLE_NEWS, error = 0;
+    struct mr_saved piece;
+
+    to = to < s->capacity ? to : s->capacity;
+    for (u64 i = from; !error && i < to; i++)
+        if (hash_piece(h, s, (u32)i, &piece))
+            error = fn(context, &piece);
+    for (u32 n = 0; !error && n < news; n++)
+        if (hash_piece(h, s, h->table.new[n], &piece))
+            error = fn(context, &piece);
+    h->table.news = 0;
+    return error ? error : lost;
+}
+
 static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
 {
     struct mr_saved head = { .what = MR_SAVED_HEAD, .stamp = hash_full(h, s, 0), .length = s->capacity };
@@ -464,23 +504,14 @@ static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *
 
     timers_save_head(&h->timers, s, &head);
     error = fn(context, &head);
-    for (u32 i = 0; !error && i < s->capacity; i++) {
-        u8 *entry = table_entry(&h->table, s, hash_head(s), i);
-        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i };
+    /* Places are taken from the first on, so that few entries in a large table are found early. */
+    for (u32 i = 0, left = h->table.used; !error && left > 0 && i < s->capacity; i++) {
+        struct mr_saved piece;
 
-        if (table_is_free(&h->table, i))
-            continue;
-        if (s->expire_after) {
-            if (s->shared)
-                stamps_join(&h->stamps, i, hash_stamp(entry));
-            piece.stamp = *hash_stamp(entry);
-            piece.bound = s->event ? h->timers.timer[i].due : h->expiry.item[h->expiry.place[i]].due;
+        if (hash_piece(h, s, i, &piece)) {
+            error = fn(context, &piece);
+            left--;
         }
-        timers_save(&h->timers, s, i, &piece);
-        piece.key = (const u8 *)table_key(entry, hash_head(s));
-        piece.value = table_value(s, entry, hash_head(s));
-        piece.length = s->value_bytes;
-        error = fn(context, &piece);
     }
     if (!error)
         error = table_save_free(&h->table, fn, context);

@@ -29,6 +29,7 @@
 
 #define TABLE_WAYS 15
 #define TABLE_FREE 0x80000000u /* of a link: the entry is free; the rest names the next free one */
+#define TABLE_NEWS 256 /* places that are remembered as taken since somebody asked */
 #define TABLE_FOUND 0x80000000u /* of a token's upper half: it tells the entry, see below */
 
 struct table_bucket {
@@ -47,6 +48,8 @@ struct table {
     u32 spare; /* first spare bucket; never runs dry, see above */
     u32 changes; /* how often an entry was taken or given back, TABLE_FOUND set */
     u64 full;    /* how often an entry was wanted and none was free */
+    u32 news;    /* places taken since table_news was called, one more than fit for all that did not */
+    u32 new[TABLE_NEWS];
 };
 
 /* Ends the list of free entries. */
@@ -297,6 +300,9 @@ MR_INLINE u32 table_claim(struct table *t, const struct shape *s, u64 token)
     }
     t->free = t->link[index] & ~TABLE_FREE;
     table_file(t, s, token, index);
+    if (t->news < TABLE_NEWS)
+        t->new[t->news] = index;
+    t->news += t->news <= TABLE_NEWS;
     return index;
 }
 

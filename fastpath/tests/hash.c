@@ -201,8 +201,71 @@ static void random_operations(struct shape shape, u64 keys, u64 steps, int backw
     free(earlier);
 }
 
+/* Places that a list has told. */
+struct told {
+    u8 at[400];
+    u64 calls;
+};
+
+static int tell(void *context, const struct mr_saved *piece)
+{
+    struct told *told = context;
+
+    CHECK(piece->what == MR_SAVED_ENTRY && piece->place < sizeof(told->at));
+    told->at[piece->place] = 1;
+    told->calls++;
+    return 0;
+}
+
+/* Entries are listed a few places at a time, while others come and go: what is there behind the last place has been told, or the list
+ * has said that it forgot some, and begins again. */
+static void listed(struct shape shape, u32 most)
+{
+    const struct shape *s = &shape;
+    struct mr_config config = { .hash_seed = 5, .workers = 1 };
+    struct mr_packet pkt = { .time = 1000 };
+    u32 again = 0, puts_seen = 0;
+    struct hash h;
+
+    CHECK(hash_create(&h, s, &config, NULL) == 0);
+    for (u32 round = 0; round < 200; round++) {
+        struct told told = { .calls = 0 };
+        u64 at = 0;
+        int lost = 0, many = round % 10 == 0;
+
+        CHECK(hash_list(&h, s, 0, 0, tell, &told) >= 0);
+        memset(&told, 0, sizeof(told));
+        do {
+            u32 operations = (u32)draw(many ? 8 * TABLE_NEWS : most);
+            u64 to = at + 1 + draw(60);
+
+            for (u32 i = 0; i < operations; i++) {
+                u64 key = draw(2 * s->capacity), value = key;
+                u64 token = hash_token(&h, s, &key);
+
+                pkt.time += draw(2);
+                if (draw(2))
+                    puts_seen += hash_map_put(&h, s, &key, token, (u8 *)&value, &pkt) != NULL;
+                else
+                    hash_map_delete(&h, s, &key, token, &pkt);
+            }
+            lost = hash_list(&h, s, at, to, tell, &told);
+            CHECK(lost == 0 || lost == 1);
+            at = lost ? 0 : to;
+            many = 0;
+            again += (u32)lost;
+        } while (at < s->capacity);
+        for (u32 i = 0; i < s->capacity; i++)
+            CHECK(told.at[i] || table_is_free(&h.table, i));
+    }
+    CHECK(again > 0 && puts_seen > 1000);
+    hash_destroy(&h, s);
+}
+
 int main(void)
 {
+    listed((struct shape){ .key_bytes = 8, .value_bytes = 8, .capacity = 400 }, 30);
+    listed((struct shape){ .key_bytes = 8, .value_bytes = 8, .capacity = 300, .expire_after = 200 }, 30);
     for (u32 bytes = 1; bytes <= 64; bytes++)
         random_operations((struct shape){ .key_bytes = bytes, .value_bytes = bytes * 5 % 67, .capacity = 1 + bytes * 3,
                                           .expire_after = bytes % 2 ? 97 : 0 },

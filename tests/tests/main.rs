@@ -25,6 +25,7 @@ mod places;
 mod planted;
 mod prefetch;
 mod public;
+mod replicas;
 mod routing;
 mod soundness;
 mod start;

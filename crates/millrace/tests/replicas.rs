@@ -17,8 +17,13 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A function whose state is replicated on this many workers.
 fn replicated(name: &str, cores: usize) -> Result<Function, Error> {
+    replicated_at(&of_repository(&format!("nfs/{name}")), cores)
+}
+
+/// The same of a function that lies anywhere.
+fn replicated_at(path: &str, cores: usize) -> Result<Function, Error> {
     let make = Make::default();
-    let found = millrace::find(&of_repository(&format!("nfs/{name}"))).unwrap();
+    let found = millrace::find(path).unwrap();
     let written = found.read(&make).unwrap();
     let proved = written.check(make.begin()).unwrap();
     let asked = Asked {
@@ -287,9 +292,57 @@ fn what_replication_cannot_serve_is_refused_by_name() {
         what.contains("nothing to replicate") && help.contains("any packet"),
         "{what}"
     );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shown.c");
+    std::fs::write(&path, SHOWN).unwrap();
+    let shown = replicated_at(path.to_str().unwrap(), 2).err().unwrap();
+    assert!(
+        shown
+            .what
+            .contains("each core has its own of an object for records"),
+        "{}",
+        shown.what
+    );
     let many = replicated("ddos", 65).err().unwrap();
     assert!(many.what.contains("at most 64 workers"), "{}", many.what);
 }
+
+/// A verdict by how far a ring buffer is, which each worker has for itself.
+const SHOWN: &str = "#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+struct {
+\t__uint(type, BPF_MAP_TYPE_HASH);
+\t__uint(max_entries, 64);
+\t__type(key, __u32);
+\t__type(value, __u64);
+} counts SEC(\".maps\");
+
+struct {
+\t__uint(type, BPF_MAP_TYPE_RINGBUF);
+\t__uint(max_entries, 1 << 16);
+} ring SEC(\".maps\");
+
+SEC(\"xdp\")
+int shown(struct xdp_md *ctx)
+{
+\t__u8 *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+\tif (data + 34 > end)
+\t\treturn XDP_PASS;
+\t__u32 key = data[26];
+\t__u64 one = 1, record = key, *count = bpf_map_lookup_elem(&counts, &key);
+\tif (count)
+\t\t*count += 1;
+\telse
+\t\tbpf_map_update_elem(&counts, &key, &one, BPF_ANY);
+\t__u64 at = bpf_ringbuf_query(&ring, BPF_RB_PROD_POS);
+\tbpf_ringbuf_output(&ring, &record, sizeof(record), 0);
+\treturn at & 16 ? XDP_DROP : XDP_PASS;
+}
+
+char _license[] SEC(\"license\") = \"GPL\";
+";
 
 #[test]
 fn ports_without_a_sequencer_are_refused() {

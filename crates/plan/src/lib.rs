@@ -2,6 +2,7 @@
 //! in, a [`Plan`] comes out: a treatment for each state object, the steering of each port, and the reasons
 //! in terms of the author's source lines.
 
+mod apart;
 mod assumed;
 mod balance;
 mod choose;
@@ -30,6 +31,7 @@ mod touch;
 mod treatments;
 mod words;
 
+pub use apart::shows_records;
 pub use balance::Loads;
 pub use fingerprints::Fingerprints;
 pub use make::{Carried, PlanError, SOLVER_TIME, Wanted, plan};

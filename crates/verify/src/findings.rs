@@ -35,6 +35,9 @@ pub struct Findings {
     /// where only heavy keys are replicated: how often one was promoted...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotions: Option<u64>,
+    /// of which the owner looked for the entries ahead, a few places after each burst
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreseen: Option<u64>,
     /// ... and demoted
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demotions: Option<u64>,

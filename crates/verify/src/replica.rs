@@ -86,6 +86,11 @@ impl Numbered {
         self.0.moves()
     }
 
+    /// Promotions whose entries the owner looked for ahead.
+    pub fn foreseen(&self) -> u64 {
+        self.0.group().looks().0
+    }
+
     /// Rows so far.
     pub fn rows(&self) -> u64 {
         self.0.sequence()

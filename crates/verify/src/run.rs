@@ -444,6 +444,7 @@ impl<'a, 'b> Going<'a, 'b> {
         self.findings.rows = numbered.map(Numbered::rows);
         let moves = numbered.and_then(Numbered::moves);
         (self.findings.promotions, self.findings.demotions) = moves.unzip();
+        self.findings.foreseen = moves.and(numbered.map(Numbered::foreseen));
         for unlike in replica::unlike(program, deal, &mut sides.parallel, now) {
             self.unlike(&unlike);
         }

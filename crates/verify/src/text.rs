@@ -50,7 +50,8 @@ pub fn text(found: &Findings) -> String {
     if let (Some(promotions), Some(demotions)) = (found.promotions, found.demotions) {
         let _ = writeln!(
             text,
-            "  keys were promoted {promotions} times and demoted {demotions} times, at drawn moments"
+            "  keys were promoted {promotions} times, {} of them announced, and demoted {demotions} times, at drawn moments",
+            found.foreseen.unwrap_or(0)
         );
     }
     if found.found_by_index > 0 {

@@ -107,6 +107,9 @@ fn equal(name: &str, some: &[u32], packets: u64) {
         assert_eq!(found.compared, packets);
         assert!(found.rows.is_some_and(|rows| rows > packets / 20), "{name}");
         assert!(found.promotions.unwrap() > 50 && found.demotions.unwrap() > 50);
+        // Some were looked for while packets came, and some at their row.
+        let (foreseen, all) = (found.foreseen.unwrap(), found.promotions.unwrap());
+        assert!(foreseen * 4 > all && foreseen < all, "{foreseen} of {all}");
     }
 }
 
@@ -214,8 +217,8 @@ fn entries_that_move_without_their_age_are_found() {
     firewall.heavy = true;
     firewall.plant = Some(Plant {
         place: Place::Header("state/hash.h"),
-        text: "piece.stamp = *hash_stamp(entry);",
-        wrong: "piece.stamp = *hash_stamp(entry) + 20000000000ull;",
+        text: "piece->stamp = *hash_stamp(entry);",
+        wrong: "piece->stamp = *hash_stamp(entry) + 20000000000ull;",
     });
     let mut trace = churning(6000, 3);
     let found = hybrid(&firewall, 3, Schedule::Seeded(1), &mut trace, right);

@@ -285,12 +285,34 @@ pub enum Source {
         /// whether a packet that stores the key touches the entry under it as well
         together: bool,
     },
+    /// a loop, drawn for replication alone ([`super::replicas`])
+    Loop {
+        /// index of the object
+        object: usize,
+        /// the key that it begins with
+        key: Key,
+        /// what it goes over
+        over: Over,
+    },
     /// a sketch's estimate
     Sketch(Key),
     /// the port of a packet, from 0
     Ingress,
     /// the IPv4 or IPv6 header's length field
     Length,
+}
+
+/// What a loop goes over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// bytes of the packet, before state: what is made of them is the key
+    Bytes,
+    /// entries under several keys that the first one makes
+    Keys,
+    /// as many rounds as an entry says
+    Rounds,
+    /// bytes of the packet, behind the lookup
+    Late,
 }
 
 /// What of a packet is held against what is stored under a leased number.

@@ -22,6 +22,7 @@ pub mod grammar;
 pub mod judge;
 pub mod planted;
 pub mod render;
+pub mod replicas;
 pub mod sets;
 pub mod shrink;
 pub mod traffic;

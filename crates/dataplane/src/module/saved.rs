@@ -5,6 +5,7 @@
 //! only set from outside, and which programs cannot tell an order of, it is the entries.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 
 use millrace_object::contract::Holds;
 use millrace_state::{Content, Form, Piece, What};
@@ -31,6 +32,19 @@ pub struct Stamped {
     pub key: Vec<u8>,
     /// its value
     pub value: Vec<u8>,
+    /// when it was last refreshed, ns; 0 where entries do not expire
+    pub stamp: u64,
+}
+
+/// An entry at its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// which place of the object
+    pub place: u64,
+    /// its key
+    pub key: &'a [u8],
+    /// its value
+    pub value: &'a [u8],
     /// when it was last refreshed, ns; 0 where entries do not expire
     pub stamp: u64,
 }
@@ -134,6 +148,51 @@ impl Instance {
         match result {
             0 => Ok(selecting.found),
             e => Err(control(info, "select", errno(e))),
+        }
+    }
+
+    /// Places of an object.
+    #[must_use]
+    pub fn capacity(&self, index: usize) -> u64 {
+        let found = self.module.objects.get(index);
+        found.map_or(0, |info| info.capacity)
+    }
+
+    /// Entries of an object by their places, a few at a time while packets come: what is at these places, and what was put anywhere
+    /// since the last call. False: more was put than is remembered, and who wants all has to begin again; none: its entries have no
+    /// places that stay.
+    ///
+    /// # Errors
+    /// [`ModuleError::Control`] when there is no such object.
+    pub fn list(
+        &mut self,
+        index: usize,
+        places: Range<u64>,
+        each: &mut dyn FnMut(Placed<'_>),
+    ) -> Result<Option<bool>, ModuleError> {
+        let (info, object) = self.object(index, "list")?;
+        let Some(list) = object.list else {
+            return Ok(None);
+        };
+        let mut listing = Listing {
+            form: form(info),
+            each,
+        };
+        // SAFETY: a control function of this module on its own created instance; `tell` gets back exactly the context
+        // given here, which outlives the call.
+        let result = unsafe {
+            list(
+                self.memory.as_ptr(),
+                places.start,
+                places.end,
+                tell,
+                (&raw mut listing).cast::<c_void>(),
+            )
+        };
+        match result {
+            0 => Ok(Some(true)),
+            1 => Ok(Some(false)),
+            e => Err(control(info, "list", errno(e))),
         }
     }
 
@@ -271,6 +330,36 @@ unsafe extern "C" fn choose(context: *mut c_void, piece: *const abi::Saved) -> c
             stamp: piece.stamp,
         });
     }
+    0
+}
+
+/// To whom entries are told.
+struct Listing<'a> {
+    form: Form,
+    each: &'a mut dyn FnMut(Placed<'_>),
+}
+
+/// Receives one entry from the module.
+unsafe extern "C" fn tell(context: *mut c_void, piece: *const abi::Saved) -> c_int {
+    // SAFETY: `list` passes the address of its `Listing` and keeps it alive; the module hands a piece that is valid during
+    // this call.
+    let (listing, piece) = unsafe { (&mut *context.cast::<Listing<'_>>(), &*piece) };
+    if piece.key.is_null() || piece.value.is_null() {
+        return 0;
+    }
+    // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
+    let (key, value) = unsafe {
+        (
+            std::slice::from_raw_parts(piece.key, listing.form.key_bytes),
+            std::slice::from_raw_parts(piece.value, piece.length as usize),
+        )
+    };
+    (listing.each)(Placed {
+        place: piece.place,
+        key,
+        value,
+        stamp: piece.stamp,
+    });
     0
 }
 

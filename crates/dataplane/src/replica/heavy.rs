@@ -45,6 +45,12 @@ pub(super) struct Chooser {
     slots: Elephants<Key>,
     heavy: Heavy,
     seeded: Option<u64>,
+    /// periods between a choice and its promotion, while the owner looks for the key's entries
+    ahead: u32,
+    /// chosen keys with their owners, and the periods (of a seeded choice: packets) until they are promoted
+    pending: Vec<(u32, Key, u32)>,
+    /// pending keys that came (true) or went, which owners have not been told
+    news: Vec<(bool, Key, u32)>,
     /// a bit for each core: it owns a replicated key
     owning: u64,
     /// with their owners, and places in `told`
@@ -65,7 +71,8 @@ pub(super) enum Goes {
 }
 
 impl Chooser {
-    pub fn new(heavies: &Heavies, workers: u16, choice: Choice) -> Self {
+    /// `ahead`: periods between a choice and its promotion.
+    pub fn new(heavies: &Heavies, workers: u16, (choice, ahead): (Choice, u32)) -> Self {
         Self {
             keys: heavies.keys.clone(),
             slots: Elephants::new(workers, 0),
@@ -74,6 +81,9 @@ impl Chooser {
                 Choice::Measured => None,
                 Choice::Seeded(seed) => Some(seed | 1),
             },
+            ahead,
+            pending: Vec::new(),
+            news: Vec::new(),
             owning: 0,
             replicated: Vec::new(),
             told: Vec::new(),
@@ -97,12 +107,22 @@ impl Chooser {
         self.counted = self.counted.wrapping_add(1);
         if let Some(seed) = &mut self.seeded {
             let drawn = Self::draw(seed);
-            return match drawn % 16 {
+            let mut due = self.due();
+            due.extend(match drawn % 16 {
                 0 => {
                     let (key, owner) = self.packet(came);
                     let known = self.slots.slot(&key).is_some();
-                    let to = if known { Move::Demote } else { Move::Promote };
-                    vec![(to, key, owner)]
+                    let waits = self.pending.iter().any(|p| p.1 == key);
+                    match (known, waits) {
+                        (true, _) => vec![(Move::Demote, key, owner)],
+                        (_, true) => Vec::new(),
+                        // Some at once, others while packets come and go.
+                        _ if drawn >> 40 & 3 == 0 => vec![(Move::Promote, key, owner)],
+                        _ => {
+                            self.wait(1 + (drawn >> 48) as u32 % 200, key, owner);
+                            Vec::new()
+                        }
+                    }
                 }
                 1 if drawn >> 32 & 3 == 0 && !self.replicated.is_empty() => {
                     let at = (drawn >> 8) as usize % self.replicated.len();
@@ -110,7 +130,8 @@ impl Chooser {
                     all.map(|r| (Move::Demote, r.0, r.1)).into_iter().collect()
                 }
                 _ => Vec::new(),
-            };
+            });
+            return due;
         }
         let owner = self.owner(came);
         let over = if self.heavy.samples() || self.owns(owner) {
@@ -122,11 +143,51 @@ impl Chooser {
         } else {
             self.heavy.sharded(owner, None)
         };
-        if over {
-            self.heavy.decide()
-        } else {
-            Vec::new()
+        if over { self.decide() } else { Vec::new() }
+    }
+
+    /// Ends a period: what is to be moved now.
+    fn decide(&mut self) -> Vec<(Move, Key, u32)> {
+        let due = self.due();
+        due.iter().for_each(|d| self.heavy.begins(d.1));
+        let chosen = self.heavy.decide();
+        let mut moves = Vec::new();
+        for of in chosen {
+            match of.0 {
+                Move::Promote if self.ahead > 0 => {
+                    self.heavy.waits(of.1);
+                    self.wait(self.ahead, of.1, of.2);
+                }
+                Move::Promote | Move::Demote => moves.push(of),
+            }
         }
+        // Those that are demoted make room.
+        moves.extend(due);
+        moves
+    }
+
+    /// A key will be promoted when so much is over.
+    fn wait(&mut self, left: u32, key: Key, owner: u32) {
+        self.pending.push((left, key, owner));
+        self.news.push((true, key, owner));
+    }
+
+    /// Keys whose time has come.
+    fn due(&mut self) -> Vec<(Move, Key, u32)> {
+        let mut due = Vec::new();
+        self.pending.retain_mut(|(left, key, owner)| {
+            *left -= 1;
+            if *left == 0 {
+                due.push((Move::Promote, *key, *owner));
+            }
+            *left > 0
+        });
+        due
+    }
+
+    /// Keys that will be promoted (true), or will not after all, of which this has not told yet.
+    pub fn news(&mut self) -> Vec<(bool, Key, u32)> {
+        std::mem::take(&mut self.news)
     }
 
     /// The same of what several threads have counted; `frame` gives a packet of a key.
@@ -146,7 +207,7 @@ impl Chooser {
             self.tell(*key, *packets, frame);
         }
         self.heavy.merge(loads, sampled, replicated);
-        self.heavy.decide()
+        self.decide()
     }
 
     /// The replicated keys.
@@ -179,6 +240,9 @@ impl Chooser {
         };
         let Ok(moving) = moved else {
             self.heavy.refused(of);
+            if direction == Move::Promote {
+                self.news.push((false, key, owner));
+            }
             return None;
         };
         let number = moving.number;

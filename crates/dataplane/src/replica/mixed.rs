@@ -9,6 +9,7 @@ use std::sync::Arc;
 use millrace_steer::hybrid::{Key, Keys, Move, Moving};
 
 use super::follow::Due;
+use super::listing::Listing;
 use super::moves::{Entries, Heavies};
 use super::{At, Edit, Effect, Fault, Group, Place, Replica};
 use crate::clock;
@@ -33,6 +34,10 @@ pub struct Mixed {
     small: Instance,
     /// the heavy keys that are this worker's when they are sharded again
     mine: Vec<Key>,
+    /// of those that will be heavy, what this worker's part has of them
+    listing: Listing,
+    /// announcements that were heard
+    heard: u64,
     /// of a burst, packets of sharded and of heavy keys
     parts: [Vec<*mut abi::Packet>; 2],
     group: Arc<Group>,
@@ -62,6 +67,8 @@ impl Mixed {
             replica: Replica::new(group, &small, worker),
             small,
             mine: Vec::new(),
+            listing: Listing::default(),
+            heard: 0,
             parts: Default::default(),
             group: group.clone(),
         })
@@ -162,6 +169,37 @@ impl Mixed {
         }
     }
 
+    /// Begins to look for the entries of keys that were announced.
+    fn hear(&mut self, own: &mut Instance) {
+        let announced = self.group.moves.announced();
+        if announced == self.heard {
+            return;
+        }
+        self.heard = announced;
+        let group = self.group.clone();
+        let Some(Heavies { objects, .. }) = group.heavies() else {
+            return;
+        };
+        let news = group.moves.news(self.replica.worker());
+        let (begun, over): (Vec<_>, Vec<_>) = news.into_iter().partition(|n| n.0);
+        over.into_iter()
+            .for_each(|(_, key)| self.listing.forget(key));
+        let begun = begun.into_iter().map(|(_, key)| key).collect();
+        self.listing.begin(own, objects, begun);
+    }
+
+    /// After a burst: looks for entries of keys that will be promoted, at some places more.
+    fn look(&mut self, own: &mut Instance) {
+        self.hear(own);
+        if !self.listing.any() {
+            return;
+        }
+        let group = self.group.clone();
+        if let Some(Heavies { keys, objects, .. }) = group.heavies() {
+            self.listing.step(own, objects, keys.as_ref());
+        }
+    }
+
     /// Makes a move.
     fn make(&mut self, own: &mut Instance, moving: &Moving<Key>) -> Result<(), Fault> {
         let group = self.group.clone();
@@ -177,7 +215,17 @@ impl Mixed {
                     self.mine.push(moving.key);
                 }
                 let entries = if mine {
-                    let taken = take(own, objects, keys.as_ref(), moving.key);
+                    self.hear(own);
+                    let wanted = (keys.as_ref(), moving.key);
+                    let listed = self.listing.end(own, objects, wanted);
+                    group.moves.looked(listed.is_some());
+                    let taken = match listed {
+                        Some(all) => {
+                            debug_assert_eq!(all, *found(own, objects, wanted.0, wanted.1));
+                            taken(own, Arc::new(all))
+                        }
+                        None => take(own, objects, wanted.0, wanted.1),
+                    };
                     group.moves.publish(moving.number, taken.clone());
                     taken
                 } else {
@@ -260,6 +308,7 @@ impl Mixed {
             let _ = self.follow(own, last);
         }
         self.parts = parts;
+        self.look(own);
         clock::ticks().saturating_sub(begin)
     }
 
@@ -301,6 +350,11 @@ fn found(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> E
 /// Takes the entries of a key out of an instance.
 fn take(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
     let all = found(from, objects, keys, key);
+    taken(from, all)
+}
+
+/// Takes entries that were found there out of an instance.
+fn taken(from: &mut Instance, all: Entries) -> Entries {
     for (object, entry) in all.iter() {
         // It lives at its own time.
         let _ = from.remove(*object, &entry.key, entry.stamp);

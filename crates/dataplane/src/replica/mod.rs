@@ -17,6 +17,7 @@ mod edits;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod follow;
 mod heavy;
+mod listing;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod mixed;
 mod moves;
@@ -35,6 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millrace_steer::Owners;
+use millrace_steer::hybrid::PERIOD;
 use millrace_steer::sequence::ring::Ring;
 use millrace_steer::sequence::{FormError, MAX_CORES, Shape};
 
@@ -141,6 +143,8 @@ pub struct Group {
     owners: Vec<Owners>,
     /// what became of these so far, for readers from outside
     told: Mutex<Vec<Elephant>>,
+    /// periods of the choice of heavy keys between one and its promotion
+    ahead: u32,
 }
 
 impl Group {
@@ -212,6 +216,7 @@ impl Group {
             turns: batch::Turns::default(),
             periods: Periods::default(),
             moves: Moves::new(workers),
+            ahead: ahead(module, heavies.as_ref(), cores),
             heavies,
             owners,
             told: Mutex::default(),
@@ -293,6 +298,12 @@ impl Group {
         place.extend_from_slice(told);
     }
 
+    /// Promotions of heavy keys whose entries were looked for ahead, and those that walked whole tables.
+    #[must_use]
+    pub fn looks(&self) -> (u64, u64) {
+        self.moves.looks()
+    }
+
     /// Entries that were moved and found no room.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -365,6 +376,21 @@ impl Group {
         self.last.load(Ordering::Acquire).checked_sub(1)
     }
 }
+
+/// Periods in which an owner has listed all places of its part, if it has its share of the packets in bursts of 32: that long before its
+/// row a key is announced.
+fn ahead(module: &Module, heavies: Option<&Heavies>, cores: u16) -> u32 {
+    let Some(heavies) = heavies else { return 0 };
+    let all = module.objects();
+    let places = heavies.objects.iter().filter_map(|o| all.get(*o));
+    let places = places.fold(0_u64, |n, o| n.saturating_add(o.capacity));
+    let bursts = (u64::from(PERIOD) / (32 * u64::from(cores.max(1)))).max(1);
+    let periods = places.div_ceil(bursts.saturating_mul(listing::STEP));
+    periods.clamp(1, MOST_AHEAD) as u32
+}
+
+/// Periods between a choice and its promotion at most: what is not listed by then is listed at the row.
+const MOST_AHEAD: u64 = 64;
 
 /// Why a replica cannot go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -43,6 +43,11 @@ pub(super) struct Moves {
     workers: usize,
     /// the number of the last row at which a worker has to stop: a move, or an edit
     last: AtomicU64,
+    /// how often keys were announced or withdrawn
+    announced: AtomicU64,
+    /// promotions whose entries were looked for ahead, and those that walked whole tables
+    listed: AtomicU64,
+    walked: AtomicU64,
     /// a worker is gone, so that what others wait for may never come
     broken: AtomicBool,
     inside: Mutex<Inside>,
@@ -56,6 +61,8 @@ struct Inside {
     passed: Passed<Entries>,
     /// promotions that were not published yet, with their owners
     open: BTreeMap<u64, u32>,
+    /// keys that will be promoted (true), or will not after all, with their owners
+    news: Vec<(bool, Key, u32)>,
     lost: u64,
 }
 
@@ -64,6 +71,9 @@ impl Moves {
         Self {
             workers,
             last: AtomicU64::new(0),
+            announced: AtomicU64::new(0),
+            listed: AtomicU64::new(0),
+            walked: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             inside: Mutex::default(),
             published: Condvar::new(),
@@ -79,6 +89,47 @@ impl Moves {
     #[inline]
     pub fn behind(&self, applied: u64) -> bool {
         self.last.load(Ordering::Acquire) > applied
+    }
+
+    /// Keys will be promoted (true), or will not after all: their owners may look for entries.
+    pub fn announce(&self, news: impl IntoIterator<Item = (bool, Key, u32)>) {
+        let mut inside = self.lock();
+        let before = inside.news.len();
+        inside.news.extend(news);
+        if inside.news.len() > before {
+            self.announced.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// How often something was announced; mostly as before, which costs one load.
+    #[inline]
+    pub fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Acquire)
+    }
+
+    /// What was announced to a worker, told once.
+    pub fn news(&self, worker: u32) -> Vec<(bool, Key)> {
+        let mut mine = Vec::new();
+        self.lock().news.retain(|(begins, key, owner)| {
+            let own = *owner == worker;
+            if own {
+                mine.push((*begins, *key));
+            }
+            !own
+        });
+        mine
+    }
+
+    /// An owner made a promotion; `listed`: without a walk over whole tables.
+    pub fn looked(&self, listed: bool) {
+        let counter = if listed { &self.listed } else { &self.walked };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Promotions whose entries were looked for ahead, and those that walked whole tables.
+    pub fn looks(&self) -> (u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.listed), load(&self.walked))
     }
 
     /// A move. Before its row is published.

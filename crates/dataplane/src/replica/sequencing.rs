@@ -85,7 +85,8 @@ impl Sequencing {
             time: group.start,
             changes,
             over: false,
-            chooser: (group.heavies()).map(|h| Chooser::new(h, cores, Choice::Measured)),
+            chooser: (group.heavies())
+                .map(|h| Chooser::new(h, cores, (Choice::Measured, group.ahead))),
             group: group.clone(),
         })
     }
@@ -114,7 +115,8 @@ impl Sequencing {
     #[must_use]
     pub fn choosing(mut self, choice: Choice) -> Self {
         let heavies = self.group.heavies();
-        self.chooser = heavies.map(|h| Chooser::new(h, self.group.workers as u16, choice));
+        let of = (choice, self.group.ahead);
+        self.chooser = heavies.map(|h| Chooser::new(h, self.group.workers as u16, of));
         self
     }
 
@@ -161,6 +163,7 @@ impl Sequencing {
 
     /// Moves keys behind all packets so far.
     fn make(&mut self, moves: Vec<(Move, Key, u32)>, time: u64) -> Result<(), StepError> {
+        self.announce();
         if moves.is_empty() {
             if let Some(chooser) = self.chooser.as_ref().filter(|c| c.tells()) {
                 self.group.tell(chooser.told());
@@ -180,10 +183,19 @@ impl Sequencing {
             self.group.moves.place(moving);
             self.beat(time)?;
         }
+        self.announce();
         if let Some(chooser) = &self.chooser {
             self.group.tell(chooser.told());
         }
         Ok(())
+    }
+
+    /// Tells owners of keys that will be promoted.
+    fn announce(&mut self) {
+        let news = self.chooser.as_mut().map(Chooser::news);
+        if let Some(news) = news.filter(|n| !n.is_empty()) {
+            self.group.moves.announce(news);
+        }
     }
 
     /// What it numbers for.

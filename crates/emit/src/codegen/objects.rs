@@ -190,7 +190,9 @@ pub fn control(unit: &Unit) -> String {
             for (function, result, parameters, passed) in CONTROL {
                 // Parameters are what a run is told, not what it has learnt.
                 let settings = object.kind.is_global() && object.read_only;
-                if !unit.offers(id, function) || (settings && ["save", "load"].contains(function)) {
+                if !unit.offers(id, function)
+                    || (settings && ["save", "load", "list"].contains(function))
+                {
                     continue;
                 }
                 let call = format!("{c}_{function}({operands}, {passed})");
@@ -270,6 +272,12 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "int",
         "const struct mr_saved *piece, u64 now",
         "piece, now",
+    ),
+    (
+        "list",
+        "int",
+        "u64 from, u64 to, mr_saved_fn *fn, void *context",
+        "from, to, fn, context",
     ),
     ("attach", "int", "const void *table", "table"),
 ];

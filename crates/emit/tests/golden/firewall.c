@@ -299,6 +299,11 @@ static int o0_flows_load(struct mr_instance *self, const struct mr_saved *piece,
 	return hash_load(&self->o0_flows, &shape0_flows, piece, now);
 }
 
+static int o0_flows_list(struct mr_instance *self, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+	return hash_list(&self->o0_flows, &shape0_flows, from, to, fn, context);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "flows", .kind = "map", .key_bytes = 40, .value_bytes = 8,
@@ -312,6 +317,7 @@ static const struct mr_object objects[] = {
 		.used = o0_flows_used,
 		.save = o0_flows_save,
 		.load = o0_flows_load,
+		.list = o0_flows_list,
 	},
 };
 

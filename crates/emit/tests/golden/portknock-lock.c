@@ -457,6 +457,16 @@ static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piec
 	return result;
 }
 
+static int o0_sources_list(struct mr_instance *self, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = hash_list(&self->shared->o0_sources, &shape0_sources, from, to, fn, context);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -470,6 +480,7 @@ static const struct mr_object objects[] = {
 		.used = o0_sources_used,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
+		.list = o0_sources_list,
 		.shared = 1,
 	},
 };

@@ -486,6 +486,11 @@ static int o0_sources_load(struct mr_instance *self, const struct mr_saved *piec
 	return hash_load(&self->o0_sources, &shape0_sources, piece, now);
 }
 
+static int o0_sources_list(struct mr_instance *self, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+	return hash_list(&self->o0_sources, &shape0_sources, from, to, fn, context);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -499,6 +504,7 @@ static const struct mr_object objects[] = {
 		.used = o0_sources_used,
 		.save = o0_sources_save,
 		.load = o0_sources_load,
+		.list = o0_sources_list,
 	},
 };
 

@@ -4,7 +4,7 @@
  * In: u32 packets, u32 from and u32 bits of rows that are cleared for the second replica (0: none); per object u32 whether
  * it is compared, u32 length of its initial value, bytes; per packet u32 program, u32 port, u64 time, u32 length, u32 the
  * byte that changes behind its row (0: none), bytes. Out: u32 rows, three times u32 first object that differs between
- * the first and the second, the third, the fourth, from 1 (0xffff: what became of a packet); per packet
+ * the first and the second, the third, the fourth, from 1 (0xffff: none, but what became of a packet); per packet
  * u32 fate, u32 out, u32 length, bytes. Each packet and each burst of rows has a memory of exactly its length.
  */
 #include "../support/host.h"
@@ -82,7 +82,7 @@ static u32 mixed(const struct mr_history *h, struct mr_instance *self, u32 n, st
 int main(int argc, char **argv)
 {
 	struct mr_instance *one = NULL, *other = NULL, *plain = NULL, *group = NULL;
-	u32 head[3], *program, differs[3] = { 0 }, rows = 0, bytes;
+	u32 head[3], *program, differs[3] = { 0 }, became = 0, rows = 0, bytes;
 	u8 *row, *all;
 	u64 *near; /* time and number of each row's packet */
 	s64 *row_of;
@@ -131,8 +131,8 @@ int main(int argc, char **argv)
 		module->history->process(one, program[i], p, row, rows);
 		rows++;
 	}
-	if (one && mixed(module->history, group, head[0], copy, packet, program, row_of, all))
-		differs[2] = 0xffff;
+	if (one)
+		became = mixed(module->history, group, head[0], copy, packet, program, row_of, all);
 	for (u32 i = 0; i < rows; i++)
 		for (u32 b = head[1]; b < head[1] + head[2]; b++)
 			all[(u64)i * bytes + b / 8] &= (u8)~(1u << b % 8);
@@ -147,7 +147,9 @@ int main(int argc, char **argv)
 	if (one) {
 		differs[0] = apart(one, other);
 		differs[1] = apart(one, plain);
-		differs[2] = differs[2] ? differs[2] : apart(one, group);
+		differs[2] = apart(one, group);
+		if (became && !differs[2])
+			differs[2] = 0xffff;
 	}
 	give(&rows, 4);
 	give(differs, sizeof(differs));

@@ -116,6 +116,63 @@ fn no_field_of_a_row_can_be_left_out() {
     }
 }
 
+/// Clang computes the address of an element once, before it is touched: the row has the index.
+#[test]
+fn elements_of_global_arrays_are_replicated() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "counts", COUNTS);
+    let history = History::of(&program, &facts(&program));
+    assert_eq!((history.refusals.len(), history.bytes), (0, 4));
+    let module = compiled(&bench, &text(&program).unwrap(), true);
+    let packets = frames(5, 600);
+    let fault = Fault::default();
+    let found = run(&bench, &program, &module, (true, fault), &packets);
+    assert_eq!(found.differs, None);
+    assert!(found.rows > 100);
+    // The index is needed.
+    let fault = Fault {
+        cleared: (0, 32),
+        ..Fault::default()
+    };
+    let found = run(&bench, &program, &module, (true, fault), &packets);
+    assert!(found.differs.is_some());
+}
+
+#[test]
+fn the_packets_end_may_be_spilled() {
+    let bench = Bench::new();
+    let program = nf::compile(&bench, "spilled", include_str!("spilled.c"));
+    let module = compiled(&bench, &text(&program).unwrap(), true);
+    let packets = frames(6, 400);
+    let fault = Fault::default();
+    let found = run(&bench, &program, &module, (true, fault), &packets);
+    assert_eq!(found.differs, None);
+    assert!(found.rows > 300);
+}
+
+const COUNTS: &str = "#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+static struct { __u64 packets, bytes, last; } counts[24];
+
+SEC(\"xdp\")
+int count(struct xdp_md *ctx)
+{
+	__u8 *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u64 length = end - data;
+
+	if (data + 34 > end)
+		return XDP_PASS;
+	__u32 at = data[23] % 24;
+	counts[at].packets++;
+	counts[at].bytes += length;
+	counts[at].last = counts[at].last * 3 + data[33];
+	return counts[at].packets & 1 ? XDP_TX : XDP_PASS;
+}
+
+char _license[] SEC(\"license\") = \"GPL\";
+";
+
 /// A packet that changes once its row is made is aborted, and state goes the row's way.
 #[test]
 fn a_packet_that_is_not_its_rows_is_aborted() {

@@ -1,7 +1,8 @@
 /* Runs frames through XDP programs in the kernel, without interfaces (BPF_PROG_TEST_RUN).
  *
  * kernel MODE COPIES OBJECT: loads the object so many times; MODE is sequencer, replica or plain. In: u32 frames; per frame u32
- * copy, u64 time, u32 tick, u32 length, bytes. Out: per frame u32 verdict, u32 length, bytes; 0xffffffff: not run. The sequencer
+ * copy, u64 time, u32 tick, u32 length, bytes. Out: per frame u32 verdict, u32 length, bytes; 0xffffffff: not run; behind all frames
+ * of replicas per copy 19 u64 counts. Replicas share a log. The sequencer
  * is told the time by its map, and that the interface of a test is port 0 or a tick. Exit status 77: the kernel or the
  * rights do not allow it; what was wrong is on standard error.
  */
@@ -14,6 +15,9 @@
 #include <bpf/libbpf.h>
 
 #define MOST 64
+#define COUNTS 19
+
+static const char *const SHARED[] = { "replica_log", "replica_group" };
 
 static void take(void *to, size_t bytes)
 {
@@ -48,7 +52,9 @@ static void refused(int error)
 
 int main(int argc, char **argv)
 {
-	int copies = argc == 4 ? atoi(argv[2]) : 0, program[MOST], given = -1, ports = -1;
+	int copies = argc == 4 ? atoi(argv[2]) : 0, program[MOST], counts[MOST], given = -1, ports = -1;
+	int replicas = argc == 4 && !strcmp(argv[1], "replica");
+	struct bpf_object *head = NULL;
 	int sequencer = argc == 4 && !strcmp(argv[1], "sequencer");
 	static unsigned char in[65536], out[65536];
 	__u32 frames, zero = 0, one = 1;
@@ -66,8 +72,19 @@ int main(int argc, char **argv)
 		if (!first)
 			return 7;
 		bpf_program__set_type(first, BPF_PROG_TYPE_XDP);
+		for (int n = 0; replicas && head && n < 2; n++)
+			if (bpf_map__reuse_fd(bpf_object__find_map_by_name(object, SHARED[n]), bpf_object__find_map_fd_by_name(head, SHARED[n])))
+				return 9;
 		if (bpf_object__load(object))
 			refused(errno);
+		if (replicas) {
+			__u32 number = i;
+
+			head = head ? head : object;
+			counts[i] = bpf_object__find_map_fd_by_name(object, "replica_counts");
+			if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "replica_number"), &zero, &number, BPF_ANY))
+				return 9;
+		}
 		program[i] = bpf_program__fd(first);
 		if (sequencer) {
 			given = bpf_object__find_map_fd_by_name(object, "given_time");
@@ -102,5 +119,12 @@ int main(int argc, char **argv)
 		give(&options.data_size_out, 4);
 		give(out, options.data_size_out);
 	}
+	for (int i = 0; replicas && i < copies; i++)
+		for (__u32 what = 0; what < COUNTS; what++) {
+			__u64 n = 0;
+
+			bpf_map_lookup_elem(counts[i], &what, &n);
+			give(&n, 8);
+		}
 	return 0;
 }

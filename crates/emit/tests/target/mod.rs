@@ -45,6 +45,7 @@ pub fn packets() -> Vec<(u64, Vec<u8>)> {
 }
 
 /// One record of a sequenced capture.
+#[derive(Clone)]
 pub struct Carrier {
     pub core: u16,
     pub flags: u8,

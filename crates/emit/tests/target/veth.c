@@ -1,8 +1,9 @@
 /* A sequencer and its replicas on interfaces of a namespace of their own, which ends with this process.
  *
  * veth CORES SEQUENCER REPLICA PASS: packets go into `in0`, whose peer runs the sequencer; it sends them to c0, c1 …, whose
- * peers run the replicas; what these answer (XDP_TX) comes back to c0, c1 …. Heartbeats are sent into `tick0`. Input and output
- * as kernel.c: of each frame verdict 3 and its bytes where one came back, else 1 and none. Exit status 77: not possible here.
+ * peers run the replicas; what these answer (XDP_TX) comes back to c0, c1 …. Heartbeats are sent into `tick0`. With the fifth word
+ * `carriers` frames are carriers, and go to the replicas themselves. Input and output as kernel.c: of each frame verdict 3 and its
+ * bytes where one came back, else 1 and none; counts behind them. Exit status 77: not possible here.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,9 +24,13 @@
 #include <bpf/libbpf.h>
 
 #define MOST 16
-/* Counts of the replica that say that a frame has been judged: all but `replayed`. */
-#define COUNTS 15
+/* Counts of the replica that say that a frame has been judged: all but those of rows. */
+#define COUNTS 19
 #define REPLAYED 2
+#define RECOVERED 15
+#define GONE 16
+
+static const char *const SHARED[] = { "replica_log", "replica_group" };
 
 static void take(void *to, size_t bytes)
 {
@@ -50,7 +55,8 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	return level == LIBBPF_WARN ? vfprintf(stderr, format, args) : 0;
 }
 
-static struct bpf_object *load(const char *path, int interface)
+/* With the maps that it shares of `first`, where there is one. */
+static struct bpf_object *load_with(const char *path, int interface, struct bpf_object *first)
 {
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
 	struct bpf_program *program = object ? bpf_object__next_program(object, NULL) : NULL;
@@ -58,11 +64,19 @@ static struct bpf_object *load(const char *path, int interface)
 	if (!program)
 		exit(5);
 	bpf_program__set_type(program, BPF_PROG_TYPE_XDP);
+	for (int n = 0; first && n < 2; n++)
+		if (bpf_map__reuse_fd(bpf_object__find_map_by_name(object, SHARED[n]), bpf_object__find_map_fd_by_name(first, SHARED[n])))
+			exit(9);
 	if (bpf_object__load(object))
 		impossible(path);
 	if (bpf_xdp_attach(interface, bpf_program__fd(program), 0, NULL))
 		impossible("attach");
 	return object;
+}
+
+static struct bpf_object *load(const char *path, int interface)
+{
+	return load_with(path, interface, NULL);
 }
 
 static int pair(const char *a, const char *b)
@@ -92,7 +106,7 @@ static __u64 judged(const int *counts, int cores)
 		for (__u32 what = 0; what < COUNTS; what++) {
 			__u64 n = 0;
 
-			if (what != REPLAYED && !bpf_map_lookup_elem(counts[i], &what, &n))
+			if (what != REPLAYED && what != RECOVERED && what != GONE && !bpf_map_lookup_elem(counts[i], &what, &n))
 				all += n;
 		}
 	return all;
@@ -100,9 +114,9 @@ static __u64 judged(const int *counts, int cores)
 
 int main(int argc, char **argv)
 {
-	int cores = argc == 5 ? atoi(argv[1]) : 0, counts[MOST], out[MOST], in, tick, given, ports, map;
+	int cores = argc == 5 || argc == 6 ? atoi(argv[1]) : 0, counts[MOST], out[MOST], in, tick, given, ports, map;
 	static unsigned char frame[65536];
-	struct bpf_object *object;
+	struct bpf_object *object, *first = NULL;
 	__u32 frames, zero = 0, interface, port;
 	int fd;
 
@@ -139,12 +153,15 @@ int main(int argc, char **argv)
 		snprintf(far, sizeof(far), "r%d", i);
 		if (pair(near, far))
 			impossible("ip link add");
-		counts[i] = bpf_object__find_map_fd_by_name(load(argv[3], if_nametoindex(far)), "replica_counts");
+		object = load_with(argv[3], if_nametoindex(far), i ? first : NULL);
+		first = i ? first : object;
+		counts[i] = bpf_object__find_map_fd_by_name(object, "replica_counts");
+		bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "replica_number"), &zero, &i, BPF_ANY);
 		/* What runs XDP takes packets of XDP. */
 		load(argv[4], if_nametoindex(near));
 		interface = if_nametoindex(near);
 		if (bpf_map_update_elem(map, &i, &interface, BPF_ANY))
-			impossible("cores");
+			return 10;
 		out[i] = listening(near);
 	}
 	in = listening("in0");
@@ -163,7 +180,7 @@ int main(int argc, char **argv)
 		if (copy >= (__u32)cores || length > sizeof(frame))
 			return 8;
 		take(frame, length);
-		if (bpf_map_update_elem(given, &zero, &time, BPF_ANY) || send(ticks ? tick : in, frame, length, 0) != (ssize_t)length)
+		if (bpf_map_update_elem(given, &zero, &time, BPF_ANY) || send(argc == 6 ? out[copy] : ticks ? tick : in, frame, length, 0) != (ssize_t)length)
 			return 9;
 		for (int tries = 0; tries < 20000 && judged(counts, cores) == before; tries++)
 			usleep(100);
@@ -177,5 +194,12 @@ int main(int argc, char **argv)
 		give(&length, 4);
 		give(frame, length);
 	}
+	for (int i = 0; i < cores; i++)
+		for (__u32 what = 0; what < COUNTS; what++) {
+			__u64 n = 0;
+
+			bpf_map_lookup_elem(counts[i], &what, &n);
+			give(&n, 8);
+		}
 	return 0;
 }

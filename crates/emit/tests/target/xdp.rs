@@ -70,6 +70,26 @@ pub fn driver(bench: &Bench, name: &str) -> PathBuf {
 
 /// Runs frames through a driver; none where the kernel or the rights do not allow it.
 fn driven(command: &mut Command, frames: &[Frame]) -> Option<Vec<Done>> {
+    counted(command, frames, 0).map(|(done, _)| done)
+}
+
+/// What replicas count, in the order of `enum count`.
+const COUNTS: usize = 19;
+const LATE: usize = 3;
+const LOST: usize = 4;
+const STOPPED: usize = 5;
+const NUMBER: usize = 11;
+const RECOVERED: usize = 15;
+const GONE: usize = 16;
+const WAITING: usize = 17;
+const CONTRADICTED: usize = 18;
+
+/// The same, and what so many replicas have counted, all together.
+fn counted(
+    command: &mut Command,
+    frames: &[Frame],
+    copies: u32,
+) -> Option<(Vec<Done>, [u64; COUNTS])> {
     let mut input = (frames.len() as u32).to_le_bytes().to_vec();
     for f in frames {
         input.extend(f.copy.to_le_bytes());
@@ -110,7 +130,13 @@ fn driven(command: &mut Command, frames: &[Frame]) -> Option<Vec<Done>> {
         let (verdict, length) = (word(), word());
         done.push((verdict, take(length as usize)));
     }
-    Some(done)
+    let mut counts = [0; COUNTS];
+    for _ in 0..copies {
+        for count in &mut counts {
+            *count += u64::from_le_bytes(take(8).try_into().unwrap());
+        }
+    }
+    Some((done, counts))
 }
 
 /// Runs frames through copies of an object, without interfaces.
@@ -184,22 +210,37 @@ fn strict(bench: &Bench, name: &str) -> Program {
 
 /// What the program alone gives each packet of the capture: verdict and bytes.
 fn alone(bench: &Bench, program: &Program, stamps: &[u64]) -> Vec<Outcome> {
+    let all = packets().into_iter().zip(stamps);
+    let module = module_of(bench, program);
+    let all = all.map(|((_, bytes), time)| (*time, bytes));
+    alone_of(bench, (program, &module), all)
+}
+
+/// The program alone, compiled.
+fn module_of(bench: &Bench, program: &Program) -> PathBuf {
     let text = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
-    let module = crate::replicate::compiled(bench, &text, false);
+    crate::replicate::compiled(bench, &text, false)
+}
+
+/// The same of these packets, with their times.
+fn alone_of(
+    bench: &Bench,
+    (program, module): (&Program, &Path),
+    packets: impl Iterator<Item = (u64, Vec<u8>)>,
+) -> Vec<Outcome> {
     let way = Way {
         sanitize: false,
         plain: true,
         burst: 1,
     };
-    let all = packets().into_iter().zip(stamps);
-    let all = all.map(|((_, bytes), time)| Packet {
+    let all = packets.map(|(time, bytes)| Packet {
         program: 0,
         port: 0,
-        time: *time,
+        time,
         bytes,
     });
     let all: Vec<Packet> = all.collect();
-    bench.run(program, &module, way, &all).0
+    bench.run(program, module, way, &all).0
 }
 
 #[test]
@@ -322,25 +363,200 @@ fn a_replica_drops_what_no_sequencer_sends() {
         aborted += usize::from(done[2 * n].0 == 0);
     }
     assert!(aborted > 4);
-    // Core 0 misses five of its packets, more than twelve rows heal: from there on it drops all.
-    let kept: Vec<Frame> = carried(&carriers);
-    let mine: Vec<usize> = (0..carriers.len())
-        .filter(|n| carriers[*n].core == 0)
-        .collect();
-    let kept: Vec<Frame> = kept
-        .into_iter()
-        .enumerate()
-        .filter(|(n, _)| !mine[2..7].contains(n))
-        .map(|(_, f)| f)
-        .collect();
-    let done = kernel(&bench, "replica", 3, &object, &kept).unwrap();
-    let first: Vec<u32> = (kept.iter().zip(&done))
-        .filter(|(f, _)| f.copy == 0)
-        .map(|(_, d)| d.0)
-        .collect();
-    assert!(first[2..].iter().all(|v| *v == DROP), "{first:?}");
-    let others = kept.iter().zip(&done).filter(|(f, _)| f.copy != 0);
-    assert!(others.filter(|(_, d)| d.0 == 3).count() > 5);
+}
+
+/// A carrier's sequence.
+fn sequence(carrier: &Carrier) -> u64 {
+    u64::from_be_bytes(carrier.whole[18..26].try_into().unwrap())
+}
+
+/// Replicas that get the carriers that are kept, by a driver that takes them.
+struct Losing<'a> {
+    bench: &'a Bench,
+    program: &'a Program,
+    /// the program alone, and the kernel's replica
+    module: &'a Path,
+    object: &'a Path,
+    carriers: &'a [Carrier],
+    slots: u64,
+}
+
+impl Losing<'_> {
+    /// Each packet that comes has the outcome that it has on one core that sees the rows which any core saw, or its replica still waits
+    /// for a row; what was counted. None where the kernel does not allow it.
+    fn held(&self, kept: &[usize]) -> Option<[u64; COUNTS]> {
+        let kept_of: Vec<Carrier> = kept.iter().map(|n| self.carriers[*n].clone()).collect();
+        let frames = carried(&kept_of);
+        let mut command = Command::new(driver(self.bench, "kernel"));
+        command.args(["replica", "3"]).arg(self.object);
+        let (done, counts) = counted(&mut command, &frames, 3)?;
+        let seen: std::collections::BTreeSet<u64> = (kept_of.iter())
+            .flat_map(|c| (sequence(c) + 1).saturating_sub(self.slots).max(1)..=sequence(c))
+            .collect();
+        // Packets without a row change nothing: all of them may run.
+        let runs = |c: &&Carrier| c.flags == 0 || c.flags == 1 && seen.contains(&sequence(c));
+        let own: Vec<&Carrier> = self.carriers.iter().filter(runs).collect();
+        let packets = own.iter().map(|c| (c.stamp, c.packet.clone()));
+        let expected = alone_of(self.bench, (self.program, self.module), packets);
+        let mut waited = 0;
+        for (carrier, (verdict, bytes)) in kept_of.iter().zip(&done) {
+            let Some(at) = own.iter().position(|c| c.whole == carrier.whole) else {
+                continue;
+            };
+            let expected = (expected[at].fate, &expected[at].bytes);
+            if (*verdict, bytes) != expected {
+                assert_eq!(
+                    (*verdict, bytes),
+                    (DROP, &carrier.whole),
+                    "row {}",
+                    sequence(carrier)
+                );
+                waited += 1;
+            }
+        }
+        assert!(waited <= counts[WAITING]);
+        assert_eq!(counts[STOPPED] + counts[LOST] + counts[CONTRADICTED], 0);
+        Some(counts)
+    }
+}
+
+/// Rows that a core lost come from another core's log; those that all lost are left out by all. `MILLRACE_KERNEL_LOSSES=200` tries so
+/// many patterns of losses.
+#[test]
+fn the_kernels_replicas_recover_rows() {
+    let bench = Bench::new();
+    let seeds = std::env::var("MILLRACE_KERNEL_LOSSES").ok();
+    let seeds = seeds.map_or(3, |s| s.parse().unwrap());
+    for (name, slots) in FUNCTIONS {
+        let program = strict(&bench, name);
+        let files = files(&Xdp, &program, 3, *slots);
+        let object = compiled(&bench, &format!("{name}-replica"), &files[1].text);
+        let carriers = carriers(&captures().join(format!("{name}.pcap")));
+        let module = module_of(&bench, &program);
+        let losing = Losing {
+            bench: &bench,
+            program: &program,
+            module: &module,
+            object: &object,
+            carriers: &carriers,
+            slots: u64::from(*slots),
+        };
+        let mut all = [0; COUNTS];
+        for seed in 0..seeds {
+            let mut random = crate::support::random::Random(seed + 1);
+            // One core alone loses; all do; hardly a packet comes.
+            let (alone, lost) = [(true, 6), (false, 5), (false, 9)][seed as usize % 3];
+            let loses = |random: &mut crate::support::random::Random, c: &Carrier| {
+                (!alone || c.core == 0) && random.below(10) < lost
+            };
+            let kept = (0..carriers.len()).filter(|n| !loses(&mut random, &carriers[*n]));
+            let kept: Vec<usize> = kept.collect();
+            let Some(counts) = losing.held(&kept) else {
+                return;
+            };
+            all.iter_mut().zip(counts).for_each(|(a, c)| *a += c);
+        }
+        println!(
+            "{name}: {} recovered, {} gone, {} waited",
+            all[RECOVERED], all[GONE], all[WAITING]
+        );
+        assert!(all[RECOVERED] > 0 && all[GONE] > 0, "{name}");
+    }
+}
+
+/// What stops the group, with the reason, and what does not: on interfaces of a namespace, where carriers come as from a network.
+#[test]
+fn on_interfaces_replicas_stop_rather_than_differ() {
+    let bench = Bench::new();
+    let pass = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\nSEC(\"xdp\") int pass(struct xdp_md *ctx) { return XDP_PASS; }\n";
+    let pass = compiled(&bench, "pass", pass);
+    let program = strict(&bench, "ddos");
+    let files = files(&Xdp, &program, 3, 12);
+    let sequencer = compiled(&bench, "ddos-sequencer", &files[0].text);
+    let whole = compiled(&bench, "ddos-replica", &files[1].text);
+    // Logs of 16 rows hold four more than a carrier.
+    let short = files[1].text.replace("#define LOG 1024", "#define LOG 16");
+    let short = compiled(&bench, "ddos-short", &short);
+    let carriers = carriers(&captures().join("ddos.pcap"));
+    let given = |object: &PathBuf, frames: &[Frame]| {
+        let mut command = Command::new(driver(&bench, "veth"));
+        command.arg("3").args([&sequencer, object, &pass]);
+        command.arg("carriers");
+        counted(&mut command, frames, 3)
+    };
+    let all = carried(&carriers);
+    let Some((expected, counts)) = given(&whole, &all) else {
+        return;
+    };
+    assert_eq!(
+        counts[LATE] + counts[LOST] + counts[CONTRADICTED] + counts[NUMBER],
+        0
+    );
+    assert!(expected.iter().filter(|d| d.0 == 3).count() > 10);
+    let with = |change: &dyn Fn(&mut Vec<Frame>)| {
+        let mut frames = carried(&carriers);
+        change(&mut frames);
+        frames
+    };
+    let late = 20;
+    // Reordered at its core, or twice: late, and nothing else changes.
+    let frames = with(&|f| {
+        let again = Frame {
+            bytes: f[late].bytes.clone(),
+            ..f[late]
+        };
+        f.insert(late + 9, again);
+    });
+    let (mut done, counts) = given(&whole, &frames).unwrap();
+    done.remove(late + 9);
+    assert_eq!((done == expected, counts[LATE]), (true, 1));
+    // A number that no sequencer reaches.
+    let frames = with(&|f| {
+        let mut bytes = f[late].bytes.clone();
+        bytes[18..26].fill(0xff);
+        f.insert(late, Frame { bytes, ..f[late] });
+    });
+    let (mut done, counts) = given(&whole, &frames).unwrap();
+    done.remove(late);
+    assert_eq!((done == expected, counts[NUMBER]), (true, 1));
+    // Another row under a number that was there: all stop, at once.
+    let stops = |object: &PathBuf, frames: &[Frame], at: usize, why: usize| {
+        let (done, counts) = given(object, frames).unwrap();
+        assert_eq!(counts[why], 1, "{counts:?}");
+        assert!(
+            counts[STOPPED] as usize + at + 1 >= frames.len(),
+            "{counts:?}"
+        );
+        assert_eq!(done[..at], expected[..at]);
+        assert!(done[at..].iter().all(|d| d.0 == DROP));
+    };
+    let frames = with(&|f| {
+        // The row four before its own: its core has it from an earlier carrier.
+        let slot = (sequence(&carriers[late]) - 5) % 12;
+        f[late].bytes[36 + 4 * slot as usize] ^= 1;
+    });
+    stops(&whole, &frames, late, CONTRADICTED);
+    // A second clock, behind the first.
+    let frames = with(&|f| f[late].bytes[26] = 0);
+    stops(&whole, &frames, late, CONTRADICTED);
+    // A replica that stalls: its log is behind, and others need what it cannot hold.
+    let mine = |n: &usize| carriers[*n].core == 0;
+    let stalled: Vec<usize> = (0..carriers.len()).filter(mine).skip(3).take(11).collect();
+    let frames = with(&|f| {
+        let mut n = 0;
+        f.retain(|_| {
+            n += 1;
+            !stalled.contains(&(n - 1))
+        });
+    });
+    let (_, counts) = given(&short, &frames).unwrap();
+    assert!(counts[LOST] > 0 && counts[STOPPED] > 0, "{counts:?}");
+    // Longer logs have all that it missed.
+    let (_, counts) = given(&whole, &frames).unwrap();
+    assert!(
+        counts[RECOVERED] > 0 && counts[LOST] + counts[STOPPED] == 0,
+        "{counts:?}"
+    );
 }
 
 /// On interfaces: what comes back by each replica's interface is what the program alone forwards.

@@ -1,7 +1,7 @@
 //! Joins of a row: their parts, the selector on which they hang, and values that are one of few numbers.
 
 use millrace_check::facts::{Access, FrameId, Kind, Op};
-use millrace_object::insn::{AluOp, Insn, Operand, Reg};
+use millrace_object::insn::{AluOp, Insn, Operand, Reg, Width};
 
 use crate::effects::Effect;
 use crate::expr::Expr;
@@ -42,7 +42,8 @@ impl Row<'_> {
                             Operand::Imm(_) => true,
                         };
                         let left = op == AluOp::Mov || number(dst);
-                        (simple && left && right).then(|| self.read(id.0))
+                        let place = op == AluOp::Add && self.indexes(id.0);
+                        (simple && (left && right || place)).then(|| self.read(id.0))
                     }
                     Insn::Neg { dst, .. } | Insn::ByteOrder { dst, .. } => {
                         number(dst).then(|| self.read(id.0))
@@ -68,6 +69,34 @@ impl Row<'_> {
                 Some(all)
             }
             Origin::Left { .. } => None,
+        }
+    }
+
+    /// Whether a step adds a number to an address in a global variable, which is the same on all cores.
+    pub(super) fn indexes(&self, at: usize) -> bool {
+        let step = &self.maker.flow.steps[at];
+        let Op::Plain(Insn::Alu {
+            width: Width::W64,
+            dst,
+            src,
+            ..
+        }) = step.op
+        else {
+            return false;
+        };
+        let kind = |r: Reg| step.before[usize::from(r.0)];
+        let global = |r: Reg| match kind(r) {
+            Kind::Value(o) => {
+                let declared = self.maker.program.objects.get(o.0);
+                declared.is_some_and(|o| o.kind.is_global())
+            }
+            _ => false,
+        };
+        match src {
+            Operand::Reg(src) => {
+                global(dst) && kind(src) == Kind::Scalar || global(src) && kind(dst) == Kind::Scalar
+            }
+            Operand::Imm(_) => global(dst),
         }
     }
 

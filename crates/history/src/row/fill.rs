@@ -329,6 +329,16 @@ impl Row<'_> {
             }
             Origin::Byte(of, at) => Some(Expr::Byte(Box::new(self.hoisted(of, depth + 1)?), at)),
             Origin::Bytes(all) => {
+                // All bytes of a value that was spilled are that value.
+                if let Some(Origin::Byte(of, 0)) = all.first().map(|v| self.values.origin(*v)) {
+                    let of = *of;
+                    let same = (0u8..).zip(&all).all(|(at, v)| {
+                        matches!(*self.values.origin(*v), Origin::Byte(o, i) if i == at && self.values.value(o) == self.values.value(of))
+                    });
+                    if same && all.len() == 8 {
+                        return self.hoisted(of, depth + 1);
+                    }
+                }
                 let all = all.into_iter().map(|v| self.hoisted(v, depth + 1));
                 Some(Expr::Bytes(all.collect::<Option<_>>()?))
             }

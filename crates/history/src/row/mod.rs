@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use millrace_check::facts::{Access, FrameId, Kind, Op, StepId};
 use millrace_object::helper;
-use millrace_object::insn::{AluOp, Insn, Operand, Reg};
+use millrace_object::insn::{AluOp, Insn, Operand, Reg, Width};
 
 use crate::effects::Effect;
 use crate::expr::Expr;
@@ -171,6 +171,7 @@ impl<'a> Row<'a> {
             }
             if let Some(kind) = self.pointer(v, 0)
                 && !matches!(self.values.origin(v), Origin::Address(..))
+                && !self.computes(v)
             {
                 // Constant addresses are written out where they are used.
                 if matches!(
@@ -263,6 +264,30 @@ impl<'a> Row<'a> {
             }
             Origin::Address(..) => Some(Kind::Pointer),
             _ => None,
+        }
+    }
+
+    /// Whether an address is a sum of one in a global variable and numbers, which are what a row carries.
+    fn computes(&self, v: Value) -> bool {
+        match *self.values.origin(v) {
+            Origin::Address(..) => true,
+            Origin::Step(id) => {
+                let moved = matches!(
+                    self.maker.flow.steps[id.0].op,
+                    Op::Plain(Insn::Alu {
+                        op: AluOp::Mov,
+                        width: Width::W64,
+                        ..
+                    })
+                );
+                if !moved && !self.indexes(id.0) {
+                    return false;
+                }
+                let all = self.read(id.0);
+                let mut pointers = all.iter().filter(|v| self.pointer(**v, 0).is_some());
+                pointers.all(|v| self.computes(*v))
+            }
+            _ => false,
         }
     }
 

@@ -214,7 +214,12 @@ impl Maker<'_> {
                     }
                     _ => {}
                 }
-                let may = if signed { u64::MAX } else { low(8 * bytes) };
+                // The context's pointers have four bytes in BPF, and eight where they are spilled to.
+                let pointer = !matches!(step.after, Kind::Scalar | Kind::Unset);
+                let may = match signed || pointer {
+                    true => u64::MAX,
+                    false => low(8 * bytes),
+                };
                 let to = to.unwrap_or_else(|| values.make(Origin::Step(id), may));
                 state[place(dst)] = to as u32;
             }

@@ -50,11 +50,10 @@ pub(super) fn objects(
         ))
         .help("leave --strategy out: any packet may go to any worker"));
     }
-    if let Some(object) = program.objects.iter().enumerate().find_map(decides(model)) {
+    if let Some((object, why)) = program.objects.iter().enumerate().find_map(decides(model)) {
         return Err(Error::no(format!(
-            "--strategy {strategy}: {} cannot be replicated: {object}: {}",
+            "--strategy {strategy}: {} cannot be replicated: {object}: {why}",
             program.name,
-            effects::PER_CPU
         ))
         .help("leave --strategy out: `millrace plan` says what would be done instead"));
     }
@@ -77,12 +76,17 @@ pub(super) fn objects(
     Ok((objects, history))
 }
 
-/// The name of an object that each core has for itself although something depends on what packets leave there.
-fn decides(model: &Model) -> impl Fn((usize, &StateObject)) -> Option<String> {
+/// The name of an object that each core has for itself although something depends on what packets leave there, and why that does not do.
+fn decides(model: &Model) -> impl Fn((usize, &StateObject)) -> Option<(String, &'static str)> {
     |(at, object)| {
         let found = model.objects.get(at)?;
         let apart = found.usage != Use::ReadWrite || found.parts.is_some();
-        (object.kind.per_cpu && !apart).then(|| object.name.clone())
+        let why = match () {
+            () if object.kind.per_cpu && !apart => effects::PER_CPU,
+            () if millrace_plan::shows_records(model, ObjectId(at), object) => effects::RECORDS,
+            () => return None,
+        };
+        Some((object.name.clone(), why))
     }
 }
 

@@ -123,7 +123,7 @@ fn may_be_stale(model: &Model, o: &Object, declared: &StateObject) -> bool {
 const FILLS: [&str; 3] = ["load", "store", "atomic"];
 
 /// Whether packets see nothing of a ring but whether it had room, which is a capacity of each core's own.
-fn only_records(model: &Model, o: &Object, kind: &StateKind) -> bool {
+pub(crate) fn only_records(model: &Model, o: &Object, kind: &StateKind) -> bool {
     if weak("nothing-records") {
         return true;
     }

@@ -90,8 +90,13 @@ fn replicated(
             o.words.clear();
         } else if !matches!(o.treatment, Treatment::Spread | Treatment::Merge) {
             let declared = program.objects.get(o.id.0);
-            if declared.is_some_and(|declared| declared.kind.per_cpu) {
-                return Err(refused(format!("{}: {}", o.name, effects::PER_CPU)));
+            let why = declared.and_then(|declared| match declared.kind {
+                kind if kind.per_cpu => Some(effects::PER_CPU),
+                kind if kind.holds_records() => Some(effects::RECORDS),
+                _ => None,
+            });
+            if let Some(why) = why {
+                return Err(refused(format!("{}: {why}", o.name)));
             }
             o.treatment = Treatment::Spread;
             o.reason = format!(

@@ -44,6 +44,8 @@ pub struct Heavy {
     sampled: HashMap<Key, (u32, u32)>,
     /// replicated keys with their owners and packets
     replicated: Vec<(Key, u32, u64)>,
+    /// of these, those that were chosen and are sharded until somebody says that they begin
+    waiting: Vec<Key>,
 }
 
 impl Heavy {
@@ -59,7 +61,18 @@ impl Heavy {
             loads: vec![0; usize::from(cores.max(1))],
             sampled: HashMap::new(),
             replicated: Vec::new(),
+            waiting: Vec::new(),
         }
+    }
+
+    /// A key that was chosen stays sharded for now. It counts as replicated, and is not demoted.
+    pub fn waits(&mut self, key: Key) {
+        self.waiting.push(key);
+    }
+
+    /// A key that waited is replicated from here on.
+    pub fn begins(&mut self, key: Key) {
+        self.waiting.retain(|k| *k != key);
     }
 
     /// Whether the next packet's key is wanted although it may not be replicated: of one in four, but not of every fourth,
@@ -139,7 +152,20 @@ impl Heavy {
         // The lightest first: it gives the least away.
         self.replicated.sort_by_key(|r| (r.2, r.0));
         let mut kept = Vec::new();
+        for key in &self.waiting {
+            if let Some((owner, samples)) = self.sampled.remove(key) {
+                let count = f64::from(samples * SAMPLE);
+                if let Some(load) = loads.get_mut(owner as usize) {
+                    *load = (*load - count).max(0.0);
+                }
+                all += count;
+            }
+        }
         for (key, owner, packets) in std::mem::take(&mut self.replicated) {
+            if self.waiting.contains(&key) {
+                kept.push((key, owner, 0));
+                continue;
+            }
             let count = packets as f64;
             let now = busiest(&loads) + all * each;
             let mut then = loads.clone();
@@ -153,7 +179,10 @@ impl Heavy {
                 kept.push((key, owner, 0));
             }
         }
-        let mut sampled: Vec<(Key, u32, f64)> = (self.sampled.drain())
+        // A key that began meanwhile was sampled before.
+        let sampled = std::mem::take(&mut self.sampled).into_iter();
+        let mut sampled: Vec<(Key, u32, f64)> = sampled
+            .filter(|(key, _)| !kept.iter().any(|k| k.0 == *key))
             .map(|(key, (owner, samples))| (key, owner, f64::from(samples * SAMPLE)))
             .collect();
         sampled.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
@@ -187,7 +216,10 @@ impl Heavy {
     /// A key that was to be moved stays as it was.
     pub fn refused(&mut self, of: (Move, Key, u32)) {
         match of.0 {
-            Move::Promote => self.replicated.retain(|r| r.0 != of.1),
+            Move::Promote => {
+                self.replicated.retain(|r| r.0 != of.1);
+                self.begins(of.1);
+            }
             Move::Demote => self.replicated.push((of.1, of.2, 0)),
         }
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{PLACES, Renderer, TOKEN, WINDOW, c_type, shape_of, unsigned};
 use crate::stateful::case::{
-    Action, Amount, Block, Family, Held, Key, Kind, Leak, Mismatch, Miss, Shape, Source, Value,
-    When,
+    Action, Amount, Block, Family, Held, Key, Kind, Leak, Mismatch, Miss, Over, Shape, Source,
+    Value, When,
 };
 
 impl Renderer<'_> {
@@ -119,10 +119,68 @@ impl Renderer<'_> {
                 self.key(out, i, *key, Some(*via));
                 self.through(out, i, [*via, *object], *number, *together);
             }
+            Source::Loop { object, key, over } => self.repeated(out, i, (*object, *key), *over),
             Source::Sketch(key) => {
                 self.key(out, i, *key, None);
                 let _ = writeln!(out, "r{i} = sketch_add(&s{i}, &k{i}, 1);");
             }
+        }
+    }
+
+    /// A loop around a table of words, which clang leaves as one.
+    fn repeated(&self, out: &mut String, i: usize, (object, key): (usize, Key), over: Over) {
+        let (get, put, once) = self.calls();
+        let expression = self.expression(key);
+        let rolled = "#pragma clang loop unroll(disable)\n";
+        let missing = format!(
+            "struct v{object} fresh = {{ .a = 1 }};\n{put}(&m{object}, &k{i}, &fresh{once});\n"
+        );
+        let head = match over {
+            Over::Bytes => format!(
+                "__u32 k{i} = {expression};\n{rolled}for (int n = 0; n < 8; n++)\n\tk{i} = k{i} * 31 + data[n];\nk{i} &= 63;\n"
+            ),
+            _ => format!("__u32 k{i} = {expression};\n"),
+        };
+        let found = format!("struct v{object} *v = {get}(&m{object}, &k{i});\n");
+        let body = match over {
+            Over::Bytes => "r = v->a;\nv->a = r + 1;\n".to_owned(),
+            Over::Keys => "v->a += n + 1;\nr += v->a;\n".to_owned(),
+            Over::Rounds => format!(
+                "__u32 rounds = v->a & 7;\n{rolled}for (__u32 n = 0; n < rounds && n < 8; n++)\n\tv->b = v->b * 3 + n;\nv->a++;\nr = v->b;\n"
+            ),
+            Over::Late => format!(
+                "{rolled}for (int n = 0; n < 6; n++)\n\tv->b = v->b * 5 + data[n];\nv->a++;\nr = v->b;\n"
+            ),
+        }
+        .replace("r += ", &format!("r{i} += "))
+        .replace("r = v", &format!("r{i} = v"))
+        .replace("= r +", &format!("= r{i} +"));
+        let inside = format!(
+            "{found}if (!v) {{\n{}}} else {{\n{}}}\n",
+            indented(&missing),
+            indented(&body)
+        );
+        out.push_str(&head);
+        if over == Over::Keys {
+            let _ = write!(
+                out,
+                "{rolled}for (__u32 n = 0; n < 3; n++) {{\n{}\tk{i} = (k{i} >> 3) ^ n;\n}}\n",
+                indented(&inside)
+            );
+        } else {
+            out.push_str(&inside);
+        }
+    }
+
+    /// How this dialect looks something up, and puts it there.
+    fn calls(&self) -> (&'static str, &'static str, &'static str) {
+        match self.xdp() {
+            true => (
+                "bpf_map_lookup_elem",
+                "bpf_map_update_elem",
+                ", BPF_NOEXIST",
+            ),
+            false => ("map_get", "map_put", ""),
         }
     }
 
@@ -135,14 +193,7 @@ impl Renderer<'_> {
         number: Key,
         together: bool,
     ) {
-        let (get, put, once) = match self.xdp() {
-            true => (
-                "bpf_map_lookup_elem",
-                "bpf_map_update_elem",
-                ", BPF_NOEXIST",
-            ),
-            false => ("map_get", "map_put", ""),
-        };
+        let (get, put, once) = self.calls();
         let number = self.expression(number);
         let make = |object: usize, key: &str, a: &str| {
             format!(

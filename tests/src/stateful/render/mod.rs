@@ -391,7 +391,8 @@ fn objects_of(source: &Source) -> [Option<usize>; 2] {
     match source {
         Source::Value { object, .. }
         | Source::First { object, .. }
-        | Source::Delete { object, .. } => [Some(*object), None],
+        | Source::Delete { object, .. }
+        | Source::Loop { object, .. } => [Some(*object), None],
         Source::Through { via, object, .. } => [Some(*via), Some(*object)],
         _ => [None, None],
     }
@@ -405,6 +406,7 @@ pub fn key_of(source: &Source) -> Option<Key> {
         | Source::First { key, .. }
         | Source::Delete { key, .. }
         | Source::Through { key, .. }
+        | Source::Loop { key, .. }
         | Source::Bloom(key)
         | Source::Lease(key)
         | Source::Sketch(key) => Some(*key),

@@ -6,8 +6,8 @@
  * The first interface is port 0. Each replica is a copy of replica.o with maps of its own, behind a veth of its own (mrNc0 to
  * mrNr0, by this process' number N), which the sequencer sends packets to. What the function sends back (XDP_TX) leaves by the
  * interface by which it came; what it passes comes to the host at the replica's interface, mrNr0 and so on. A heartbeat goes to all
- * replicas when one is due. On SIGINT or SIGTERM, or once a replica has missed rows, it takes all of that away and prints what
- * became of packets, as one JSON document. Exit status: 0 done, 1 a replica has missed rows and stopped, 2 wrong use, 3 the
+ * replicas when one is due. On SIGINT or SIGTERM, or once replicas have stopped, it takes all of that away and prints what
+ * became of packets, as one JSON document. Exit status: 0 done, 1 replicas have stopped, 2 wrong use, 3 the
  * kernel does not allow it, with the reason. Linux 5.18, libbpf 1.0 and ip (iproute2). */
 
 #include <arpa/inet.h>
@@ -29,9 +29,11 @@ struct progress {
 static const char *const SEQUENCED[] = { "sent", "heartbeats", "without_port", "due", "early", "ended", "no_room" };
 static const char *const REPLICATED[] = {
 	"packets", "heartbeats", "replayed", "late", "lost", "stopped", "other",
-	"short", "foreign", "shaped", "flags", "number", "index", "slot", "times"
+	"short", "foreign", "shaped", "flags", "number", "index", "slot", "times",
+	"recovered", "gone", "waiting", "contradicted"
 };
 #define COUNT_LOST 4
+#define COUNT_CONTRADICTED 18
 
 static struct bpf_object *open_one(const char *path)
 {
@@ -42,6 +44,30 @@ static struct bpf_object *open_one(const char *path)
 		return NULL;
 	bpf_program__set_type(program, BPF_PROG_TYPE_XDP);
 	return bpf_object__load(object) ? NULL : object;
+}
+
+/* What replicas have in common. */
+static const char *const SHARED[] = { "replica_log", "replica_group" };
+
+/* Replica `number`, which has these maps of the first one. */
+static struct bpf_object *open_replica(const char *path, struct bpf_object *first, __u32 number)
+{
+	struct bpf_object *object = bpf_object__open_file(path, NULL);
+	struct bpf_program *program = object ? bpf_object__next_program(object, NULL) : NULL;
+	__u32 zero = 0;
+
+	if (!program)
+		return NULL;
+	bpf_program__set_type(program, BPF_PROG_TYPE_XDP);
+	for (int i = 0; first && i < 2; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, SHARED[i]);
+
+		if (!map || bpf_map__reuse_fd(map, bpf_object__find_map_fd_by_name(first, SHARED[i])))
+			return NULL;
+	}
+	if (bpf_object__load(object))
+		return NULL;
+	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "replica_number"), &zero, &number, BPF_ANY) ? NULL : object;
 }
 
 /* Runs a command of numbers alone; whether it failed. */
@@ -141,7 +167,7 @@ int main(int argc, char **argv)
 	bytes = bpf_map__value_size(map);
 	for (; made < CORES && !status; made++) {
 		key = made;
-		replicas[made] = open_one(argv[2]);
+		replicas[made] = open_replica(argv[2], made ? replicas[0] : NULL, made);
 		if (!replicas[made]) {
 			status = fail(3, "the kernel does not take it", argv[2]);
 			break;
@@ -191,11 +217,15 @@ int main(int argc, char **argv)
 			for (__u32 n = due(state, bytes, &wait.tv_nsec); n; n--)
 				if (send(beats, frame, sizeof(frame), 0) < 0)
 					break;
-			for (int i = 0; i < CORES; i++)
-				if (one(bpf_object__find_map_fd_by_name(replicas[i], "replica_counts"), COUNT_LOST)) {
-					errno = 0;
-					status = fail(1, "a replica has missed rows, and stopped; give it more --slots", argv[2]);
-				}
+			for (int i = 0; i < CORES && !status; i++) {
+				int counts = bpf_object__find_map_fd_by_name(replicas[i], "replica_counts");
+
+				errno = 0;
+				if (one(counts, COUNT_LOST))
+					status = fail(1, "a replica has missed more rows than logs hold, and all have stopped", argv[2]);
+				else if (one(counts, COUNT_CONTRADICTED))
+					status = fail(1, "there is a second sequencer, or somebody forges rows: all replicas have stopped", argv[2]);
+			}
 		}
 	}
 	for (int i = 0; i < attached; i++)

@@ -243,10 +243,10 @@ struct row {
 
 /* What the program reads as time is that of the row, or of the packet, at hand. */
 struct replica_head {
-	u64 applied;
-	u64 row_time;
+	u64 applied; /* the last row that state has seen, or that all replicas lost */
+	u64 logged; /* the last row of which the log says what came of it */
+	u64 stamp; /* of the last carrier */
 	u64 clock;
-	u64 stopped;
 };
 
 struct {
