@@ -12,6 +12,9 @@
  * was written before the rest began and does not find the entry any more; of one whose ticket is earlier the rest waits for
  * the end. One batch rests at a time, so that the cost is one atomic operation a core and batch.
  *
+ * Where `queues` is set a pool's free entries are a queue and not a stack: the one that has been free the longest is taken first, batch by
+ * batch in the order in which they were given back.
+ *
  * `pools_lend` moves half of the fullest pool's free entries to a core that has none. Its caller holds all lines, which
  * ends every rest.
  *
@@ -29,6 +32,7 @@
 
 struct pool {
     u32 free;     /* list of entries that can be taken */
+    u32 last;     /* its last one, of a queue that is not empty */
     u32 frees;    /* its length */
     u32 fresh;    /* list of entries that were given back and do not rest yet */
     u32 waiting;  /* list of the batch that rests */
@@ -44,6 +48,7 @@ struct pools {
     u64 bytes;
     u32 cores;
     u32 expires;
+    u32 queues;
 };
 
 MR_INLINE u64 pools_part(const struct shape *s, u32 cores)
@@ -72,8 +77,22 @@ MR_INLINE u32 pools_pop(struct pools *p, u32 *list)
 /* Gives back an entry that was taken and never published. */
 MR_INLINE void pools_untake(struct pools *p, u32 core, u32 index)
 {
+    if (p->pool[core].free == POOLS_NIL)
+        p->pool[core].last = index;
     pools_push(p, &p->pool[core].free, index);
     p->pool[core].frees++;
+}
+
+/* Puts an entry behind those that are free. */
+MR_INLINE void pools_append(struct pools *p, struct pool *own, u32 index)
+{
+    p->link[index] = POOLS_NIL;
+    if (own->free == POOLS_NIL)
+        own->free = index;
+    else
+        p->link[own->last] = index;
+    own->last = index;
+    own->frees++;
 }
 
 /* Each core has an equal part of the entries, successive ones; none is free or filed. */
@@ -135,6 +154,15 @@ static inline void pools_destroy(struct pools *p)
 
 MR_INLINE void pools_ready(struct pools *p, struct pool *own, u32 *list)
 {
+    u32 turned = POOLS_NIL;
+
+    if (p->queues) {
+        for (u32 i; (i = pools_pop(p, list)) != POOLS_NIL;)
+            pools_push(p, &turned, i);
+        for (u32 i; (i = pools_pop(p, &turned)) != POOLS_NIL;)
+            pools_append(p, own, i);
+        return;
+    }
     for (u32 i; (i = pools_pop(p, list)) != POOLS_NIL; own->frees++) {
         MR_POINT();
         pools_push(p, &own->free, i);
@@ -259,14 +287,40 @@ MR_OUTLINE int pools_lend(struct pools *p, u32 core)
     if (own->frees > 0)
         return 1;
     for (u32 n = fullest->frees - fullest->frees / 2; n > 0; n--) {
-        u32 index = pools_pop(p, &fullest->free);
+        u32 index = fullest->free;
 
         MR_POINT();
+        fullest->free = p->link[index];
         fullest->frees--;
         p->owner[index] = (u16)core;
-        pools_untake(p, core, index);
+        if (p->queues)
+            pools_append(p, own, index);
+        else
+            pools_untake(p, core, index);
     }
     return own->frees > 0;
+}
+
+/* Takes a certain entry from among the free, which are looked through. All lines held. */
+MR_OUTLINE void pools_pick(struct pools *p, u32 index)
+{
+    struct pool *own = &p->pool[p->owner[index]];
+    u32 before = POOLS_NIL, i;
+
+    pools_receive(p, own);
+    pools_ready(p, own, &own->fresh);
+    pools_ready(p, own, &own->waiting);
+    for (i = own->free; i != index && i != POOLS_NIL; i = p->link[i])
+        before = i;
+    if (i == POOLS_NIL)
+        return;
+    if (before == POOLS_NIL)
+        own->free = p->link[index];
+    else
+        p->link[before] = p->link[index];
+    if (own->last == index)
+        own->last = before;
+    own->frees--;
 }
 
 /* The least bound of all cores' entries, and whose it is; UINT64_MAX if there is none. All lines held. */

@@ -340,14 +340,19 @@ impl StateObject {
     }
 
     /// Bytes that all workers together have of it where their packets are transactions, and what each worker adds. `timed`: programs
-    /// compute with the packet's time. None of what is no map: that is as under the lock.
+    /// compute with the packet's time. None of what is no map, allocator
+    /// or vector: that is as under the lock.
     #[must_use]
     pub fn transacted_bytes(&self, timed: bool) -> Option<(u64, u64)> {
-        let map = self.kind.c == "hash" && !self.kind.per_cpu && self.timer.is_none();
-        map.then(|| {
-            let common = memory::transacted(self, timed);
-            (common, memory::transacted_per_worker(self))
-        })
+        let keyed = self.kind.c == "hash" && !self.kind.per_cpu && self.timer.is_none();
+        let common = match keyed {
+            true => memory::transacted(self, timed),
+            false if self.kind.leases() || self.kind.c == "vector" => {
+                memory::transacted_leases(self, timed)
+            }
+            false => return None,
+        };
+        Some((common, memory::transacted_per_worker(self)))
     }
 
     /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).
