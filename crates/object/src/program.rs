@@ -355,6 +355,13 @@ impl StateObject {
         Some((common, memory::transacted_per_worker(self)))
     }
 
+    /// Bytes that each worker beyond the first adds where all share it under the lock: stamps of its own of what expires.
+    #[must_use]
+    pub fn locked_bytes_per_worker(&self) -> u64 {
+        let stamped = (self.kind.c == "hash" || self.kind.leases()) && !self.kind.per_cpu;
+        if stamped { memory::stamps(self) } else { 0 }
+    }
+
     /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).
     #[must_use]
     pub fn one_capacity(&self) -> bool {

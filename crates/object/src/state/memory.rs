@@ -84,20 +84,23 @@ fn worded(object: &StateObject, timed: bool, buckets: u64) -> u64 {
     let table = buckets.saturating_add(part(entry.saturating_mul(entries)));
     let links = part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(2)));
     let places = if expires {
-        part(entries.saturating_mul(4))
+        part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(16)))
     } else {
         0
     };
     mapped(table).saturating_add(mapped(links.saturating_add(places)))
 }
 
-/// What each worker adds to it: stamps, a heap of expiry times, a pool.
+/// What each worker adds to it: stamps, a pool, and the beginning of its heap of expiry times.
 pub fn transacted_per_worker(object: &StateObject) -> u64 {
-    let stamps = match object.expire_after {
+    let heap = if object.expire_after > 0 { 128 } else { 0 };
+    stamps(object).saturating_add(128 + 64 + heap)
+}
+
+/// When a worker last refreshed each entry of what workers share, and how often it found none free (fastpath/sync/stamps.h).
+pub fn stamps(object: &StateObject) -> u64 {
+    match object.expire_after {
         0 => 64,
         _ => part(object.capacity.saturating_add(1).saturating_mul(8)),
-    };
-    stamps
-        .saturating_add(expiry(object))
-        .saturating_add(128 + 64)
+    }
 }
