@@ -67,9 +67,17 @@ fn sets_that_expire_are_events_of_the_order() {
         let mut command = millrace();
         command.args(words).args(TRANSACT);
         let (found, status) = json(&mut command);
-        assert_eq!((status, &found["equal"]), (0, &true.into()), "{nf}: {found}");
+        assert_eq!(
+            (status, &found["equal"]),
+            (0, &true.into()),
+            "{nf}: {found}"
+        );
         let of = &found["runs"][0]["transactions"];
-        assert_eq!(number(of, "committed") + number(of, "alone"), 3000, "{found}");
+        assert_eq!(
+            number(of, "committed") + number(of, "alone"),
+            3000,
+            "{found}"
+        );
     }
 }
 

@@ -68,10 +68,9 @@ fn channels(
         places,
         rewrites,
         target,
-        borders:
-            Borders {
-                meta, start, end, ..
-            },
+        borders: Borders {
+            meta, start, end, ..
+        },
         verdict,
         segment: _,
         told,
@@ -413,8 +412,7 @@ impl Path {
             places: _,
             rewrites,
             target,
-            borders:
-            Borders {
+            borders: Borders {
                 meta, start, end, ..
             },
             verdict,

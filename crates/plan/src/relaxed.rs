@@ -37,7 +37,8 @@ pub(crate) fn relaxations(
             // Every replica has the whole, and does what one would.
             Treatment::Transact if declared.kind.leases() => vec![(
                 Relaxed::Lease.name(),
-                "which free number is leased: each core takes those of its own pool first".to_owned(),
+                "which free number is leased: each core takes those of its own pool first"
+                    .to_owned(),
             )],
             Treatment::Alone | Treatment::Lock | Treatment::Transact | Treatment::Replicate => {
                 Vec::new()

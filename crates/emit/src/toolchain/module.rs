@@ -66,9 +66,8 @@ const LIBRARIES: &[(&str, &str)] = &[("#include \"helpers/aead_", "-l:libsodium.
 /// Those that a module is linked with.
 fn libraries(source: &Path) -> impl Iterator<Item = &'static str> {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let called = move |(header, library): &(&str, &'static str)| {
-        text.contains(*header).then_some(*library)
-    };
+    let called =
+        move |(header, library): &(&str, &'static str)| text.contains(*header).then_some(*library);
     LIBRARIES.iter().filter_map(called)
 }
 

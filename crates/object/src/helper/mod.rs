@@ -63,9 +63,9 @@ static FAMILIES: &[&[&Helper]] = &[
 ];
 
 pub use self::{
-    aead::*, clock::*, cookies::*, entries::*, handlers::*, locks::*, loops::*, numbers::*, packet::*,
-    programs::*, records::*, redirects::*, routing::*, sequences::*, surroundings::*, text::*,
-    timers::*,
+    aead::*, clock::*, cookies::*, entries::*, handlers::*, locks::*, loops::*, numbers::*,
+    packet::*, programs::*, records::*, redirects::*, routing::*, sequences::*, surroundings::*,
+    text::*, timers::*,
 };
 
 /// Requirement on an argument.

@@ -127,8 +127,9 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         let packets = takes_packets(entry.role);
         let points = || Points::of(whole, &shared, test);
         bodies.push(Body {
-            attempt: (tries && packets)
-                .then(|| Attempting::of(whole, &shared, &worded, points(), (&mut whys, &mut sites))),
+            attempt: (tries && packets).then(|| {
+                Attempting::of(whole, &shared, &worded, points(), (&mut whys, &mut sites))
+            }),
             alone: Writer(points()),
             once: !packets && handler_shares(whole, &shared, entry.function.0)?,
         });

@@ -41,7 +41,10 @@ pub fn includes(unit: &Unit, steps: usize, test: Option<Test>, profile: bool) ->
     }
     let worded = unit.shared().filter(|(id, _)| unit.is_worded(*id));
     let worded: BTreeSet<&str> = worded.map(|(id, _)| unit.kind(id)).collect();
-    for kind in worded.iter().chain(worded.is_empty().then_some(&"shared_hash")) {
+    for kind in worded
+        .iter()
+        .chain(worded.is_empty().then_some(&"shared_hash"))
+    {
         let _ = writeln!(out, "#include \"state/{kind}.h\"");
     }
     // A worker's own, whose refreshes may have to be undone; and those that packets read beside others.
@@ -69,10 +72,7 @@ pub fn ageing(unit: &Unit, clock: bool) -> String {
         let operands = unit.operands(id);
         if unit.is_worded(id) {
             let kind = unit.kind(id);
-            let _ = writeln!(
-                maps,
-                "\t{kind}_settle(&self->transact, {operands}, now);"
-            );
+            let _ = writeln!(maps, "\t{kind}_settle(&self->transact, {operands}, now);");
         } else if object.expire_after > 0 && offers(object, "age") && offers(object, "due") {
             let kind = object.kind.c;
             due.push(format!("{kind}_due({operands}, now)"));

@@ -26,5 +26,9 @@ pub fn meaning(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Result<Vec<
         from,
         number: s.draws,
     });
-    any::meaning(engine, s, h)
+    let mut ways = any::meaning(engine, s, h)?;
+    for s in &mut ways {
+        s.loose = Some("what is encrypted or decrypted is taken for any bytes");
+    }
+    Ok(ways)
 }
