@@ -344,7 +344,7 @@ impl StateObject {
     /// or vector: that is as under the lock.
     #[must_use]
     pub fn transacted_bytes(&self, timed: bool) -> Option<(u64, u64)> {
-        let keyed = self.kind.c == "hash" && !self.kind.per_cpu && self.timer.is_none();
+        let keyed = self.kind.c == "hash" && !self.kind.per_cpu && !self.has_moments();
         let common = match keyed {
             true => memory::transacted(self, timed),
             false if self.kind.leases() || self.kind.c == "vector" => {
