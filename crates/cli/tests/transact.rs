@@ -28,8 +28,9 @@ fn number(of: &Value, name: &str) -> u64 {
 /// shared state.
 #[test]
 fn the_order_of_versions_is_repeated() {
-    for nf in ["bridge", "policer", "einat", "dummy", "sidejacking"] {
-        let words = [&TRANSACT[..], &["--cores", "1,2,8"]].concat();
+    for nf in ["bridge", "policer", "einat", "dummy"] {
+        let cores = if nf == "policer" { "1,2,8" } else { "1,4" };
+        let words = [&TRANSACT[..], &["--cores", cores]].concat();
         let (found, status) = json(&mut over("verify", nf, &words));
         assert_eq!(
             (status, &found["equal"]),
