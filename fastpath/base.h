@@ -42,6 +42,7 @@ struct shape {
     u64 staleness;    /* distributed: ns that others' parts may be old; 0: there is one copy */
     u64 max, or;      /* distributed: members of which the largest number counts, and those of bits; others are sums */
     u32 object;       /* where `homes` is set: its place among the program's objects */
+    u32 numbered;     /* shared_allocator: entries are found by number, there are no buckets (state/transact_leases.h) */
 };
 
 /* No index: of an entry, a bucket, a trie node. */

@@ -42,7 +42,7 @@ if [ -z "$libraries" ]; then
 fi
 # clang compiles functions when they are run; libbpf-dev and linux-libc-dev have the headers of the XDP dialect;
 # systemd or adduser makes the service's user. Guests of DPDK and captures are the user's choice.
-depends="$libraries, clang-19 | clang-18 | clang-20 | clang (>= 1:18), libbpf-dev, linux-libc-dev, adduser | systemd"
+depends="$libraries, clang-19 | clang-18 | clang-20 | clang (>= 1:18), libbpf-dev, linux-libc-dev, libsodium23, adduser | systemd"
 
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: millrace

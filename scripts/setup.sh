@@ -18,6 +18,8 @@ needed() {
     [ -e /usr/include/libelf.h ] || echo libelf-dev
     [ -e /usr/include/zlib.h ] || echo zlib1g-dev
     command -v pkg-config >/dev/null || echo pkg-config
+    # authenticated encryption in functions that ask for it
+    ls /usr/lib/*/libsodium.so.23 >/dev/null 2>&1 || echo libsodium23
     # the libraries that a package depends on
     if [ "$goal" = deb ] || [ "$goal" = test ]; then
         command -v dpkg-shlibdeps >/dev/null || echo dpkg-dev

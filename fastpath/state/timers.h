@@ -315,6 +315,8 @@ static inline void timers_fire(struct timers *const *all, u32 n, struct alarms *
             .number = alarms->seen.fired,
             .ports = packet->ports,
             .cpu = packet->cpu,
+            .core = packet->core,
+            .undo = packet->undo, /* where packets are transactions: whose */
         };
 
         if (timer->due > packet->time)

@@ -24,6 +24,8 @@
  *   that need room read that word and are refused; who removes an entry writes it.
  * - Alone: a full chain, an empty pool, or what does not fit a packet's sets.
  *
+ * Where the shape is `numbered` an entry is found by its number and there are no buckets: transact_leases.h.
+ *
  * Memory: mapped(buckets + slab), 64 * (power_of_two(ceil(capacity / 8)) + capacity / 13 + 1) and stride * capacity, and
  * pools.h, and stamps.h. stride: as in table.h with a head of 8, 8 more for entries that expire, and 8 more for times.
  */
@@ -68,7 +70,7 @@ MR_INLINE u64 transact_map_spares(const struct shape *s) { return s->capacity / 
 
 MR_INLINE u64 transact_map_buckets(const struct shape *s)
 {
-    return sizeof(struct transact_bucket) * (table_primaries(s) + transact_map_spares(s));
+    return s->numbered ? 0 : sizeof(struct transact_bucket) * (table_primaries(s) + transact_map_spares(s));
 }
 
 MR_INLINE u64 transact_map_part(const struct shape *s)
@@ -118,6 +120,8 @@ MR_INLINE void transact_map_spare_list(struct transact_map *m, const struct shap
 {
     u32 primaries = m->mask + 1, spares = (u32)transact_map_spares(s);
 
+    if (s->numbered)
+        return;
     m->spare = primaries;
     for (u32 i = 0; i < spares; i++)
         m->bucket[primaries + i].next = i + 1 < spares ? primaries + i + 1 : 0;
@@ -135,6 +139,7 @@ static inline int transact_map_create(struct transact_map *m, const struct shape
     error = pools_create(&m->pools, s, config->workers);
     if (error)
         return error;
+    m->pools.queues = s->numbered;
     memory = (u8 *)mr_map_memory(transact_map_part(s));
     error = memory ? stamps_create(&m->stamps, s->expire_after ? s->capacity : 0, config->workers) : -ENOMEM;
     if (error) {
@@ -375,7 +380,7 @@ MR_INLINE void transact_map_expired(struct transact *t, const struct transact_ma
     TRANSACT_LOGGED(accesses_removed(t->log, m, t->time, (const u8 *)transact_map_key(m, s, index), s->key_bytes);)
 }
 
-/* ---- removal at once: alone, or with the words of entry and bucket taken ---- */
+/* ---- removal at once: alone, or with the words of entry and bucket taken; numbered ones have neither bucket nor way ---- */
 
 MR_INLINE void transact_map_remove(struct transact *t, struct transact_map *m, const struct shape *s,
                                    struct transact_bucket *first, u32 *way, u32 index)
@@ -383,9 +388,11 @@ MR_INLINE void transact_map_remove(struct transact *t, struct transact_map *m, c
     if (__atomic_load_n(&m->word, __ATOMIC_RELAXED) & TRANSACT_FULL)
         transact_move_on(t, &m->word, 0);
     MR_POINT();
-    __atomic_store_n(way, 0, __ATOMIC_RELEASE);
+    if (!s->numbered)
+        __atomic_store_n(way, 0, __ATOMIC_RELEASE);
     transact_move_on(t, transact_map_word(m, s, index), TRANSACT_DEAD);
-    transact_move_on(t, &first->word, 0);
+    if (!s->numbered)
+        transact_move_on(t, &first->word, 0);
     pools_free(&m->pools, t->core, index);
 }
 
@@ -428,6 +435,15 @@ MR_OUTLINE void transact_map_resolve(struct transact *t, struct transact_map *m,
         __atomic_store_n(transact_map_stamp(m, s, index), latest, __ATOMIC_RELAXED);
         TRANSACT_LOGGED(accesses_note(t->log, MR_ACCESS_WRITE, word, transact_next(t, marked, 0) >> 25, 0);)
         transact_store(word, transact_next(t, marked, 0));
+        return;
+    }
+    if (s->numbered) {
+        /* The one word beside the entry's is the object's. */
+        for (u64 full; (full = transact_load(&m->word)) & TRANSACT_FULL; transact_relax(&spins))
+            if (!(full & TRANSACT_TAKEN) && transact_cas(&m->word, full, full | TRANSACT_TAKEN))
+                break;
+        transact_map_expired(t, m, s, index);
+        transact_map_remove(t, m, s, NULL, NULL, index);
         return;
     }
     for (u32 i = 0; i < mr_words(s->key_bytes); i++)

@@ -142,13 +142,28 @@ MR_OUTLINE int transact_map_reclaim(struct transact *t, struct transact_map *m, 
             expiry_mend(e, expiry_due(latest, s->expire_after));
             continue;
         }
+        transact_map_expired(t, m, s, index);
+        if (s->numbered) {
+            transact_map_remove(t, m, s, NULL, NULL, index);
+            return 1;
+        }
         mr_pad_key(key, (const u8 *)transact_map_key(m, s, index), s->key_bytes);
         token = transact_map_token(m, s, key);
-        transact_map_expired(t, m, s, index);
         transact_map_remove(t, m, s, transact_map_first(m, token),
                             transact_map_way(m, s, transact_map_first(m, token), token, index), index);
         return 1;
     }
+}
+
+/* An entry that is free, of whichever pool, or what has expired the longest; POOLS_NIL: there is none, and that is counted. */
+MR_OUTLINE u32 transact_map_alone_take(struct transact *t, struct transact_map *m, const struct shape *s)
+{
+    if (m->pools.pool[t->core].free == POOLS_NIL && !pools_lend(&m->pools, t->core) &&
+        !(transact_map_reclaim(t, m, s) && pools_lend(&m->pools, t->core))) {
+        ++*stamps_at(&m->stamps, t->core, m->stamps.places);
+        return POOLS_NIL;
+    }
+    return pools_ready_take(&m->pools, t->core);
 }
 
 MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
@@ -164,12 +179,9 @@ MR_OUTLINE u8 *transact_map_alone_put(struct transact *t, struct transact_map *m
         transact_map_touch(t, m, s, f.index);
         return transact_map_value(m, s, f.index);
     }
-    if (m->pools.pool[t->core].free == POOLS_NIL && !pools_lend(&m->pools, t->core) &&
-        !(transact_map_reclaim(t, m, s) && pools_lend(&m->pools, t->core))) {
-        ++*stamps_at(&m->stamps, t->core, m->stamps.places);
+    index = transact_map_alone_take(t, m, s);
+    if (index == POOLS_NIL)
         return NULL;
-    }
-    index = pools_ready_take(&m->pools, t->core);
     token = transact_map_unnamed(m, s, key, token);
     if (!f.room)
         f.room = transact_map_lengthen(t, m, f.first);

@@ -106,12 +106,32 @@ MR_INLINE u8 *transact_map_get(struct transact *t, struct transact_map *m, const
     return transact_map_value(m, s, f.index);
 }
 
+/* The core's pool is empty: 1 if nothing is free anywhere before `until`, which the packet then depends on and which is counted; 0 for
+ * another attempt, which may be alone. */
+MR_OUTLINE int transact_map_refused(struct transact *t, struct transact_map *m)
+{
+    u64 full = transact_load(&m->word);
+
+    if (full & TRANSACT_TAKEN) {
+        t->again = 1;
+        return 0;
+    }
+    if (!(full & TRANSACT_FULL) || t->time >= m->until) {
+        transact_crowd(t, TRANSACT_WHY_POOL);
+        return 0;
+    }
+    if (!TRANSACT_FAULT(TRANSACT_FAULT_FULLNESS) && transact_read(t, &m->word, full))
+        return 0;
+    return !transact_effect(t, (struct transact_effect){ TRANSACT_COUNT,
+                                                         stamps_at(&m->stamps, t->core, m->stamps.places), 0, 0 });
+}
+
 /* A new entry of the core's own pool, filed at commit; its value, NULL if there is no room. */
 MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
                                   u64 token, const u8 *value, const struct transact_find *f)
 {
     u32 index, effect = t->effects;
-    u64 full, *word;
+    u64 *word;
     struct transact_pending *p;
 
     if (mr_unlikely(!f->room)) {
@@ -119,23 +139,8 @@ MR_INLINE u8 *transact_map_insert(struct transact *t, struct transact_map *m, co
         return MR_RESTART;
     }
     index = pools_take(&m->pools, t->lock, t->core);
-    if (mr_unlikely(index == POOLS_NIL)) {
-        full = transact_load(&m->word);
-        if (full & TRANSACT_TAKEN) {
-            t->again = 1;
-            return MR_RESTART;
-        }
-        if (!(full & TRANSACT_FULL) || t->time >= m->until) {
-            transact_crowd(t, TRANSACT_WHY_POOL);
-            return MR_RESTART;
-        }
-        if (transact_map_absent(t, f) || (!TRANSACT_FAULT(TRANSACT_FAULT_FULLNESS) && transact_read(t, &m->word, full)))
-            return MR_RESTART;
-        return transact_effect(t, (struct transact_effect){ TRANSACT_COUNT,
-                                                            stamps_at(&m->stamps, t->core, m->stamps.places), 0, 0 })
-                   ? MR_RESTART
-                   : NULL;
-    }
+    if (mr_unlikely(index == POOLS_NIL))
+        return transact_map_refused(t, m) && !transact_map_absent(t, f) ? NULL : MR_RESTART;
     if (transact_effect(t, (struct transact_effect){ TRANSACT_LIVE, &m->pools, index,
                                                      expiry_due(t->time, s->expire_after) })) {
         pools_untake(&m->pools, t->core, index);

@@ -8,7 +8,9 @@
 #include "../state/lru_hash.h"
 #include "../state/queue.h"
 #include "../state/ringbuf.h"
+#include "../state/shared_allocator.h"
 #include "../state/shared_hash.h"
+#include "../state/shared_vector.h"
 #include "../state/sketch.h"
 #include "../state/stack.h"
 #include "../state/vector.h"
@@ -33,6 +35,8 @@ struct object {
     union {
         struct hash hash;
         struct shared_hash shared_hash;
+        struct shared_allocator shared_allocator;
+        struct shared_vector shared_vector;
         struct lru_hash lru_hash;
         struct allocator allocator;
         struct array array;
@@ -84,6 +88,8 @@ static const struct mr_config *now_making = &config;
 FUNCTIONS(hash)
 FUNCTIONS(lru_hash)
 FUNCTIONS(shared_hash)
+FUNCTIONS(shared_allocator)
+FUNCTIONS(shared_vector)
 FUNCTIONS(allocator)
 FUNCTIONS(array)
 FUNCTIONS(vector)
@@ -191,6 +197,41 @@ static u64 allocator_steps(struct object *o, const struct shape *s, const u64 *n
         found = allocator_allocator_get(&o->allocator, s, number, &pkt);
         return folded(found != NULL, found, s->value_bytes) + allocator_full(&o->allocator, s, now);
     }
+}
+
+/* By who is alone. Which number is leased is each pool's and not kept: what is leased here is given back, and what is to stay is named. */
+static u64 shared_allocator_steps(struct object *o, const struct shape *s, const u64 *n, u64 now)
+{
+    struct mr_packet pkt = { .time = now, .core = (u32)(n[0] % 3) };
+    u64 number = s->first + n[1] % s->capacity, lease;
+    u8 value[8] = { (u8)n[2] }, key[8], *found;
+
+    mr_store64(key, number);
+    switch (n[0] % 4) {
+    case 0:
+        return (u64)shared_allocator_set(&o->shared_allocator, s, key, value, now);
+    case 1:
+        return shared_allocator_allocator_free(&o->shared_allocator, s, number, &pkt);
+    case 2:
+        found = shared_allocator_allocator_refresh(&o->shared_allocator, s, number, &pkt);
+        return folded(found != NULL, found, s->value_bytes);
+    default:
+        lease = shared_allocator_allocator_lease(&o->shared_allocator, s, value, &pkt);
+        CHECK(lease == UINT64_MAX || shared_allocator_allocator_free(&o->shared_allocator, s, lease, &pkt));
+        found = shared_allocator_allocator_get(&o->shared_allocator, s, number, &pkt);
+        return folded(found != NULL, found, s->value_bytes) * 2 + (lease == UINT64_MAX) +
+               shared_allocator_full(&o->shared_allocator, s, now);
+    }
+}
+
+static u64 shared_vector_steps(struct object *o, const struct shape *s, const u64 *n, u64 now)
+{
+    struct mr_packet pkt = { .time = now };
+    u8 *found = shared_vector_vector_at(&o->shared_vector, s, n[1] % (s->capacity + 2), &pkt);
+
+    if (found)
+        found[0] += (u8)n[0];
+    return folded(0, found, s->value_bytes);
 }
 
 static u64 array_steps(struct object *o, const struct shape *s, const u64 *n, u64 now)
@@ -524,6 +565,9 @@ int main(void)
         { &bloom_filter_kind, { .value_bytes = 8, .capacity = 300, .rows = 3 } },
         { &global_kind, { .value_bytes = 9001 } },
         { &ringbuf_kind, { .capacity = 4096 } },
+        { &shared_allocator_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 50, .first = 1024, .shared = 1, .numbered = 1 } },
+        { &shared_allocator_kind, { .key_bytes = 8, .value_bytes = 8, .capacity = 50, .expire_after = 150, .shared = 1, .numbered = 1 } },
+        { &shared_vector_kind, { .key_bytes = 8, .value_bytes = 9, .capacity = 30, .shared = 1, .numbered = 1 } },
     };
 
     for (u32 i = 0; i < 64; i++)

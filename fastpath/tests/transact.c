@@ -9,7 +9,7 @@ static int planted;
 #define TRANSACT_HOLD 1u
 #define TRANSACT_ALONE 3u
 #include "explore.h"
-#include "../state/transact_map.h"
+#include "../state/transact_leases.h"
 #include "transact_model.h"
 
 /* Both halves of a value say the same, so that a mixture of two shows. */
@@ -112,6 +112,59 @@ static int operate(struct transact *t, const struct model_step *step, u64 *resul
     }
 }
 
+/* ---- the same of numbers that are leased: a key's name stands for the number that was leased for it ---- */
+
+#define FIRST 1000u
+/* A value says whose it is, as a number that was freed may be another's by now. */
+#define OWNED(key, value) (32u * (key) + (value))
+#define NOBODY OWNED(MODEL_KEYS, 0)
+
+static u64 number_of[MODEL_KEYS];
+
+static int lease(struct transact *t, u32 key, u32 number, u64 *result)
+{
+    struct value v = value(OWNED(key, number));
+    u64 leased = transact_leases_lease(t, &map, &shape, (const u8 *)&v);
+
+    if (leased == MR_RESTART_NUMBER)
+        return 0;
+    *result = leased == UINT64_MAX ? MODEL_REFUSED : number;
+    if (leased != UINT64_MAX)
+        number_of[key] = leased;
+    return 1;
+}
+
+static int operate_number(struct transact *t, const struct model_step *step, u64 *result)
+{
+    u64 found;
+    u8 *p;
+
+    if (step->op == PUT)
+        return lease(t, step->key, step->value, result);
+    p = transact_leases_get(t, &map, &shape, number_of[step->key], 0, step->op == ADD);
+    if (p == MR_RESTART)
+        return 0;
+    found = p ? value_of(p) : NOBODY;
+    *result = found == TORN ? found : found / 32 == step->key ? found % 32 : MODEL_ABSENT;
+    switch (step->op) {
+    case REFRESH:
+        return *result == MODEL_ABSENT ||
+               transact_leases_get(t, &map, &shape, number_of[step->key], 1, 0) != MR_RESTART;
+    case DEL:
+        found = *result == MODEL_ABSENT ? 0 : transact_leases_free(t, &map, &shape, number_of[step->key]);
+        *result = found;
+        return found != MR_RESTART_NUMBER;
+    case ADD:
+        if (*result != MODEL_ABSENT)
+            value_store(p, found + step->value);
+        return 1;
+    case UNLESS:
+        return *result != MODEL_ABSENT || lease(t, step->other, step->value, result);
+    default:
+        return 1;
+    }
+}
+
 static u64 packet(struct transact *t, const struct model_packet *p, u64 before)
 {
     u64 h, result;
@@ -126,7 +179,7 @@ static u64 packet(struct transact *t, const struct model_packet *p, u64 before)
         h = before;
         t->time = p->time;
         transact_begin(t);
-        while (i < MODEL_OPS && p->step[i].op && operate(t, &p->step[i], &result)) {
+        while (i < MODEL_OPS && p->step[i].op && (shape.numbered ? operate_number : operate)(t, &p->step[i], &result)) {
             h = model_mix(h, result);
             i++;
         }
@@ -154,7 +207,7 @@ static struct area {
     void *at;
     u64 bytes;
     u8 *kept;
-} area[8];
+} area[9];
 static u32 areas;
 
 static void keep(void *at, u64 bytes)
@@ -182,17 +235,21 @@ static void prepare(const struct model_scenario *m)
     config.workers = m->cores;
     now_run = m;
     shape = (struct shape){ .key_bytes = 8, .value_bytes = sizeof(struct value), .capacity = m->capacity,
-                            .expire_after = m->expire_after, .shared = 1, .timed = m->timed };
+                            .expire_after = m->expire_after, .shared = 1, .timed = m->timed, .numbered = m->numbered,
+                            .first = m->numbered ? FIRST : 0 };
     CHECK(lock_create(&lock, m->cores) == 0);
     CHECK(transact_map_create(&map, &shape, &config) == 0);
     for (u32 i = 0; i < m->cores; i++)
         transact_create(&core[i], &lock, i);
     /* Keys with odd names are in other buckets than those with even ones, where there are two. */
-    for (u32 i = 0; i < MODEL_KEYS; number++)
+    for (u32 i = 0; i < MODEL_KEYS && !m->numbered; number++)
         if (!map.mask || (transact_map_token(&map, &shape, &number) & 1) == i % 2)
             key_of[i++] = number;
-    for (u32 i = 0; i < MODEL_KEYS; i++)
+    for (u32 i = 0; i < MODEL_KEYS && !m->numbered; i++)
         named[i] = transact_map_token(&map, &shape, &key_of[i]);
+    /* Which numbers are leased first is known. */
+    for (u32 i = 0; i < MODEL_KEYS; i++)
+        number_of[i] = FIRST + i;
     for (u32 i = 0; i < 16 && model_given(&m->before[i]); i++) {
         u32 c = m->before_core[i];
 
@@ -200,9 +257,10 @@ static void prepare(const struct model_scenario *m)
         packet(&core[c], &m->before[i], 0);
         lock_read_end(&lock, c);
     }
-    for (u32 i = 0; i < MODEL_KEYS; i++)
+    for (u32 i = 0; i < MODEL_KEYS && !m->numbered; i++)
         named[i] = transact_map_named(&map, &shape, named[i]);
     areas = 0;
+    keep(number_of, sizeof number_of);
     keep(&lock, sizeof lock);
     keep(lock.line, sizeof(struct lock_line) * m->cores);
     keep(&map, sizeof map);
@@ -250,24 +308,27 @@ static int sound(void)
         returned += listed(p->returned, seen, most);
         heaps += p->expiry.count;
     }
-    for (u32 i = 0; i < map.mask + 1 + transact_map_spares(&shape); i++) {
+    for (u32 i = 0; !shape.numbered && i < map.mask + 1 + transact_map_spares(&shape); i++) {
         if (map.bucket[i].word & TRANSACT_FLAGS)
             return 0;
         for (u32 w = 0; w < TRANSACT_WAYS; w++)
             ways += map.bucket[i].way[w] != 0;
     }
     for (u32 i = 0; i < shape.capacity; i++) {
-        u64 word = *transact_map_word(&map, &shape, i), token = transact_map_token(&map, &shape, transact_map_key(&map, &shape, i));
+        u64 word = *transact_map_word(&map, &shape, i), token;
 
         if (word & (TRANSACT_TAKEN | TRANSACT_DYING) || seen[i] != !!(word & TRANSACT_DEAD))
             return 0;
         if (word & TRANSACT_DEAD)
             continue;
         filed++;
+        if (shape.numbered)
+            continue;
+        token = transact_map_token(&map, &shape, transact_map_key(&map, &shape, i));
         if (!transact_map_way(&map, &shape, transact_map_first(&map, token), token, i))
             return 0;
     }
-    return ways == filed && !(map.word & TRANSACT_TAKEN) && (!shape.expire_after || heaps == filed + returned);
+    return (shape.numbered || ways == filed) && !(map.word & TRANSACT_TAKEN) && (!shape.expire_after || heaps == filed + returned);
 }
 
 static u64 outcome(void)
@@ -278,9 +339,9 @@ static u64 outcome(void)
 
     while (transact_map_next(&map, &shape, &cursor, (u8 *)&key, (u8 *)&v, now_run->end) == 0)
         for (u32 i = 0; i < MODEL_KEYS; i++)
-            if (key_of[i] == key) {
+            if (shape.numbered ? v.number / 32 == i : key_of[i] == key) {
                 there[i]++;
-                number[i] = v.number == ~v.inverse ? (u8)v.number : TORN;
+                number[i] = v.number != ~v.inverse ? TORN : (u8)(shape.numbered ? v.number % 32 : v.number);
             }
     for (u32 c = 0; c < now_run->cores; c++)
         h = model_mix(h, found[c]);

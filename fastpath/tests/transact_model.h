@@ -40,7 +40,7 @@ struct model_packet {
 struct model_scenario {
     const char *name;
     u64 capacity, expire_after;
-    u32 cores, timed;
+    u32 cores, timed, numbered; /* numbers that are leased, for which keys stand: of each key one PUT */
     struct model_packet before[16]; /* on core `before_core`, alone */
     u8 before_core[16];
     struct model_packet packet[MODEL_CORES][MODEL_PACKETS];

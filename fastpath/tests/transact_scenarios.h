@@ -69,6 +69,38 @@ static const struct model_scenario scenarios[] = {
     { .name = "until", .capacity = 1, .expire_after = 100, .cores = 2, .end = 200,
       .before = { AT(10, { PUT, 0, 0, 1 }), AT(20, { PUT, 1, 0, 2 }) },
       .packet = { { AT(105, { PUT, 1, 0, 5 }), AT(111, { PUT, 1, 0, 6 }) }, { AT(108, { REFRESH, 0, 0, 0 }) } } },
+    /* Numbers. Two lease at once, each of its own pool; and one of them takes back what it leased. */
+    { .name = "leases", .capacity = 4, .numbered = 1, .cores = 2,
+      .packet = { { AT(0, { PUT, 0, 0, 1 }, { ADD, 0, 0, 1 }), AT(0, { DEL, 0, 0, 0 }) },
+                  { AT(0, { PUT, 1, 0, 2 }, { DEL, 1, 0, 0 }, { PUT, 2, 0, 3 }, { GET, 2, 0, 0 }) } } },
+    /* Each leases unless the other's number is leased: one of them does. */
+    { .name = "vacant", .capacity = 2, .numbered = 1, .cores = 2,
+      .packet = { { AT(0, { UNLESS, 1, 0, 5 }) }, { AT(0, { UNLESS, 0, 1, 6 }) } } },
+    { .name = "sum", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0) },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }), AT(0, { DEL, 0, 0, 0 }) }, { AT(0, { ADD, 0, 0, 2 }, { GET, 0, 0, 0 }) } } },
+    /* A pool runs dry: the packet borrows of the fullest, which is just leasing and freeing. */
+    { .name = "borrow", .capacity = 4, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { PUT, 2, 0, 5 }) }, { AT(0, { PUT, 3, 0, 6 }), AT(0, { DEL, 0, 0, 0 }) } } },
+    { .name = "borrow3", .capacity = 4, .numbered = 1, .cores = 3, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
+      .packet = { { AT(0, { PUT, 2, 0, 5 }) }, { AT(0, { PUT, 3, 0, 6 }) }, { AT(0, { PUT, 4, 0, 7 }) } } },
+    /* All pools have: refused unless it is seen that somebody freed one. */
+    { .name = "dry", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1), PUTS(2) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }) }, { AT(0, { PUT, 3, 0, 9 }, { GET, 0, 0, 0 }) } } },
+    { .name = "drier", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1), PUTS(2) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }), AT(0, { PUT, 2, 0, 7 }) }, { AT(0, { PUT, 3, 0, 9 }, { GET, 0, 0, 0 }) } } },
+    /* A lease that one core refreshes and another finds too old; and one that ends between two packets. */
+    { .name = "kept", .capacity = 2, .numbered = 1, .expire_after = 100, .cores = 2, .before = { AT(60, { PUT, 0, 0, 1 }) }, .end = 200,
+      .packet = { { AT(150, { REFRESH, 0, 0, 0 }) }, { AT(165, { GET, 0, 0, 0 }) } } },
+    { .name = "ended", .capacity = 2, .numbered = 1, .expire_after = 64, .cores = 2, .end = 200,
+      .before = { AT(60, { PUT, 0, 0, 1 }), AT(70, { PUT, 1, 0, 2 }) }, .before_core = { 0, 1 },
+      .packet = { { AT(140, { AGE, 0, 0, 0 }), AT(140, { GET, 0, 0, 0 }) }, { AT(123, { REFRESH, 0, 0, 0 }), AT(141, { PUT, 2, 0, 5 }) } } },
+    { .name = "again", .capacity = 1, .numbered = 1, .expire_after = 100, .cores = 2, .end = 205, .before = { AT(90, { PUT, 0, 0, 1 }) },
+      .before_core = { 1 },
+      .packet = { { AT(150, { REFRESH, 0, 0, 0 }) }, { AT(100, { DEL, 0, 0, 0 }), AT(100, { PUT, 1, 0, 2 }), AT(201, { GET, 1, 0, 0 }) } } },
+    /* Elements of a vector: a number that is there from the start. */
+    { .name = "elements", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }, { GET, 1, 0, 0 }), AT(0, { ADD, 1, 0, 1 }) },
+                  { AT(0, { ADD, 1, 0, 2 }, { GET, 0, 0, 0 }), AT(0, { ADD, 0, 0, 2 }) } } },
     /* The place of an entry that one core is refreshing is taken by another: its life is its own. */
     { .name = "rest", .capacity = 1, .expire_after = 100, .cores = 2, .end = 205, .before = { AT(90, { PUT, 0, 0, 1 }) },
       .before_core = { 1 },
@@ -90,6 +122,11 @@ static const struct {
     { TRANSACT_FAULT_JOIN, "stamps are not joined", "joined", 2 },
     { TRANSACT_FAULT_MARK, "marks are not told", "refresh", 3 },
     { TRANSACT_FAULT_ALONE, "alone without the lines", "lend", 2 },
+    { TRANSACT_FAULT_MISSES, "that a number is free is not validated", "vacant", 2 },
+    { TRANSACT_FAULT_FULLNESS, "that no number is free is not validated", "dry", 2 },
+    { TRANSACT_FAULT_REST, "freed numbers do not rest", "again", 2 },
+    { TRANSACT_FAULT_GRACE, "no grace before a lease ends", "kept", 2 },
+    { TRANSACT_FAULT_ALONE, "a pool lends to who has not all lines", "borrow", 2 },
 };
 
 #endif

@@ -68,7 +68,9 @@ fn channels(
         places,
         rewrites,
         target,
-        borders: Borders { meta, start, end },
+        borders: Borders {
+            meta, start, end, ..
+        },
         verdict,
         segment: _,
         told,
@@ -350,7 +352,9 @@ fn alike(arena: &mut Arena, condition: ExprId, processor: SymId, cores: u32) -> 
 
 /// Whether the packet's borders are where they were.
 fn unmoved(arena: &Arena, borders: &Borders) -> bool {
-    let Borders { meta, start, end } = borders;
+    let Borders {
+        meta, start, end, ..
+    } = borders;
     let length = match arena.node(*end) {
         Node::Concat(parts) => match parts.as_ref() {
             [zeros, low] if arena.constant(*zeros) == Some(0) => *low,
@@ -408,7 +412,9 @@ impl Path {
             places: _,
             rewrites,
             target,
-            borders: Borders { meta, start, end },
+            borders: Borders {
+                meta, start, end, ..
+            },
             verdict,
             segment,
             told,

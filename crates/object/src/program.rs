@@ -340,14 +340,26 @@ impl StateObject {
     }
 
     /// Bytes that all workers together have of it where their packets are transactions, and what each worker adds. `timed`: programs
-    /// compute with the packet's time. None of what is no map: that is as under the lock.
+    /// compute with the packet's time. None of what is no map, allocator
+    /// or vector: that is as under the lock.
     #[must_use]
     pub fn transacted_bytes(&self, timed: bool) -> Option<(u64, u64)> {
-        let map = self.kind.c == "hash" && !self.kind.per_cpu && self.timer.is_none();
-        map.then(|| {
-            let common = memory::transacted(self, timed);
-            (common, memory::transacted_per_worker(self))
-        })
+        let keyed = self.kind.c == "hash" && !self.kind.per_cpu && !self.has_moments();
+        let common = match keyed {
+            true => memory::transacted(self, timed),
+            false if self.kind.leases() || self.kind.c == "vector" => {
+                memory::transacted_leases(self, timed)
+            }
+            false => return None,
+        };
+        Some((common, memory::transacted_per_worker(self)))
+    }
+
+    /// Bytes that each worker beyond the first adds where all share it under the lock: stamps of its own of what expires.
+    #[must_use]
+    pub fn locked_bytes_per_worker(&self) -> u64 {
+        let stamped = (self.kind.c == "hash" || self.kind.leases()) && !self.kind.per_cpu;
+        if stamped { memory::stamps(self) } else { 0 }
     }
 
     /// Whether all maps of this shape have its capacity (kernel/bpf/arraymap.c array_map_meta_equal).

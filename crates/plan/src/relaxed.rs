@@ -35,6 +35,11 @@ pub(crate) fn relaxations(
             }
             Treatment::Merge | Treatment::Spread => parted(model, o, declared),
             // Every replica has the whole, and does what one would.
+            Treatment::Transact if declared.kind.leases() => vec![(
+                Relaxed::Lease.name(),
+                "which free number is leased: each core takes those of its own pool first"
+                    .to_owned(),
+            )],
             Treatment::Alone | Treatment::Lock | Treatment::Transact | Treatment::Replicate => {
                 Vec::new()
             }

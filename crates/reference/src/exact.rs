@@ -5,6 +5,7 @@
 //! it two implementations must agree to the last byte. Only helpers whose result is a function of
 //! state and packet are here.
 
+mod aead;
 mod checksum;
 mod cookie;
 mod draw;
@@ -282,6 +283,16 @@ impl<'a> Machine<'a> {
                     Err(error) => return Ok(error),
                 }
                 Ok(0)
+            }
+            ("aead_seal", _) => self.seal(a),
+            ("aead_open", _) => self.open(a),
+            ("packet_find", _) => {
+                let wanted = self.bytes_at(a[2], a[3] as u32)?;
+                let frame = self.packet_bytes();
+                let from = usize::try_from(a[1]).unwrap_or(usize::MAX);
+                let rest = frame.get(from..).unwrap_or(&[]);
+                let at = rest.windows(wanted.len().max(1)).position(|w| w == wanted);
+                Ok(at.map_or(u64::MAX, |at| (from + at) as u64))
             }
             ("xdp_adjust_head", _) => Ok(self.move_head(i64::from(a[1] as i32))),
             ("xdp_adjust_tail", _) => Ok(self.move_tail(i64::from(a[1] as i32))),

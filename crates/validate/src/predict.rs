@@ -127,7 +127,9 @@ pub fn predict(
         Verdict::GoesOn(array, index) => Some((array, value(index) as u32)),
         _ => None,
     };
-    let packet = (whole && takes_packets(entry.role)).then(|| {
+    // Nothing is said of bytes that a helper has changed.
+    let said = whole && path.borders.changed.is_none();
+    let packet = (said && takes_packets(entry.role)).then(|| {
         let (start, end) = (
             value(path.borders.start) as i64,
             value(path.borders.end) as i64,

@@ -65,7 +65,7 @@ pub fn writes_packets(program: &Program) -> bool {
             let written = given
                 .filter(|(fact, arg)| packet(fact) && !reads(arg))
                 .count();
-            written > 0 || h.effects.moves_packet || h.name == "xdp_store_bytes"
+            written > 0 || h.effects.moves_packet || h.effects.writes_packet
         }),
         Op::Plain(Insn::CallRegister { .. }) => true,
         _ => false,

@@ -441,8 +441,17 @@ impl<'a> Sides<'a> {
             if !place.removed.is_empty() {
                 flush(&mut part, &mut self.sequential);
                 if let Some(copy) = self.sequential.copies.first_mut() {
+                    let allocators = copy.allocators();
                     for gone in &place.removed {
-                        copy.expire(gone.object, &gone.key, gone.time);
+                        let mut key = gone.key.clone();
+                        if allocators.contains(&gone.object) {
+                            // The number of the same lease; one that no packet showed expires by itself.
+                            let theirs = small(&key);
+                            let ours = self.bijection.sequential(gone.object, 0, theirs);
+                            let Some(ours) = ours else { continue };
+                            key = ours.to_le_bytes().into_iter().take(key.len()).collect();
+                        }
+                        copy.expire(gone.object, &key, gone.time);
                     }
                 }
             }

@@ -134,6 +134,25 @@ fn where_workers_share_sets_an_expiry_is_an_event_of_their_order() {
     }
 }
 
+/// Where packets are transactions, too: an expiry that is due runs before the packet that comes to it, alone.
+#[test]
+fn where_packets_are_transactions_an_expiry_is_an_event_of_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let once = once(&folder);
+    let transacted = |held: Held| match held {
+        Held::Locked => Held::Transacted,
+        held => held,
+    };
+    let held: Vec<Held> = once.locked().into_iter().map(transacted).collect();
+    let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
+    let deal = Deal::even(&once.program, 4, &rss, held);
+    for schedule in [Schedule::Seeded(3), Schedule::Threads] {
+        let found = once.verify(&deal, schedule, &mut pausing(PACKETS));
+        assert!(found.equal, "{schedule:?}");
+        assert_eq!(found.forwarded, PACKETS, "{schedule:?}");
+    }
+}
+
 /// Contacts that nobody answers.
 fn unanswered(packets: u64) -> Generated {
     let rate = packets as f64 / 60.0;

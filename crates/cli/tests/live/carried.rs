@@ -69,7 +69,12 @@ const FUNCTIONS: &[(&str, How)] = &[
     ("psd", FromLan(&[])),
     ("router", Routed),
     ("sbridge", Not(RULES)),
+    ("sidejacking", FromLan(&[])),
     ("tokenbucket", Not(BACK)),
+    (
+        "tunnel",
+        Not("its other end would have to be another instance, with the keys of this one"),
+    ),
     (
         "webfront",
         Not("it answers queries over UDP, and passes no connection"),

@@ -98,6 +98,10 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("max", operators.max),
         ("or", operators.or),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),
+        (
+            "numbered",
+            u64::from(unit.is_worded(id) && object.kind.key_is_place()),
+        ),
     ];
     let set: Vec<String> = fields
         .iter()
@@ -158,7 +162,7 @@ pub fn control(unit: &Unit) -> String {
         let constant = unit.is_constant(id);
         let bytes = match unit.homes(id) {
             _ if constant => 0,
-            _ if unit.kind(id) != object.kind.c => {
+            _ if unit.is_worded(id) => {
                 let timed = unit.treatment.timed(id);
                 let found = object.transacted_bytes(timed);
                 found.map_or(object.bytes(), |(common, _)| common)

@@ -169,6 +169,11 @@ impl<'a> Unit<'a> {
         headers::defines(self.kind(object), function)
     }
 
+    /// Whether its functions are of another kind than its own: its entries have version words.
+    pub fn is_worded(&self, object: ObjectId) -> bool {
+        self.treatment.kind(object).is_some()
+    }
+
     /// Whether the object is constant bytes of the module.
     pub fn is_constant(&self, object: ObjectId) -> bool {
         self.constants[object.0]

@@ -47,12 +47,12 @@ impl Sites {
     }
 
     /// What the host sees of them (`struct mr_profile`); `key` gives the keys of words, or is none's.
-    pub fn seen(&self, unit: &Unit, kind: &str) -> String {
+    pub fn seen(&self, unit: &Unit) -> String {
         if !self.any() {
             return String::new();
         }
         let (mut what, mut keys) = (String::new(), String::new());
-        for (id, _) in unit.shared().filter(|(id, _)| unit.kind(*id) == kind) {
+        for (id, _) in unit.shared().filter(|(id, _)| unit.is_worded(*id)) {
             let (map, shape) = (unit.member(id), unit.shape(id));
             what += &format!(
                 "\tif (transact_map_what(&self->shared->{map}.map, &{shape}, word) != MR_CONFLICT_OTHER)\n\t\treturn transact_map_what(&self->shared->{map}.map, &{shape}, word);\n"

@@ -59,6 +59,18 @@ const STRICT: &[&str] = &[
 /// A user cannot fix a warning in emitted code; the tests compile it strictly.
 const LAX: &[&str] = &["-w"];
 
+/// Libraries that helpers call, by their headers. By the name of the file that is loaded, so that its development package need not be
+/// there: the header declares what it calls.
+const LIBRARIES: &[(&str, &str)] = &[("#include \"helpers/aead_", "-l:libsodium.so.23")];
+
+/// Those that a module is linked with.
+fn libraries(source: &Path) -> impl Iterator<Item = &'static str> {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
+    let called =
+        move |(header, library): &(&str, &'static str)| text.contains(*header).then_some(*library);
+    LIBRARIES.iter().filter_map(called)
+}
+
 impl ModuleOptions {
     /// As users have them; in builds with debug assertions alone, unoptimised where `MILLRACE_UNOPTIMISED` is set. Two thirds
     /// of the time of tests that run the command went into clang's optimiser.
@@ -129,7 +141,8 @@ pub fn compile_module_within(
             .arg(fastpath)
             .arg("-o")
             .arg(module)
-            .arg(source);
+            .arg(source)
+            .args(libraries(source));
         command
     };
     if options.sanitize || options.strict || options.unoptimised {

@@ -106,12 +106,25 @@ impl Engine<'_> {
         }
         let mut byte = match result {
             Some(b) => b,
-            None => self.came_in(s, offset),
+            None => match s.borders.changed {
+                Some(changed) if !self.lies_before(offset, changed.from) => self.arena.sym(
+                    &format!("changed{}[{}]", changed.number, offset.0),
+                    8,
+                    Origin::Helper,
+                ),
+                _ => self.came_in(s, offset),
+            },
         };
         for (same, other) in maybe.into_iter().rev() {
             byte = self.arena.ite(same, other, byte);
         }
         Ok(byte)
+    }
+
+    /// Whether an offset is less than another one by a constant.
+    pub(super) fn lies_before(&mut self, offset: ExprId, other: ExprId) -> bool {
+        let ((at, base), (to, other)) = (self.divided(offset), self.divided(other));
+        base == other && at < to
     }
 
     /// A byte as it came in. Room before the packet that the program has taken holds zeros.

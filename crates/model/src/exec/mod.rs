@@ -247,6 +247,7 @@ impl<'a> Engine<'a> {
                 meta: zero,
                 start: zero,
                 end: self.length(),
+                changed: None,
             },
             loose: None,
             tail_calls: 0,

@@ -106,6 +106,17 @@ pub struct Borders {
     pub start: ExprId,
     /// one past its last byte
     pub end: ExprId,
+    /// from where on a helper has changed it to bytes of which nothing is said
+    pub changed: Option<Changed>,
+}
+
+/// A change of all bytes from some offset on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Changed {
+    /// the first of them
+    pub from: ExprId,
+    /// which change of the path it is
+    pub number: u32,
 }
 
 /// One access to state.

@@ -5,6 +5,7 @@
 //! `helper_<name>(…)` of `fastpath/helpers/<name>.h`. Adding one is a line in its family's table, a C
 //! function there and, if it works on an object, a line in the calls of each kind that it works on.
 
+mod aead;
 mod clock;
 mod cookies;
 mod entries;
@@ -42,6 +43,7 @@ use family;
 
 /// The families, a line each.
 static FAMILIES: &[&[&Helper]] = &[
+    aead::FAMILY,
     clock::FAMILY,
     cookies::FAMILY,
     entries::FAMILY,
@@ -61,9 +63,9 @@ static FAMILIES: &[&[&Helper]] = &[
 ];
 
 pub use self::{
-    clock::*, cookies::*, entries::*, handlers::*, locks::*, loops::*, numbers::*, packet::*,
-    programs::*, records::*, redirects::*, routing::*, sequences::*, surroundings::*, text::*,
-    timers::*,
+    aead::*, clock::*, cookies::*, entries::*, handlers::*, locks::*, loops::*, numbers::*,
+    packet::*, programs::*, records::*, redirects::*, routing::*, sequences::*, surroundings::*,
+    text::*, timers::*,
 };
 
 /// Requirement on an argument.

@@ -54,6 +54,17 @@ family! {
         STATUS,
     ).writes_packet();
 
+    /// `packet_find`: where bytes occur in the packet.
+    ///
+    /// `s32 packet_find(ctx, offset, bytes, size)`: the offset of the first occurrence that begins at `offset` or behind it; -1:
+    /// there is none. Letters match in one case only.
+    PACKET_FIND = helper(
+        0x1_0080,
+        "packet_find",
+        &[Context, Scalar, Read { nullable: false }, Bytes { zero: false }],
+        within(-1, 0xffff),
+    );
+
     /// `xdp_flow_lookup`: the kernel function that finds a connection in a flow table of netfilter.
     ///
     /// `struct flow_offload_tuple_rhash *bpf_xdp_flow_lookup(ctx, struct bpf_fib_lookup *tuple,

@@ -65,29 +65,42 @@ pub(super) fn expiry(object: &StateObject) -> u64 {
 /// A map whose packets are transactions (fastpath/state/transact_map.h, pools.h), without what it has for each worker. `timed`: its
 /// entries have the time of their last writer.
 pub fn transacted(object: &StateObject, timed: bool) -> u64 {
+    let buckets = power_of_two(object.capacity.div_ceil(8))
+        .saturating_add(object.capacity / 13 + 1)
+        .saturating_mul(64);
+    worded(object, timed, part(buckets))
+}
+
+/// Likewise an allocator, whose entries are found by number (transact_leases.h).
+pub fn transacted_leases(object: &StateObject, timed: bool) -> u64 {
+    worded(object, timed, 0)
+}
+
+/// Entries with version words, beside these buckets, and pools.
+fn worded(object: &StateObject, timed: bool, buckets: u64) -> u64 {
     let (entries, expires) = (object.capacity, object.expire_after > 0);
     let head = 8 + 8 * u64::from(expires) + 8 * u64::from(timed);
-    let buckets = power_of_two(entries.div_ceil(8))
-        .saturating_add(entries / 13 + 1)
-        .saturating_mul(64);
     let entry = stride(head + words(object.key_bytes) + words(object.value_bytes));
-    let table = part(buckets).saturating_add(part(entry.saturating_mul(entries)));
+    let table = buckets.saturating_add(part(entry.saturating_mul(entries)));
     let links = part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(2)));
     let places = if expires {
-        part(entries.saturating_mul(4))
+        part(entries.saturating_mul(4)).saturating_add(part(entries.saturating_mul(16)))
     } else {
         0
     };
     mapped(table).saturating_add(mapped(links.saturating_add(places)))
 }
 
-/// What each worker adds to it: stamps, a heap of expiry times, a pool.
+/// What each worker adds to it: stamps, a pool, and the beginning of its heap of expiry times.
 pub fn transacted_per_worker(object: &StateObject) -> u64 {
-    let stamps = match object.expire_after {
+    let heap = if object.expire_after > 0 { 128 } else { 0 };
+    stamps(object).saturating_add(128 + 64 + heap)
+}
+
+/// When a worker last refreshed each entry of what workers share, and how often it found none free (fastpath/sync/stamps.h).
+pub fn stamps(object: &StateObject) -> u64 {
+    match object.expire_after {
         0 => 64,
         _ => part(object.capacity.saturating_add(1).saturating_mul(8)),
-    };
-    stamps
-        .saturating_add(expiry(object))
-        .saturating_add(128 + 64)
+    }
 }

@@ -201,6 +201,12 @@ impl StateKind {
         self.addressing == Addressing::Lease
     }
 
+    /// Whether what is looked for is itself the place where it is: a number that is leased, an index.
+    #[must_use]
+    pub fn key_is_place(&self) -> bool {
+        matches!(self.addressing, Addressing::Lease | Addressing::Index)
+    }
+
     /// Whether it has a value under every index below its capacity from the start, which cannot be removed.
     #[must_use]
     pub fn has_all(&self) -> bool {

@@ -13,9 +13,10 @@ pub(super) const CONTRACT: Contract = Contract {
 /// Of other kinds packets change nothing beside each other, so that the lock does the same for less.
 fn bar(of: &Subject<'_>) -> Option<String> {
     let other = || {
-        (of.declared.kind.c != "hash").then(|| {
+        let worded = of.declared.transacted_bytes(false).is_some();
+        (!worded).then(|| {
             format!(
-                "a packet that changes {}, {}, runs alone: entries of maps have version words",
+                "a packet that changes {}, {}, runs alone: entries of maps, vectors and allocators have version words",
                 of.declared.name, of.declared.kind.name
             )
         })

@@ -24,6 +24,10 @@ fn cause(met: &Met<'_>) -> String {
             met.entries.unwrap_or(0),
             met.object.capacity
         ),
+        false if met.what.is_some() => format!(
+            "packets of several cores use one lease of {name}, {}: {mine} and a change of its value or its end",
+            met.of_keys()
+        ),
         false => format!(
             "allocation: {mine} changes the list of free numbers of {name}, which all cores have in common"
         ),

@@ -1,6 +1,7 @@
 //! `millrace check`: what a function is, and whether it is safe.
 
 mod chain;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,6 +34,10 @@ pub struct Check {
     /// Give a state object room for this many entries, whatever its author declared
     #[arg(long = "capacity", value_name = "OBJECT=N")]
     capacity: Vec<String>,
+
+    /// Say what the state takes that so many workers share, under the lock and in transactions, and what each of them adds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    cores: Option<u32>,
 
     /// Only this program of an object that holds several
     #[arg(long, value_name = "NAME")]
@@ -76,12 +81,20 @@ impl Check {
         let refused = written.check(budget::begin()).err().and_then(|e| e.refused);
         let refusals = refused.map(|r| r.refusals).unwrap_or_default();
         let memory = Memory::from_capture_to_capture(millrace::objects_bytes(program));
-        screen::report(self.json, text(program, &refusals, &memory).trim_end());
+        let mut shown = text(program, &refusals, &memory);
+        if let Some(cores) = self.cores {
+            shown += &workers::text(program, cores);
+        }
+        screen::report(self.json, shown.trim_end());
         for refusal in &refusals {
             screen::err(&format!("\n{}", refusal::text(refusal, &written.folder)));
         }
         if self.json {
-            screen::document(&document(program, &refusals, &memory));
+            let mut all = document(program, &refusals, &memory);
+            if let (Some(cores), Some(all)) = (self.cores, all.as_object_mut()) {
+                all.insert("shared".to_owned(), workers::document(program, cores));
+            }
+            screen::document(&all);
         }
         Ok(if refusals.is_empty() { DONE } else { NO })
     }

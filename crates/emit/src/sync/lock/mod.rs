@@ -217,7 +217,7 @@ impl Treatment for Lock {
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit) + &self.sites.seen(unit, "")
+        text::ageing(unit) + &self.sites.seen(unit)
     }
 
     fn table(&self) -> [String; 2] {
@@ -248,7 +248,7 @@ impl Treatment for Lock {
 ///
 /// # Errors
 /// [`Error::Unsupported`] if some are and some are not, or their function works on shared objects and on others.
-fn shares_moments(
+pub(super) fn shares_moments(
     program: &Program,
     checked: &Checked,
     shared: &BTreeSet<ObjectId>,

@@ -16,6 +16,9 @@ pub const OF_PROTOCOL: [&str; 4] = [
     "a packet that did not commit in 64 attempts",
 ];
 
+/// A packet at whose time a set's expiry is due: that runs before it, alone.
+pub const EVENT: &str = "an expiry that is due at a packet's time";
+
 /// Steps that run alone, each text once.
 #[derive(Default)]
 pub struct Whys(pub Vec<String>);

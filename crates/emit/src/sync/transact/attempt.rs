@@ -21,7 +21,8 @@ use crate::sync::{Attempt, Hooks};
 /// How an attempt ends before the program does.
 const AGAIN: &str = "return TRANSACT_AGAIN;";
 
-/// The calls of which a shared map has functions for packets beside each other (fastpath/state/shared_hash.h).
+/// The calls of which what is shared has functions for packets beside each other (fastpath/state/shared_hash.h,
+/// shared_allocator.h).
 const CALLS: &[&str] = &[
     "map_get",
     "map_refresh",
@@ -30,6 +31,11 @@ const CALLS: &[&str] = &[
     "map_lookup_elem",
     "map_update_elem",
     "map_delete_elem",
+    "allocator_lease",
+    "allocator_get",
+    "allocator_refresh",
+    "allocator_free",
+    "vector_at",
 ];
 
 /// What a step is to an attempt.

@@ -15,25 +15,49 @@ pub struct Test {
     pub log: bool,
 }
 
-/// The text. `clock`: programs compute with the packet's time, which moves on to that of what the packet finds.
-pub fn bursts(burst: &Burst, clock: bool, test: Test) -> String {
+/// How packets are run.
+pub struct How {
+    /// programs compute with the packet's time, which moves on to that of what the packet finds
+    pub clock: bool,
+    /// what is due at moments of its own is in shared objects: the number of that reason to run alone
+    pub event: Option<usize>,
+    /// no moment is told that is earlier than what was done to shared objects
+    pub floor: bool,
+}
+
+/// The text.
+pub fn bursts(burst: &Burst, how: &How, test: Test) -> String {
+    let How {
+        clock,
+        event,
+        floor,
+    } = *how;
     let log = test.log;
     let Burst {
         unit, index, entry, ..
     } = burst;
-    let begin: String = burst
-        .begin
-        .iter()
-        .flat_map(|l| l.lines())
-        .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
-        .collect();
+    let statements = |which: &dyn Fn(&str) -> bool| -> String {
+        let lines = burst.begin.iter().filter(|l| which(l));
+        (lines.flat_map(|l| l.lines()))
+            .map(|l| format!("\t{}\n", l.replace("packets[i]", "pkt")))
+            .collect()
+    };
+    let begin = statements(&|_| true);
+    // What is due in shared objects is fired by a packet that runs alone, before it.
+    let (first_begin, due) = match event {
+        Some(_) => (
+            statements(&|l| !l.contains("fire_due")),
+            format!("due{index}(self, pkt) || "),
+        ),
+        None => (begin.clone(), String::new()),
+    };
     // The host begins them at 0.
     let draws = if unit.random {
         "\tpkt->draws = 0;\n"
     } else {
         ""
     };
-    let floor = if unit.timers {
+    let floor = if unit.timers && (floor || event.is_none()) {
         "\tself->alarms.floor = pkt->time;\n"
     } else {
         ""
@@ -88,7 +112,25 @@ static __attribute__((noinline)) void alone{index}(struct mr_instance *self, str
         ),
         false => String::new(),
     };
-    let mut out = format!(
+    let mut out = String::new();
+    if let Some(event) = event {
+        let _ = write!(
+            out,
+            "
+/* Whether something is due at the packet's time, which the packet then fires before it, as the only one at work. */
+MR_INLINE int due{index}(struct mr_instance *self, const struct mr_packet *pkt)
+{{
+	if (mr_likely(pkt->time < self->shared->alarms.seen.next))
+		return 0;
+	self->transact.crowded = 1;
+	self->transact.why = TRANSACT_WHYS + {event};
+	return 1;
+}}
+"
+        );
+    }
+    let _ = write!(
+        out,
         "
 /* Further attempts, the last of which may be as the only one at work. */
 static __attribute__((noinline)) void again{index}(struct mr_instance *self, struct mr_packet *pkt)
@@ -98,13 +140,13 @@ static __attribute__((noinline)) void again{index}(struct mr_instance *self, str
 		if (self->transact.alone)
 			break;
 {again}		transact_begin(&self->transact);
-{}	}} while ({attempt}(self, pkt{slot}) != TRANSACT_DONE || !transact_commit(&self->transact));
+{}	}} while ({due}{attempt}(self, pkt{slot}) != TRANSACT_DONE || !transact_commit(&self->transact));
 	if (self->transact.alone) {{
 {}	}}{}
 	transact_end(&self->transact);
 }}
 ",
-        deeper(&format!("{draws}{begin}")),
+        deeper(&format!("{draws}{first_begin}")),
         deeper(&alone),
         if committed.is_empty() {
             String::new()
@@ -124,7 +166,7 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
 	pkt->undo = &self->transact;
 	self->transact.time = pkt->time;
 	transact_begin(&self->transact);
-{begin}	if (mr_unlikely({call} != TRANSACT_DONE || !transact_commit(&self->transact)))
+{first_begin}	if (mr_unlikely({due}{call} != TRANSACT_DONE || !transact_commit(&self->transact)))
 		again{index}(self, pkt);
 {behind}}}
 "

@@ -12,9 +12,11 @@
 //! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
 //! of shared maps go to private copies.
 //!
-//! Shared maps have the functions of `fastpath/state/shared_hash.h`. Objects of other kinds, and those that the placement locks,
+//! Shared maps have the functions of `fastpath/state/shared_hash.h`, allocators those of `shared_allocator.h`, vectors
+//! those of `shared_vector.h`. Objects of other kinds, and those that the placement locks,
 //! are as under the lock: packets read them beside each other, and one that changes them runs alone. Iteration and
-//! locks in values run alone, too, and so do handlers without packets that work on shared state, and programs with tail calls or
+//! locks in values run alone, too, the sets whose expiry runs a function (`ON_EXPIRY`) are as under the lock, with their expiries as
+//! events that a packet to whose time one is due runs before it, alone, and so do handlers without packets that work on shared state, and programs with tail calls or
 //! timers in values. Each reason is named and counted (`alone.rs`).
 
 mod alone;
@@ -22,29 +24,40 @@ mod attempt;
 mod burst;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_object::program::{ObjectId, StateObject};
+use millrace_check::facts::Timed;
+use millrace_object::program::{ObjectId, Role, StateObject};
 use millrace_place::Held;
 
 use super::lock::effects::reads_clock;
 use super::lock::reader::{Points, Writer};
-use super::lock::{called, handler_shares, obstacle};
+use super::lock::{called, handler_shares, obstacle, shares_moments};
 use super::sites::Sites;
 use super::{Bodies, Common, Hooks, Input, Test, Treatment};
 use crate::codegen::{Burst, Slice, Unit, takes_packets};
 use crate::error::Error;
-use alone::Whys;
+use alone::{EVENT, Whys};
 use attempt::Attempting;
 
-/// The kind whose functions shared maps have.
-const SHARED_MAP: &str = "shared_hash";
+/// The kind whose functions an object has that packets may work on beside each other; none of other kinds.
+fn shared_kind(object: &StateObject) -> Option<&'static str> {
+    if object.kind.per_cpu || object.has_moments() {
+        return None;
+    }
+    match object.kind.c {
+        "hash" => Some("shared_hash"),
+        "allocator" => Some("shared_allocator"),
+        "vector" => Some("shared_vector"),
+        _ => None,
+    }
+}
 
 /// Workers whose packets are transactions.
 struct Transact {
     shared: BTreeSet<ObjectId>,
-    /// those of them that are maps
-    maps: BTreeSet<ObjectId>,
+    /// those of them whose entries have version words, with the kind whose functions they have
+    maps: BTreeMap<ObjectId, &'static str>,
     /// by entry
     bodies: Vec<Body>,
     /// by timer in the value of a map
@@ -53,6 +66,10 @@ struct Transact {
     clock: bool,
     /// steps that run alone, in words
     whys: Vec<String>,
+    /// where what is due at moments of its own is in shared objects, the number of that reason to run alone
+    event: Option<usize>,
+    /// such moments may come out of order: timers in a worker's own objects
+    floor: bool,
     sites: Sites,
     test: Option<Test>,
 }
@@ -63,11 +80,6 @@ struct Body {
     attempt: Option<Attempting>,
     alone: Writer,
     once: bool,
-}
-
-/// Whether packets may work on an object beside each other.
-fn is_map(object: &StateObject) -> bool {
-    object.kind.c == "hash" && !object.kind.per_cpu && !object.has_moments()
 }
 
 /// For placements that have an object in transactions.
@@ -87,23 +99,16 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
     if shared.is_empty() {
         return Ok(None);
     }
-    let maps: BTreeSet<ObjectId> = shared
-        .iter()
-        .copied()
-        .filter(|id| program.objects.get(id.0).is_some_and(is_map))
-        .collect();
+    let kind = |id: &ObjectId| Some((*id, shared_kind(program.objects.get(id.0)?)?));
+    let maps: BTreeMap<ObjectId, &'static str> = shared.iter().filter_map(kind).collect();
+    let worded: BTreeSet<ObjectId> = maps.keys().copied().collect();
     shared.extend(of(Held::Locked));
     let unsupported = |what: String| Error::Unsupported {
         place: program.name.clone(),
         what,
     };
     for id in &shared {
-        let event = program
-            .objects
-            .get(id.0)
-            .is_some_and(|o| o.expiry.is_some());
-        let event = event.then_some("the expiry of its entries runs a function");
-        if let Some(what) = event.or_else(|| obstacle(program, checked, *id)) {
+        if let Some(what) = obstacle(program, checked, *id) {
             let name = called(program, *id);
             return Err(unsupported(format!(
                 "sharing {name} in transactions ({what})"
@@ -113,14 +118,18 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
     let mut whys = Whys::default();
     let mut sites = Sites::new(sharing.profile);
     let test = sharing.test.is_some();
-    let tries = !input.tails && checked.timers.is_empty();
+    let expires = |t: &Timed| t.role(program) == Role::Expiry;
+    let tries = !input.tails && checked.timers.iter().all(expires);
+    let moments = shares_moments(program, checked, &shared)?;
+    let event = moments.then(|| whys.number(EVENT.to_owned()));
     let mut bodies = Vec::new();
     for (entry, whole) in program.entries.iter().zip(input.wholes) {
         let packets = takes_packets(entry.role);
         let points = || Points::of(whole, &shared, test);
         bodies.push(Body {
-            attempt: (tries && packets)
-                .then(|| Attempting::of(whole, &shared, &maps, points(), (&mut whys, &mut sites))),
+            attempt: (tries && packets).then(|| {
+                Attempting::of(whole, &shared, &worded, points(), (&mut whys, &mut sites))
+            }),
             alone: Writer(points()),
             once: !packets && handler_shares(whole, &shared, entry.function.0)?,
         });
@@ -140,6 +149,8 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
         test: sharing.test,
         clock: checked.flows.iter().any(reads_clock),
         whys: whys.0,
+        event,
+        floor: !checked.timers.iter().all(expires),
         sites,
         shared,
         maps,
@@ -165,11 +176,11 @@ impl Treatment for Transact {
     }
 
     fn kind(&self, object: ObjectId) -> Option<&'static str> {
-        self.maps.contains(&object).then_some(SHARED_MAP)
+        self.maps.get(&object).copied()
     }
 
     fn timed(&self, object: ObjectId) -> bool {
-        self.clock && self.maps.contains(&object)
+        self.clock && self.maps.contains_key(&object)
     }
 
     fn common(&self) -> Option<Common> {
@@ -200,6 +211,10 @@ impl Treatment for Transact {
 
     fn timer(&self, timer: usize) -> &dyn Hooks {
         &self.timers[timer]
+    }
+
+    fn shares_moments(&self) -> bool {
+        self.event.is_some()
     }
 
     fn once(&self, entry: usize) -> bool {
@@ -234,7 +249,7 @@ impl Treatment for Transact {
     fn functions(&self, unit: &Unit) -> String {
         text::ageing(unit, self.clock)
             + &text::seen(unit, &self.whys, self.logs())
-            + &self.sites.seen(unit, SHARED_MAP)
+            + &self.sites.seen(unit)
     }
 
     fn table(&self) -> [String; 2] {
@@ -246,7 +261,11 @@ impl Treatment for Transact {
         let order = self.test.is_some() && !self.logs();
         burst::bursts(
             burst,
-            self.clock,
+            &burst::How {
+                clock: self.clock,
+                event: self.event,
+                floor: self.floor,
+            },
             burst::Test {
                 order,
                 log: self.logs(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::SHARED_MAP;
 use super::alone::OF_PROTOCOL;
 use crate::codegen::{Unit, offers, string};
 use crate::headers;
@@ -40,11 +39,18 @@ pub fn includes(unit: &Unit, steps: usize, test: Option<Test>, profile: bool) ->
         let kept = if test.log { "LOG" } else { "ORDER" };
         let _ = writeln!(out, "#define TRANSACT_{kept} 1\n#include \"sync/points.h\"");
     }
-    let _ = writeln!(out, "#include \"state/{SHARED_MAP}.h\"");
+    let worded = unit.shared().filter(|(id, _)| unit.is_worded(*id));
+    let worded: BTreeSet<&str> = worded.map(|(id, _)| unit.kind(id)).collect();
+    for kind in worded
+        .iter()
+        .chain(worded.is_empty().then_some(&"shared_hash"))
+    {
+        let _ = writeln!(out, "#include \"state/{kind}.h\"");
+    }
     // A worker's own, whose refreshes may have to be undone; and those that packets read beside others.
     let own = unit.objects().map(|(_, o)| o.kind.c);
     let mut kinds: BTreeSet<&str> = own.filter(|kind| headers::keeps(kind)).collect();
-    let shared = unit.shared().filter(|(id, _)| unit.kind(*id) != SHARED_MAP);
+    let shared = unit.shared().filter(|(id, _)| !unit.is_worded(*id));
     kinds.extend(shared.map(|(_, o)| o.kind.c));
     for kind in kinds {
         let header = format!("sync/{kind}.h");
@@ -64,11 +70,9 @@ pub fn ageing(unit: &Unit, clock: bool) -> String {
     let (mut maps, mut due, mut calls) = (String::new(), Vec::new(), String::new());
     for (id, object) in unit.shared() {
         let operands = unit.operands(id);
-        if unit.kind(id) == SHARED_MAP {
-            let _ = writeln!(
-                maps,
-                "\t{SHARED_MAP}_settle(&self->transact, {operands}, now);"
-            );
+        if unit.is_worded(id) {
+            let kind = unit.kind(id);
+            let _ = writeln!(maps, "\t{kind}_settle(&self->transact, {operands}, now);");
         } else if object.expire_after > 0 && offers(object, "age") && offers(object, "due") {
             let kind = object.kind.c;
             due.push(format!("{kind}_due({operands}, now)"));
@@ -116,7 +120,7 @@ static const u64 *transact_alone(struct mr_instance *self)
     if log {
         accesses = "\t.accesses = transact_accesses,\n";
         let mut cases = String::new();
-        for (id, _) in unit.shared().filter(|(id, _)| unit.kind(*id) == SHARED_MAP) {
+        for (id, _) in unit.shared().filter(|(id, _)| unit.is_worded(*id)) {
             let (place, of) = (id.0, unit.member(id));
             let _ = writeln!(
                 cases,

@@ -4,6 +4,7 @@
 //! A meaning is exact, or takes for any number what is not (`State::loose`, and the entry is then not said to
 //! be exhaustive), or is a [`Gap`] with a name.
 
+mod aead;
 mod any;
 mod bloom;
 mod border;
@@ -89,6 +90,9 @@ const MEANINGS: &[(&str, Meaning, Given)] = &[
     ("ringbuf_discard", record::give_back, Followed),
     ("ringbuf_query", ring::query, Followed),
     ("strncmp", any::meaning, Told),
+    ("packet_find", any::meaning, Told),
+    ("aead_seal", aead::meaning, Told),
+    ("aead_open", aead::meaning, Told),
     ("strtol", any::meaning, Told),
     ("strtoul", any::meaning, Told),
     ("snprintf", any::meaning, Told),

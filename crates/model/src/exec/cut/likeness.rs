@@ -71,6 +71,8 @@ impl Engine<'_> {
             u64::from(s.borders.meta.0),
             u64::from(s.borders.start.0),
             u64::from(s.borders.end.0),
+            s.borders.changed.map_or(0, |c| 1 + u64::from(c.number)),
+            s.borders.changed.map_or(0, |c| u64::from(c.from.0)),
         ];
         let mut h = DefaultHasher::new();
         s.target.hash(&mut h);
