@@ -144,7 +144,7 @@ const COMMANDS: [(&str, &[&str]); 20] = [
     (
         "run",
         &[
-            "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
+            "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT --sample 1/2 --export ipfix:127.0.0.1:4739",
             "run policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
         ],
     ),
