@@ -26,6 +26,9 @@ pub struct Report {
     pub recipes: Vec<Recipe>,
     /// how packets are shared out
     pub imbalance: Imbalance,
+    /// time inside each element of a run that is looked at while it lasts; else none
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elements: Vec<Element>,
     /// what the prefetch passes give; none where that was not measured
     pub prefetch: Option<Prefetch>,
     /// what is to be known beside
@@ -93,6 +96,13 @@ pub enum Change {
         /// its new value
         value: String,
     },
+    /// other words in one line of the source
+    Edit {
+        /// what is there
+        from: String,
+        /// what takes its place
+        to: String,
+    },
     /// another strategy
     Strategy(Strategy),
     /// the source, by its author
@@ -136,6 +146,19 @@ pub struct Tried {
     pub turns: usize,
     /// why it is not possible
     pub refused: Option<String>,
+}
+
+/// Time inside an element.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Element {
+    /// its name
+    pub name: String,
+    /// packets that went through it
+    pub packets: u64,
+    /// ns a packet
+    pub ns_per_packet: f64,
+    /// of the time inside all elements, 0 to 1
+    pub share: f64,
 }
 
 /// How packets are shared out.

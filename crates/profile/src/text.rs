@@ -15,8 +15,8 @@ pub fn text(report: &Report) -> String {
         let found = report
             .recipes
             .iter()
-            .find(|r| r.object.as_deref() == Some(object));
-        found.or(report.recipes.first())
+            .find(|r| r.object.as_deref().is_none_or(|of| of == object));
+        found
     };
     match report.causes.first() {
         Some(first) => {
@@ -101,6 +101,19 @@ pub fn text(report: &Report) -> String {
     }
     if let Some(remedy) = &report.imbalance.remedy {
         let _ = writeln!(out, "  {remedy}");
+    }
+    if !report.elements.is_empty() {
+        let _ = writeln!(out, "\nTime inside elements");
+    }
+    for e in &report.elements {
+        let _ = writeln!(
+            out,
+            "  {:>4.0} %  {}: {} packets, {:.0} ns each",
+            e.share * 100.0,
+            e.name,
+            e.packets,
+            e.ns_per_packet
+        );
     }
     if let Some(prefetch) = &report.prefetch {
         let _ = writeln!(

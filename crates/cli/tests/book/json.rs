@@ -20,7 +20,7 @@ const FREE: [&str; 6] = [
 ];
 
 /// Paths whose inside is described elsewhere, by section.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("verify", "runs[].differences[]"),
     ("check FOLDER", "objects[].refusals[]"),
     ("map list", "objects[].key"),
@@ -31,6 +31,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("bench", "limit[]"),
     ("model", "check"),
     ("ctl trace", "packets[]"),
+    ("ctl profile", "profiles[]"),
 ];
 
 type Types = BTreeMap<String, BTreeSet<&'static str>>;
@@ -209,6 +210,7 @@ const QUESTIONS: [(&str, &str); 10] = [
     ("ctl params", "ctl params"),
     ("ctl set", "ctl set rate=1000"),
     ("ctl trace", "ctl trace --count 2"),
+    ("ctl profile", "ctl profile --seconds 0.1"),
     ("ctl stats", "ctl stats"),
     ("ctl chain show", "ctl chain show"),
     ("top", "top"),

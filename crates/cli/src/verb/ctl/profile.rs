@@ -1,6 +1,6 @@
 //! `millrace ctl profile`: what holds back what runs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use millrace_control::client::{Client, request};
@@ -14,6 +14,8 @@ use crate::target::Target;
 
 /// A worker answers between two bursts.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A session ends that asks for nothing for half a minute.
+const ALIVE: Duration = Duration::from_secs(10);
 
 /// Which run, and for how long.
 #[derive(Args)]
@@ -39,7 +41,7 @@ impl What {
             None => target.connect()?,
         };
         client.patience(PATIENCE)?;
-        let mut ask = |op: &str| {
+        let ask = |client: &mut Client, op: &str| {
             client
                 .ask(Request {
                     profile: Some(op.to_owned()),
@@ -47,9 +49,15 @@ impl What {
                 })
                 .map_err(Failure::from)
         };
-        ask("begin")?;
-        std::thread::sleep(self.seconds);
-        let answer = ask("end")?;
+        ask(&mut client, "begin")?;
+        let began = Instant::now();
+        while let Some(left) = self.seconds.checked_sub(began.elapsed()) {
+            std::thread::sleep(left.min(ALIVE));
+            if left > ALIVE {
+                client.ask(request("hello")).map_err(Failure::from)?;
+            }
+        }
+        let answer = ask(&mut client, "end")?;
         let all = answer["profiles"].as_array().cloned().unwrap_or_default();
         if json {
             let reports: Vec<&Value> = all.iter().map(|p| &p["report"]).collect();

@@ -182,6 +182,9 @@ impl Profiler for Traced {
             ns_per_tick,
             spread: &Spread::default(),
             others: &[],
+            alone: None,
+            now: None,
+            infeasible: &[],
         });
         Some(json!({ "report": report, "text": millrace_profile::text(&report) }))
     }
