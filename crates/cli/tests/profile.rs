@@ -30,19 +30,19 @@ fn profile(nf: &Path, words: &[&str]) -> std::process::Command {
     command
 }
 
-/// A bridge that puts a station with each of its frames, as that of the paper's case does.
+/// A bridge that writes each station's time with each of its frames, as that of the paper's case does.
 const REFRESH: &str = r"
 #include <millrace/mac.h>
 #include <millrace/nf.h>
 
-struct station { __u64 port; };
+struct station { __u64 port, heard; };
 
 MAP(stations, struct mac, struct station, .capacity = 1024, .expire_after = SECONDS(120));
 
 ON_PACKET(p)
 {
 	struct ethernet *ethernet = packet_at(p, 0, struct ethernet);
-	struct station heard = { .port = p->port };
+	struct station heard = { .port = p->port, .heard = p->time };
 	struct mac src;
 
 	if (!ethernet)
@@ -103,7 +103,7 @@ ON_PACKET(p)
 fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
     for (name, source, cause, recipe) in [
-        ("refresh", REFRESH, "concurrent refresh", "map_renew(&stations"),
+        ("refresh", REFRESH, "concurrent refresh", "map_keep(&stations"),
         (
             "pool",
             POOL,
@@ -268,8 +268,8 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let transact = ["--strategy", "transact"];
     let long = std::env::var_os("MILLRACE_CASES").is_some();
     let all: [(&str, &str, &[&str], &str, &str, &str); 3] = [
-        ("antiddos", &flood, &exact, "antiddos.c:29", "counts is exact", ".staleness"),
-        (bridge, &flood, &lock, &line, "concurrent refresh", "map_renew"),
+        ("antiddos", &flood, &exact, "antiddos.c:28", "counts is exact", ".staleness"),
+        (bridge, &flood, &lock, &line, "concurrent refresh", "map_keep"),
         ("einat", &leases, &transact, "einat.c:74", "concurrent allocation", "--strategy shard"),
     ];
     for (nf, trace, words, line, cause, recipe) in all {
@@ -328,7 +328,7 @@ fn a_run_is_profiled_while_it_lasts() {
 #[test]
 fn a_planted_imbalance_is_named_by_its_cause() {
     let dir = tempfile::tempdir().unwrap();
-    let words = ["--packets", "20000", "--flows", "50", "--zipf", "3"];
+    let words = ["--packets", "20000", "--flows", "50", "--zipf", "3", "--one-way"];
     let trace = traffic(dir.path(), "elephant.pcapng", &words);
     let mut command = millrace();
     command.args(["profile", "policer", "--in", &trace, "--split", "lan=10.0.0.0/16"]);

@@ -77,7 +77,8 @@ pub fn report(m: &Measured<'_>) -> Report {
         Some(alone) if ns > 0.0 && total > 0.0 => 1.0 - alone / ns,
         _ => counted,
     };
-    let lost = lost.clamp(0.0, 0.99);
+    // Not below nothing, nor its negative.
+    let lost = lost.clamp(0.0, 0.99) + 0.0;
     if total > 0.0 {
         let scale = lost * all / total;
         for (abort, _) in &mut aborts {
@@ -85,9 +86,25 @@ pub fn report(m: &Measured<'_>) -> Report {
         }
     }
     let (causes, ideas) = causes(m, &aborts);
-    let mut recipes: Vec<Recipe> = ideas
+    // Several conflicts may ask for the same, which removes a part of each.
+    let mut asked: Vec<(Recipe, f64)> = Vec::new();
+    for (object, abort, idea) in ideas {
+        let removes = if all > 0.0 { abort.ns / all * idea.removes } else { 0.0 };
+        let recipe = recipe(m, object, abort, idea);
+        let same = |(r, _): &&mut (Recipe, f64)| {
+            (&r.object, &r.from, &r.to, r.line) == (&recipe.object, &recipe.from, &recipe.to, recipe.line)
+        };
+        match asked.iter_mut().find(same) {
+            Some((_, sum)) => *sum += removes,
+            None => asked.push((recipe, removes)),
+        }
+    }
+    let mut recipes: Vec<Recipe> = asked
         .into_iter()
-        .map(|(object, abort, idea)| recipe(m, object, abort, idea, all))
+        .map(|(recipe, removes)| Recipe {
+            gain: gain(removes),
+            ..recipe
+        })
         .collect();
     if let Some((first, _)) = aborts.first() {
         let (file, line) = place(&first.line);
@@ -130,7 +147,6 @@ pub fn report(m: &Measured<'_>) -> Report {
         }
     }
     recipes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    // Several conflicts may ask for the same.
     let mut seen = BTreeSet::new();
     recipes.retain(|r| seen.insert((r.object.clone(), r.from.clone(), r.to.clone())));
     let mut notes = vec![
@@ -398,9 +414,7 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
 }
 
 /// An idea as it is written down.
-fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all: f64) -> Recipe {
-    let part = if all > 0.0 { abort.ns / all } else { 0.0 };
-    let gain = gain(part * idea.removes);
+fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea) -> Recipe {
     let name = &object.name;
     match idea.option {
         Some((option, value)) => {
@@ -416,7 +430,7 @@ fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all
                 from: format!(".{option} = {}", shown(is, time)),
                 to: format!(".{option} = {}", shown(value, time)),
                 why: idea.why.into(),
-                gain,
+                gain: 1.0,
                 tried: None,
                 change: Change::Option {
                     object: name.clone(),
@@ -434,7 +448,7 @@ fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all
                 from: idea.from,
                 to: idea.to,
                 why: idea.why.into(),
-                gain,
+                gain: 1.0,
                 tried: None,
                 change: match idea.edit {
                     Some((from, to)) => Change::Edit { from, to },

@@ -54,11 +54,12 @@ fn ideas(met: &Met<'_>) -> Vec<Idea> {
     let mut ideas = Vec::new();
     if refreshes(met) {
         let name = &met.object.name;
-        let why = "a refresh writes nothing that other cores read, and a put of what is there does";
+        let why = "a refresh writes nothing that other cores read, and a put of another value does. The value stays as it was put first: \
+                   put it again where something in it differs that matters";
         ideas.push(match met.abort.operation.as_str() {
             "map_put" => Idea::edit(
                 &format!("map_put(&{name}, "),
-                &format!("map_renew(&{name}, "),
+                &format!("map_keep(&{name}, "),
                 0.9,
                 why,
             ),
