@@ -129,13 +129,19 @@ fn a_collector_has_what_the_account_says_with_the_lines_of_drops() {
         let out = dir.path().join(name);
         let mut command = millrace();
         command.args(["run", "firewall", "--in", "captures/talk.pcap"]);
-        command.args(["--split", SPLIT, "--out"]).arg(&out).args(more);
+        command
+            .args(["--split", SPLIT, "--out"])
+            .arg(&out)
+            .args(more);
         (json(&mut command).0, std::fs::read(out).unwrap())
     };
     let (account, bytes) = run("with.pcap", &["--sample", "1/1", "--export", &word]);
     let records = collector.records();
     let (_, without) = run("without.pcap", &[]);
-    assert!(bytes == without, "a packet that is sampled leaves otherwise");
+    assert!(
+        bytes == without,
+        "a packet that is sampled leaves otherwise"
+    );
 
     let export = &account["export"];
     assert_eq!(export["sampled"], account["read"]);
@@ -150,7 +156,11 @@ fn a_collector_has_what_the_account_says_with_the_lines_of_drops() {
     assert_eq!(account["dropped"], by["Dropped"]);
     let reasons = sums(&records, |r| own(r, 2));
     assert_eq!(account["reasons"], serde_json::to_value(&reasons).unwrap());
-    assert!(records.iter().all(|r| own(r, 1).as_deref() == Some("firewall")));
+    assert!(
+        records
+            .iter()
+            .all(|r| own(r, 1).as_deref() == Some("firewall"))
+    );
 
     // The line is the one that `explain` has for such a packet.
     let lines = sums(&records, |r| Some((own(r, 2)?, own(r, 3)?)));
@@ -175,7 +185,10 @@ fn samples_of_several_workers_that_share_state_are_all_there() {
     let records = collector.records();
     let export = &account["export"];
     let all: u64 = records.iter().map(packets).sum();
-    assert_eq!(export["sampled"].as_u64().unwrap() - export["missed"].as_u64().unwrap(), all);
+    assert_eq!(
+        export["sampled"].as_u64().unwrap() - export["missed"].as_u64().unwrap(),
+        all
+    );
     // Each worker counts for itself.
     let workers = account["workers"].as_array().unwrap();
     let expected = workers.iter().map(|w| w["packets"].as_u64().unwrap() / 10);
@@ -192,7 +205,11 @@ fn a_live_run_goes_on_without_a_collector_and_is_traced_beside() {
     let words = ["--in", "mem:captures/talk.pcap", "--split", SPLIT];
     let more = ["--out", "null:", "--seconds", "60", "--sample", "1/100"];
     let export = ["--export", &word];
-    let live = Live::of(dir.path(), &["firewall"], &[&words[..], &more, &export].concat());
+    let live = Live::of(
+        dir.path(),
+        &["firewall"],
+        &[&words[..], &more, &export].concat(),
+    );
     live.until(|stats| stats["read"].as_u64() > Some(0));
     let told = live.ask(&["ctl", "trace", "--match", "drop no_flow"]);
     assert_eq!(told["packets"][0]["reason"], "no_flow", "{told}");
@@ -214,6 +231,11 @@ fn what_cannot_be_exported_is_refused() {
     assert!(said.contains("ipfix:"), "{said}");
     let said = run(&["--sample", "1/2"]);
     assert!(said.contains("--export"), "{said}");
-    let said = run(&["--sample", "1/2", "--export", "ipfix:no.such.host.invalid:4739"]);
+    let said = run(&[
+        "--sample",
+        "1/2",
+        "--export",
+        "ipfix:no.such.host.invalid:4739",
+    ]);
     assert!(said.contains("collector"), "{said}");
 }

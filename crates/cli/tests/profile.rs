@@ -103,7 +103,12 @@ ON_PACKET(p)
 fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
     for (name, source, cause, recipe) in [
-        ("refresh", REFRESH, "concurrent refresh", "map_keep(&stations"),
+        (
+            "refresh",
+            REFRESH,
+            "concurrent refresh",
+            "map_keep(&stations",
+        ),
         (
             "pool",
             POOL,
@@ -246,7 +251,15 @@ fn options_are_set_and_recipes_are_tried() {
 fn traffic(folder: &Path, name: &str, words: &[&str]) -> String {
     let file = folder.join(name);
     let mut generate = millrace();
-    generate.args(["trace", "gen", "--no-connections", "--size", "64", "--mix", "udp:1"]);
+    generate.args([
+        "trace",
+        "gen",
+        "--no-connections",
+        "--size",
+        "64",
+        "--mix",
+        "udp:1",
+    ]);
     let (done, said) = output(generate.args(words).arg("-o").arg(&file));
     assert!(done.status.success(), "{said}");
     format!("mem:{}", file.display())
@@ -257,8 +270,19 @@ fn traffic(folder: &Path, name: &str, words: &[&str]) -> String {
 #[test]
 fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let dir = tempfile::tempdir().unwrap();
-    let each = ["--packets", "20000", "--zipf", "0", "--every-flow", "--flows"];
-    let flood = traffic(dir.path(), "flood.pcapng", &[&each[..], &["10000"]].concat());
+    let each = [
+        "--packets",
+        "20000",
+        "--zipf",
+        "0",
+        "--every-flow",
+        "--flows",
+    ];
+    let flood = traffic(
+        dir.path(),
+        "flood.pcapng",
+        &[&each[..], &["10000"]].concat(),
+    );
     let one_way = ["9000", "--one-way"];
     let leases = traffic(dir.path(), "leases.pcapng", &[&each[..], &one_way].concat());
     let (bridge, line) = planted(dir.path(), "bridge", REFRESH);
@@ -268,12 +292,37 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let transact = ["--strategy", "transact"];
     let long = std::env::var_os("MILLRACE_CASES").is_some();
     let all: [(&str, &str, &[&str], &str, &str, &str); 3] = [
-        ("antiddos", &flood, &exact, "antiddos.c:28", "counts is exact", ".staleness"),
-        (bridge, &flood, &lock, &line, "concurrent refresh", "map_keep"),
-        ("einat", &leases, &transact, "einat.c:74", "concurrent allocation", "--strategy shard"),
+        (
+            "antiddos",
+            &flood,
+            &exact,
+            "antiddos.c:28",
+            "counts is exact",
+            ".staleness",
+        ),
+        (
+            bridge,
+            &flood,
+            &lock,
+            &line,
+            "concurrent refresh",
+            "map_keep",
+        ),
+        (
+            "einat",
+            &leases,
+            &transact,
+            "einat.c:74",
+            "concurrent allocation",
+            "--strategy shard",
+        ),
     ];
     for (nf, trace, words, line, cause, recipe) in all {
-        let mut command = if long { common::optimised() } else { millrace() };
+        let mut command = if long {
+            common::optimised()
+        } else {
+            millrace()
+        };
         command.args(["profile", nf, "--in", trace, "--split", "lan=10.0.0.0/16"]);
         command.args(words);
         if long {
@@ -294,12 +343,17 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
             let tried = &helps["tried"];
             assert_eq!(tried["turns"], 3, "{nf}: {helps}");
             let of = |name: &str| tried[name].as_f64().unwrap();
-            assert!(of("low") <= of("gain") && of("gain") <= of("high"), "{tried}");
+            assert!(
+                of("low") <= of("gain") && of("gain") <= of("high"),
+                "{tried}"
+            );
             if long {
                 let gain = helps["gain"].as_f64().unwrap();
                 assert!(of("low") <= gain && gain <= of("high"), "{nf}: {helps}");
             } else {
-                println!("skipped: the prediction of {nf} is not held against a machine that others use");
+                println!(
+                    "skipped: the prediction of {nf} is not held against a machine that others use"
+                );
             }
         }
     }
@@ -310,17 +364,39 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
 fn a_run_is_profiled_while_it_lasts() {
     let dir = tempfile::tempdir().unwrap();
     let (nf, line) = planted(dir.path(), "refresh", REFRESH);
-    let trace = ["--in", "mem:captures/talk.pcap", "--split", SPLIT, "--out", "null:"];
-    let more = ["--cores", "2", "--strategy", "lock", "--profile", "--seconds", "60"];
+    let trace = [
+        "--in",
+        "mem:captures/talk.pcap",
+        "--split",
+        SPLIT,
+        "--out",
+        "null:",
+    ];
+    let more = [
+        "--cores",
+        "2",
+        "--strategy",
+        "lock",
+        "--profile",
+        "--seconds",
+        "60",
+    ];
     let words = [&trace[..], &more].concat();
     let live = Live::of(dir.path(), &[nf.to_str().unwrap()], &words);
     live.until(|stats| stats["read"].as_u64() > Some(0));
     let told = live.ask(&["ctl", "profile", "--seconds", "1"]);
     let report = &told["profiles"][0];
     assert!(report["packets"].as_u64() > Some(0), "{told}");
-    assert_eq!(report["imbalance"]["workers"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(
+        report["imbalance"]["workers"].as_array().unwrap().len(),
+        2,
+        "{told}"
+    );
     assert_eq!(report["causes"][0]["line"], line.as_str(), "{told}");
     assert!(report["aborts"][0]["count"].as_u64() > Some(0), "{told}");
+    let times = report["times"].as_array().unwrap();
+    let own = |t: &&Value| t["line"].as_str().unwrap().starts_with("refresh.c:");
+    assert!(times.iter().any(|t| own(&t)), "{told}");
     live.ask(&["ctl", "stop"]);
 }
 
@@ -328,10 +404,25 @@ fn a_run_is_profiled_while_it_lasts() {
 #[test]
 fn a_planted_imbalance_is_named_by_its_cause() {
     let dir = tempfile::tempdir().unwrap();
-    let words = ["--packets", "20000", "--flows", "50", "--zipf", "3", "--one-way"];
+    let words = [
+        "--packets",
+        "20000",
+        "--flows",
+        "50",
+        "--zipf",
+        "3",
+        "--one-way",
+    ];
     let trace = traffic(dir.path(), "elephant.pcapng", &words);
     let mut command = millrace();
-    command.args(["profile", "policer", "--in", &trace, "--split", "lan=10.0.0.0/16"]);
+    command.args([
+        "profile",
+        "policer",
+        "--in",
+        &trace,
+        "--split",
+        "lan=10.0.0.0/16",
+    ]);
     let (found, status) = json(command.args(["--strategy", "shard"]));
     assert_eq!(status, 0, "{found}");
     let cause = found["imbalance"]["cause"].as_str().unwrap();

@@ -11,8 +11,8 @@ use millrace_dataplane::worker::condition::Condition;
 
 use crate::chain::Maker;
 use crate::exposed::Exposed;
-use crate::reload::{Recipe, Source};
 use crate::profile::Profiler;
+use crate::reload::{Recipe, Source};
 use crate::trace::Tracer;
 use crate::trouble::Trouble;
 

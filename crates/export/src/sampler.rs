@@ -19,12 +19,7 @@ const CREDIT: i64 = 20_000_000;
 /// Who knows which line will drop a packet.
 pub trait Lines: Send {
     /// `FILE:LINE` of the decision of an element to drop a packet that comes to it in this state.
-    fn line(
-        &mut self,
-        element: u64,
-        state: &mut Instance,
-        packet: &Sight<'_>,
-    ) -> Option<Arc<str>>;
+    fn line(&mut self, element: u64, state: &mut Instance, packet: &Sight<'_>) -> Option<Arc<str>>;
 }
 
 /// A packet on its way through the elements.

@@ -52,8 +52,9 @@ impl std::str::FromStr for Collector {
     fn from_str(word: &str) -> Result<Self, Trouble> {
         let wrong = |what: String| Trouble {
             what,
-            help: "as in ipfix:192.0.2.1:4739, ipfix:[2001:db8::1]:4739 or ipfix+tcp:collector:4739"
-                .into(),
+            help:
+                "as in ipfix:192.0.2.1:4739, ipfix:[2001:db8::1]:4739 or ipfix+tcp:collector:4739"
+                    .into(),
         };
         let (kind, host) = word
             .split_once(':')
@@ -61,14 +62,22 @@ impl std::str::FromStr for Collector {
         let transport = match kind {
             "ipfix" => Transport::Udp,
             "ipfix+tcp" => Transport::Tcp,
-            other => return Err(wrong(format!("{word}: no kind of export is called {other}"))),
+            other => {
+                return Err(wrong(format!(
+                    "{word}: no kind of export is called {other}"
+                )));
+            }
         };
         let parts = host.rsplit_once(':');
         let port = parts.and_then(|(name, port)| {
             let port = port.parse::<u16>().ok()?;
             (!name.is_empty() && port > 0).then_some(port)
         });
-        port.ok_or_else(|| wrong(format!("{word}: a host and a port from 1 to 65535 are needed")))?;
+        port.ok_or_else(|| {
+            wrong(format!(
+                "{word}: a host and a port from 1 to 65535 are needed"
+            ))
+        })?;
         Ok(Self {
             transport,
             host: host.to_owned(),
@@ -86,7 +95,10 @@ impl Collector {
             what: format!("{self}: {what}"),
             help: "name a collector that this machine can reach".into(),
         };
-        let mut found = self.host.to_socket_addrs().map_err(|e| wrong(e.to_string()))?;
+        let mut found = self
+            .host
+            .to_socket_addrs()
+            .map_err(|e| wrong(e.to_string()))?;
         let to = found.next();
         let to = to.ok_or_else(|| wrong("the name has no address".into()))?;
         let way = match self.transport {
@@ -200,8 +212,12 @@ impl Sender {
                 },
                 Err(_) => Sent::No,
             },
-            Way::Tcp { stream, next, wait, .. } => {
-                let sent = stream.as_mut().is_some_and(|s| s.write_all(message).is_ok());
+            Way::Tcp {
+                stream, next, wait, ..
+            } => {
+                let sent = stream
+                    .as_mut()
+                    .is_some_and(|s| s.write_all(message).is_ok());
                 if sent {
                     return Sent::Yes;
                 }

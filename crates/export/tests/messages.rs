@@ -116,7 +116,13 @@ fn a_reader_that_is_not_ours_reads_what_was_counted() {
     // One of sampling, two ports, three elements of ours.
     assert_eq!((options.len(), sequence), (6, 6));
     let text = format!("{options:?}");
-    for word in ["999", "LAN", "WAN", "millraceDropReason", "millraceDropLine"] {
+    for word in [
+        "999",
+        "LAN",
+        "WAN",
+        "millraceDropReason",
+        "millraceDropLine",
+    ] {
         assert!(text.contains(word), "{word} in {text}");
     }
     let dropped = key(V4, Fate::Dropped(3));
@@ -168,7 +174,8 @@ pub fn number(text: &str) -> u64 {
     let last = digits
         .split(|c: char| !c.is_ascii_digit())
         .rfind(|part| !part.is_empty());
-    last.and_then(|d| d.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+    last.and_then(|d| d.parse().ok())
+        .unwrap_or_else(|| panic!("{text}"))
 }
 
 #[test]

@@ -96,7 +96,9 @@ fn packets(messages: &[Vec<u8>]) -> u64 {
 }
 
 fn received(socket: &UdpSocket) -> Vec<Vec<u8>> {
-    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
     let mut messages = Vec::new();
     let mut buffer = [0; 2048];
     while let Ok(length) = socket.recv(&mut buffer) {

@@ -29,6 +29,9 @@ pub struct Report {
     /// time inside each element of a run that is looked at while it lasts; else none
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elements: Vec<Element>,
+    /// where workers were seen, the most first; empty where nothing was looked at
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Time>,
     /// what the prefetch passes give; none where that was not measured
     pub prefetch: Option<Prefetch>,
     /// what is to be known beside
@@ -146,6 +149,19 @@ pub struct Tried {
     pub turns: usize,
     /// why it is not possible
     pub refused: Option<String>,
+}
+
+/// Time by handler and line, by looking now and then.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Time {
+    /// the function of the emitted code; empty outside of it
+    pub handler: String,
+    /// `FILE:LINE`, or what else it is
+    pub line: String,
+    /// how often a worker was there
+    pub samples: u64,
+    /// of all, 0 to 1
+    pub share: f64,
 }
 
 /// Time inside an element.

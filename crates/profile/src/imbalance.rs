@@ -75,8 +75,7 @@ impl Spread {
         }
         if self.packets == 0 {
             let busiest = (found.workers.iter()).max_by(|a, b| a.share.total_cmp(&b.share));
-            let entry = busiest
-                .and_then(|w| account.entries.iter().find(|e| e.worker == w.worker));
+            let entry = busiest.and_then(|w| account.entries.iter().find(|e| e.worker == w.worker));
             let (cause, remedy) = match entry {
                 Some(e) if e.share > 0.5 => (
                     format!(

@@ -10,7 +10,7 @@ use millrace_object::program::{Program, StateObject};
 use millrace_place::Strategy;
 
 use crate::declared::Sources;
-use crate::document::{Abort, Cause, Change, Element, Recipe, Report, With};
+use crate::document::{Abort, Cause, Change, Element, Recipe, Report, Time, With};
 use crate::imbalance::Spread;
 use crate::kinds::{Idea, Met, about};
 
@@ -38,6 +38,8 @@ pub struct Measured<'a> {
     pub alone: Option<f64>,
     /// ns a packet as it runs, over several turns, where that was measured
     pub now: Option<f64>,
+    /// where workers were seen
+    pub times: &'a [Time],
     /// objects that nothing can divide among cores, by the plan: others are shared for their sake
     pub infeasible: &'a [String],
 }
@@ -89,10 +91,15 @@ pub fn report(m: &Measured<'_>) -> Report {
     // Several conflicts may ask for the same, which removes a part of each.
     let mut asked: Vec<(Recipe, f64)> = Vec::new();
     for (object, abort, idea) in ideas {
-        let removes = if all > 0.0 { abort.ns / all * idea.removes } else { 0.0 };
+        let removes = if all > 0.0 {
+            abort.ns / all * idea.removes
+        } else {
+            0.0
+        };
         let recipe = recipe(m, object, abort, idea);
         let same = |(r, _): &&mut (Recipe, f64)| {
-            (&r.object, &r.from, &r.to, r.line) == (&recipe.object, &recipe.from, &recipe.to, recipe.line)
+            (&r.object, &r.from, &r.to, r.line)
+                == (&recipe.object, &recipe.from, &recipe.to, recipe.line)
         };
         match asked.iter_mut().find(same) {
             Some((_, sum)) => *sum += removes,
@@ -110,7 +117,9 @@ pub fn report(m: &Measured<'_>) -> Report {
         let (file, line) = place(&first.line);
         let mut to: Vec<Strategy> = m.others.to_vec();
         // Most of it is about one key, which can be replicated beside the rest.
-        let one = aborts.iter().any(|(a, _)| a.key.is_some() && a.share > 0.25);
+        let one = aborts
+            .iter()
+            .any(|(a, _)| a.key.is_some() && a.share > 0.25);
         if one && !to.is_empty() {
             to.push(Strategy::Hybrid);
         }
@@ -168,12 +177,17 @@ pub fn report(m: &Measured<'_>) -> Report {
             t.commits, t.aborts, t.alone
         ));
         if t.aborts > 0 && m.account.conflicts.is_empty() {
-            notes.push("whom they met is counted in modules that are made for it (run --profile)".to_owned());
+            notes.push(
+                "whom they met is counted in modules that are made for it (run --profile)"
+                    .to_owned(),
+            );
         }
     }
     let behind = m.account.workers.iter().filter_map(|w| w.behind).max();
     if let Some(behind) = behind.filter(|rows| *rows > 0) {
-        notes.push(format!("late rows: the worker that is furthest behind has {behind} to apply"));
+        notes.push(format!(
+            "late rows: the worker that is furthest behind has {behind} to apply"
+        ));
     }
     if let Some(rows) = m.account.replayed {
         let share = rows as f64 / (rows + m.account.read).max(1) as f64;
@@ -194,6 +208,7 @@ pub fn report(m: &Measured<'_>) -> Report {
         recipes,
         imbalance,
         elements: m.account.stages.iter().map(element).collect(),
+        times: m.times.to_vec(),
         prefetch: None,
         notes,
     }
@@ -215,8 +230,12 @@ fn described(strategy: Strategy) -> &'static str {
             "another strategy: each core has a part of the state, and of the numbers that are leased"
         }
         Strategy::Hybrid => "another strategy: heavy keys are replicated, all others have one core",
-        Strategy::Replicate => "another strategy: each core repeats what packets of others do to state",
-        Strategy::Transact => "another strategy: packets of several cores change different entries beside each other",
+        Strategy::Replicate => {
+            "another strategy: each core repeats what packets of others do to state"
+        }
+        Strategy::Transact => {
+            "another strategy: packets of several cores change different entries beside each other"
+        }
         _ => "another strategy",
     }
 }
@@ -358,9 +377,11 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
         // An object that could be divided, but for another one.
         let forces = match m.infeasible.contains(&object.name) {
             true => None,
-            false => m.program.objects.iter().find(|o| {
-                m.infeasible.contains(&o.name) && (about(o).forces)(o)
-            }),
+            false => m
+                .program
+                .objects
+                .iter()
+                .find(|o| m.infeasible.contains(&o.name) && (about(o).forces)(o)),
         };
         let shared = object;
         let object = forces.unwrap_or(object);

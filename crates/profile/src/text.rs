@@ -115,6 +115,19 @@ pub fn text(report: &Report) -> String {
             e.ns_per_packet
         );
     }
+    if !report.times.is_empty() {
+        let seen: u64 = report.times.iter().map(|t| t.samples).sum();
+        let _ = writeln!(out, "\nTime by line ({seen} looks)");
+    }
+    for t in report.times.iter().take(SHOWN) {
+        let _ = writeln!(
+            out,
+            "  {:>4.0} %  {:<24} {}",
+            t.share * 100.0,
+            t.line,
+            t.handler
+        );
+    }
     if let Some(prefetch) = &report.prefetch {
         let _ = writeln!(
             out,

@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use millrace::{Arrangement, Asked, Function, Job, Make, Ports, place};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
+use millrace_dataplane::mailbox::Mailbox;
+use millrace_dataplane::probe::Probe;
 use millrace_place::Strategy;
 use millrace_profile::{
-    Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text,
+    Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text, times,
 };
 use millrace_steer::Owners;
 use millrace_traffic::split::Split;
@@ -118,7 +121,7 @@ impl Profile {
             );
         };
         let rate = Rate::start();
-        let account = self.run(&counting, &ports, true)?;
+        let (account, places) = self.looked(&counting, &ports)?;
         let lines: Vec<&str> = (account.conflicts.iter())
             .map(|(_, c)| c.mine.line.as_str())
             .collect();
@@ -153,6 +156,7 @@ impl Profile {
             alone: Some(alone),
             now: Some(now),
             infeasible: &infeasible,
+            times: &times(&counting.module, program, &places),
         });
         if self.tries {
             self.attempt(&make, strategy, &ports, (&counting.folder, &mut report))?;
@@ -187,19 +191,51 @@ impl Profile {
     /// The file that its source has.
     fn name(&self) -> String {
         let word = Path::new(&self.nf);
-        let name = word.file_name().unwrap_or(word.as_os_str()).to_string_lossy();
+        let name = word
+            .file_name()
+            .unwrap_or(word.as_os_str())
+            .to_string_lossy();
         match name.ends_with(".c") {
             true => name.into_owned(),
             false => format!("{name}.c"),
         }
     }
 
+    /// The same, and where the workers were.
+    fn looked(&self, function: &Function, ports: &Ports) -> Result<(Account, Vec<usize>), Failure> {
+        let workers = usize::from(self.cores).min(function.workers.max(1));
+        let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
+        let probes: Arc<Mutex<Vec<Probe>>> = Arc::default();
+        for mailbox in &mailboxes {
+            let probes = probes.clone();
+            mailbox.post(Box::new(move |_| {
+                let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+                probes.extend(Probe::begin());
+            }));
+        }
+        let account = self.run_with(function, ports, true, mailboxes)?;
+        let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = probes.drain(..).flat_map(Probe::end).collect();
+        Ok((account, places))
+    }
+
     /// Runs it over the packets once.
     fn run(&self, function: &Function, ports: &Ports, prefetch: bool) -> Result<Account, Failure> {
+        self.run_with(function, ports, prefetch, Vec::new())
+    }
+
+    fn run_with(
+        &self,
+        function: &Function,
+        ports: &Ports,
+        prefetch: bool,
+        mailboxes: Vec<Arc<Mailbox>>,
+    ) -> Result<Account, Failure> {
         let link = function.link(0, Vec::new(), prefetch)?;
         let mut job = Job {
             chain: vec![link],
             loops: Some(self.loops),
+            mailboxes,
             ..Job::of(function, ports)?
         };
         job.workers = usize::from(self.cores).min(function.workers.max(1));

@@ -204,7 +204,7 @@ const COMMANDS: [(&str, &[&str]); 20] = [
 ];
 
 /// Questions to a run, in order, by section.
-const QUESTIONS: [(&str, &str); 10] = [
+const QUESTIONS: [(&str, &str); 11] = [
     ("map list", "map list"),
     ("map export", "map export buckets"),
     ("ctl params", "ctl params"),

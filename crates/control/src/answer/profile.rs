@@ -1,8 +1,8 @@
 //! What holds back what runs: what its workers counted between two requests.
 //!
 //! Workers count by themselves what costs them nothing: packets, time by element, transactions that did not commit or ran alone by
-//! line, rows. Whom packets met they count in modules that are made for it (`run --profile`). Nothing is begun in a worker: two jobs
-//! copy what is counted, and the difference is told.
+//! line, rows. Whom packets met they count in modules that are made for it (`run --profile`). Two jobs copy what is counted, and the
+//! difference is told; in between a timer looks where each worker is.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use millrace_dataplane::account::{Account, ObjectAccount, StageAccount, Transact
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::Conflict;
+use millrace_dataplane::probe::Probe;
 use serde_json::{Value, json};
 
 use super::{Result, Session};
@@ -22,6 +23,8 @@ pub(super) struct Counted {
     /// by element
     met: BTreeMap<u64, Met>,
     rate: Rate,
+    /// one a worker, of the moment at which a profile begins
+    probes: Vec<Probe>,
 }
 
 /// What an element's packets met, over all workers.
@@ -34,23 +37,30 @@ struct Met {
 
 impl Session {
     pub(super) fn profile(&mut self, request: &Request) -> Result<Value> {
-        let malformed = |what: &str| {
-            Trouble::new("malformed", what).help("see docs/control.md, \"Protocol\"")
-        };
+        let malformed =
+            |what: &str| Trouble::new("malformed", what).help("see docs/control.md, \"Protocol\"");
         match request.profile.as_deref() {
             Some("begin") => {
                 if self.context.elements.profiler.get().is_none() {
                     return Err(Trouble::new("refused", "this run cannot be profiled")
                         .help("the kernel has its packets, or none of its elements is a function with lines"));
                 }
-                self.profile = Some(self.counted()?);
+                let probes = self.each(|_: &mut Desk<'_>| Probe::begin())?;
+                let mut counted = self.counted()?;
+                counted.probes = probes.into_iter().flatten().collect();
+                self.profile = Some(counted);
                 Ok(json!({ "workers": self.context.mailboxes.len() }))
             }
             Some("end") => {
                 let before = self.profile.take();
-                let before = before.ok_or_else(|| malformed("no profile has begun"))?;
+                let mut before = before.ok_or_else(|| malformed("no profile has begun"))?;
+                let places = before
+                    .probes
+                    .drain(..)
+                    .flat_map(Probe::end)
+                    .collect::<Vec<_>>();
                 let after = self.counted()?;
-                Ok(self.told(&before, &after))
+                Ok(self.told(&before, &after, &places))
             }
             _ => Err(malformed("profile needs `profile`: begin or end")),
         }
@@ -68,6 +78,7 @@ impl Session {
             account: Account::default(),
             met: BTreeMap::new(),
             rate: Rate::start(),
+            probes: Vec::new(),
         };
         for (number, (account, met)) in each.into_iter().enumerate() {
             join(&mut all.account, account);
@@ -76,7 +87,8 @@ impl Session {
                 for (why, packets) in alone {
                     *of.alone.entry(why).or_default() += packets;
                 }
-                of.conflicts.extend(conflicts.into_iter().map(|c| (number, c)));
+                of.conflicts
+                    .extend(conflicts.into_iter().map(|c| (number, c)));
                 // Of parts the entries of all; of what workers share each says the same.
                 for object in objects {
                     match of.objects.iter_mut().find(|o| o.name == object.name) {
@@ -89,7 +101,7 @@ impl Session {
         Ok(all)
     }
 
-    fn told(&self, before: &Counted, after: &Counted) -> Value {
+    fn told(&self, before: &Counted, after: &Counted, places: &[usize]) -> Value {
         let over = difference(&before.account, &after.account);
         let seconds = before.rate.elapsed().as_secs_f64();
         let tick = before.rate.ns_per_tick();
@@ -111,7 +123,7 @@ impl Session {
                 of.reasons = counts.filter(|(_, n)| *n > 0).collect();
             }
             account.objects.clone_from(&met.objects);
-            profiler?.profile(*id, &account, tick)
+            profiler?.profile(*id, &account, tick, places)
         });
         json!({ "profiles": told.collect::<Vec<_>>(), "seconds": seconds })
     }
@@ -157,7 +169,9 @@ fn join(all: &mut Account, of: Account) {
         *all.replayed.get_or_insert(0) += rows;
     }
     if let Some(t) = of.transactions {
-        let sum = all.transactions.get_or_insert_with(TransactionsAccount::default);
+        let sum = all
+            .transactions
+            .get_or_insert_with(TransactionsAccount::default);
         sum.commits += t.commits;
         sum.aborts += t.aborts;
         sum.holds += t.holds;
@@ -193,9 +207,15 @@ fn difference(before: &Account, after: &Account) -> Account {
         inside += stage.seconds;
     }
     for stage in &mut over.stages {
-        stage.share = if inside > 0.0 { stage.seconds / inside } else { 0.0 };
+        stage.share = if inside > 0.0 {
+            stage.seconds / inside
+        } else {
+            0.0
+        };
     }
-    over.replayed = after.replayed.map(|rows| rows.saturating_sub(before.replayed.unwrap_or(0)));
+    over.replayed = after
+        .replayed
+        .map(|rows| rows.saturating_sub(before.replayed.unwrap_or(0)));
     if let (Some(now), Some(was)) = (&mut over.transactions, &before.transactions) {
         now.commits = now.commits.saturating_sub(was.commits);
         now.aborts = now.aborts.saturating_sub(was.aborts);

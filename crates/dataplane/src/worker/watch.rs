@@ -98,7 +98,8 @@ impl Watch {
 
     /// The elements are others from now on.
     pub(super) fn changed(&mut self) {
-        self.observers.retain_mut(|(_, observer)| observer.changed());
+        self.observers
+            .retain_mut(|(_, observer)| observer.changed());
     }
 
     /// A burst has come; false: nobody asks about a packet of it.

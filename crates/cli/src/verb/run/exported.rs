@@ -31,12 +31,7 @@ pub fn collector(text: &str) -> Result<Collector, String> {
 struct Known(Decider);
 
 impl Lines for Known {
-    fn line(
-        &mut self,
-        element: u64,
-        state: &mut Instance,
-        packet: &Sight<'_>,
-    ) -> Option<Arc<str>> {
+    fn line(&mut self, element: u64, state: &mut Instance, packet: &Sight<'_>) -> Option<Arc<str>> {
         self.0.line(element, state, packet)
     }
 }

@@ -18,7 +18,7 @@ use millrace_explain::live::{self, Event, Follower, Tracing, WAITING};
 use millrace_explain::{Filter, WORDS, text};
 use millrace_object::program::Program;
 use millrace_place::Strategy;
-use millrace_profile::{Measured, Sources, Spread};
+use millrace_profile::{Measured, Sources, Spread, times};
 use millrace_topology::Topology;
 use serde_json::{Value, json};
 
@@ -166,7 +166,13 @@ impl Known {
 }
 
 impl Profiler for Traced {
-    fn profile(&self, element: u64, counted: &Account, ns_per_tick: f64) -> Option<Value> {
+    fn profile(
+        &self,
+        element: u64,
+        counted: &Account,
+        ns_per_tick: f64,
+        places: &[usize],
+    ) -> Option<Value> {
         let known = self.functions.iter().find(|f| f.id == element)?;
         let conflicts = counted.conflicts.iter();
         let lines: Vec<&str> = conflicts.map(|(_, c)| c.mine.line.as_str()).collect();
@@ -185,6 +191,7 @@ impl Profiler for Traced {
             alone: None,
             now: None,
             infeasible: &[],
+            times: &times(&known.module, &known.program, places),
         });
         Some(json!({ "report": report, "text": millrace_profile::text(&report) }))
     }

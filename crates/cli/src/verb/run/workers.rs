@@ -171,8 +171,7 @@ impl Run {
         {
             elements.changeable(Box::new(self.maker(chain.len(), between.live())));
         }
-        let exporter =
-            self.export(&ports, || traced.all(), &opened.mailboxes, between.live())?;
+        let exporter = self.export(&ports, || traced.all(), &opened.mailboxes, between.live())?;
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
             elements.hosted(parted);
