@@ -272,7 +272,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let dir = tempfile::tempdir().unwrap();
     let each = [
         "--packets",
-        "20000",
+        "4000",
         "--zipf",
         "0",
         "--every-flow",
@@ -281,9 +281,9 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let flood = traffic(
         dir.path(),
         "flood.pcapng",
-        &[&each[..], &["10000"]].concat(),
+        &[&each[..], &["2000"]].concat(),
     );
-    let one_way = ["9000", "--one-way"];
+    let one_way = ["1800", "--one-way"];
     let leases = traffic(dir.path(), "leases.pcapng", &[&each[..], &one_way].concat());
     let (bridge, line) = planted(dir.path(), "bridge", REFRESH);
     let bridge = bridge.to_str().unwrap();

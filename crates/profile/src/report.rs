@@ -36,7 +36,7 @@ pub struct Measured<'a> {
     pub others: &'a [Strategy],
     /// ns a packet on one core without others, where that was measured
     pub alone: Option<f64>,
-    /// ns a packet as it runs, over several turns, where that was measured
+    /// ns a packet as it runs, of several turns, where that was measured
     pub now: Option<f64>,
     /// where workers were seen
     pub times: &'a [Time],

@@ -45,7 +45,12 @@ impl Session {
                     return Err(Trouble::new("refused", "this run cannot be profiled")
                         .help("the kernel has its packets, or none of its elements is a function with lines"));
                 }
-                let probes = self.each(|_: &mut Desk<'_>| Probe::begin())?;
+                // A signal's frame has no place on a guest's stack, whose memory has a protection key of its own.
+                let hosts = self.context.elements.list().iter().any(|e| e.exposed.is_none());
+                let probes = match hosts {
+                    true => Vec::new(),
+                    false => self.each(|_: &mut Desk<'_>| Probe::begin())?,
+                };
                 let mut counted = self.counted()?;
                 counted.probes = probes.into_iter().flatten().collect();
                 self.profile = Some(counted);
