@@ -278,11 +278,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
         "--every-flow",
         "--flows",
     ];
-    let flood = traffic(
-        dir.path(),
-        "flood.pcapng",
-        &[&each[..], &["2000"]].concat(),
-    );
+    let flood = traffic(dir.path(), "flood.pcapng", &[&each[..], &["2000"]].concat());
     let one_way = ["1800", "--one-way"];
     let leases = traffic(dir.path(), "leases.pcapng", &[&each[..], &one_way].concat());
     let (bridge, line) = planted(dir.path(), "bridge", REFRESH);

@@ -46,7 +46,12 @@ impl Session {
                         .help("the kernel has its packets, or none of its elements is a function with lines"));
                 }
                 // A signal's frame has no place on a guest's stack, whose memory has a protection key of its own.
-                let hosts = self.context.elements.list().iter().any(|e| e.exposed.is_none());
+                let hosts = self
+                    .context
+                    .elements
+                    .list()
+                    .iter()
+                    .any(|e| e.exposed.is_none());
                 let probes = match hosts {
                     true => Vec::new(),
                     false => self.each(|_: &mut Desk<'_>| Probe::begin())?,

@@ -156,10 +156,8 @@ impl Chain {
         }
         for (index, packet) in packets.iter().enumerate() {
             // SAFETY: as the caller promises; the answer is used here only.
-            match self
-                .watch
-                .follows(&unsafe { sight(packet, frames.get(index)) })
-            {
+            let seen = unsafe { sight(packet, frames.get(index)) };
+            match self.watch.follows(&seen) {
                 Follow::No => continue,
                 Follow::End => {}
                 Follow::Apart => self.followed.push(index),
