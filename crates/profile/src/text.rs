@@ -12,11 +12,10 @@ const SHOWN: usize = 8;
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     let of_object = |object: &str| {
-        let found = report
+        report
             .recipes
             .iter()
-            .find(|r| r.object.as_deref().is_none_or(|of| of == object));
-        found
+            .find(|r| r.object.as_deref().is_none_or(|of| of == object))
     };
     match report.causes.first() {
         Some(first) => {
