@@ -83,6 +83,14 @@ static __u64 (*const millrace_classify)(void *, const void *) = (void *)0x10060;
 		const typeof(*(map)->value) *millrace_value = (__VA_ARGS__);                   \
 		(MILLRACE_VALUE(map))millrace_map_put((map), millrace_key, millrace_value);    \
 	})
+/* map_put where there is no entry; one that is there is refreshed and keeps its value: it is not written, so that packets of
+ * other cores that read it go on. The value that is there, or NULL: full. */
+#define map_keep(map, k, ...)                                                                  \
+	({                                                                                     \
+		const typeof(*(map)->key) *millrace_wanted = (k);                              \
+		MILLRACE_VALUE(map) millrace_kept = map_refresh(map, millrace_wanted);         \
+		millrace_kept ? millrace_kept : map_put(map, millrace_wanted, __VA_ARGS__);    \
+	})
 /* Whether it was there. */
 #define map_delete(map, ...) \
 	MILLRACE_KEYED(map, (_Bool)millrace_map_delete((map), millrace_key), __VA_ARGS__)

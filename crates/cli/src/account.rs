@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use millrace::Function;
 use millrace_dataplane::account::{Account, LostAccount, StageAccount};
+use millrace_export::Counts;
 use millrace_object::state;
 use millrace_plan::cost::Prediction;
 
@@ -37,6 +38,24 @@ pub fn text(
             p.strategy.name(),
             p.cores,
             account.mpps
+        ));
+    }
+    text
+}
+
+/// What was exported of it.
+pub fn export(c: Counts) -> String {
+    let mut text = format!(
+        "\nexported {} flow records of {} packets, one in {}\n",
+        grouped(c.records),
+        grouped(c.sampled),
+        grouped(c.every.into())
+    );
+    if c.missed + c.lost > 0 {
+        text.push_str(&format!(
+            "  lost: {} packets that had no room, {} records that the collector has not got\n",
+            grouped(c.missed),
+            grouped(c.lost)
         ));
     }
     text

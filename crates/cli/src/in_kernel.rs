@@ -194,7 +194,7 @@ fn serve(
             watched.notify.borrow_mut().in_kernel(&words);
             failed = kernel.look().err();
             if let Some(endpoint) = metrics {
-                endpoint.update(so_far(kernel, began)?);
+                endpoint.update(so_far(kernel, began)?, None);
             }
         }
     }

@@ -18,6 +18,7 @@ mod computed;
 mod control;
 mod distributed;
 mod explain;
+mod exported;
 mod guests;
 mod history;
 mod hostile_clients;

@@ -11,6 +11,7 @@ use millrace_dataplane::worker::condition::Condition;
 
 use crate::chain::Maker;
 use crate::exposed::Exposed;
+use crate::profile::Profiler;
 use crate::reload::{Recipe, Source};
 use crate::trace::Tracer;
 use crate::trouble::Trouble;
@@ -72,6 +73,8 @@ pub struct Elements {
     pub(crate) source: OnceLock<Box<dyn Source>>,
     /// what traces packets, where that is possible
     pub(crate) tracer: OnceLock<Box<dyn Tracer>>,
+    /// what says what counts mean, where that is possible
+    pub(crate) profiler: OnceLock<Box<dyn Profiler>>,
     /// the packet classes, where there are some
     pub(crate) classes: OnceLock<Parted>,
 }
@@ -101,6 +104,7 @@ impl Elements {
             maker: OnceLock::new(),
             source: OnceLock::new(),
             tracer: OnceLock::new(),
+            profiler: OnceLock::new(),
             classes: OnceLock::new(),
         }
     }
@@ -135,6 +139,12 @@ impl Elements {
     pub fn traceable(&self, tracer: Box<dyn Tracer>) {
         // A run says so once.
         let _ = self.tracer.set(tracer);
+    }
+
+    /// Lets the run be profiled.
+    pub fn profiled(&self, profiler: Box<dyn Profiler>) {
+        // A run says so once.
+        let _ = self.profiler.set(profiler);
     }
 
     /// Lets the chain be made anew from its file: `recipes` are those of the elements, in their order.

@@ -14,6 +14,7 @@ pub mod guests;
 mod joined;
 pub mod literal;
 pub mod pins;
+pub mod profile;
 pub mod protocol;
 pub mod reload;
 pub mod rules;

@@ -60,6 +60,9 @@ pub struct Request {
     /// of a trace: what is to be done
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRequest>,
+    /// of a profile: `begin` or `end`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// of a reload: say what would change, and change nothing
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check: bool,

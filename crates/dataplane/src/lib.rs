@@ -20,6 +20,8 @@ pub mod packet;
 pub mod place;
 pub mod port;
 pub mod privilege;
+#[allow(unsafe_code, reason = "timers and signals are the C library's")]
+pub mod probe;
 pub mod replica;
 pub mod runner;
 pub mod share;

@@ -12,7 +12,7 @@ use crate::account::Account;
 use crate::module::Instance;
 use crate::replica::Group;
 use crate::worker::change::Live;
-use crate::worker::watch::{Observer, Watch};
+use crate::worker::watch::{Observer, Purpose, Watch};
 
 /// Something to do between two bursts. Packets wait while it runs.
 pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
@@ -63,15 +63,21 @@ impl Desk<'_> {
         (self.account)()
     }
 
-    /// Has the worker's packets watched from the next burst on, or no more. False where there is no worker to ask: no packet has
+    /// Whether there is a worker whose packets can be watched.
+    #[must_use]
+    pub fn watchable(&self) -> bool {
+        self.chain.is_some() || self.watch.is_some()
+    }
+
+    /// Has the worker's packets watched for a purpose from the next burst on, or no more. False where there is no worker to ask: no packet has
     /// come yet, or the kernel has them.
-    pub fn watch(&mut self, observer: Option<Box<dyn Observer>>) -> bool {
+    pub fn watch(&mut self, purpose: Purpose, observer: Option<Box<dyn Observer>>) -> bool {
         let watch = match (&mut self.chain, &mut self.watch) {
             (Some(chain), _) => chain.watch(),
             (None, Some(watch)) => watch,
             (None, None) => return false,
         };
-        *watch = observer;
+        watch.set(purpose, observer);
         true
     }
 

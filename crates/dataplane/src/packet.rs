@@ -139,7 +139,7 @@ pub(crate) fn copy(place: &mut [u8], bytes: &[u8]) {
 }
 
 /// What became of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Fate {
     /// the program aborted
     Aborted,

@@ -7,6 +7,7 @@
 //! ([`millrace_model::exec::along`]), which puts it in words of the model. Emitted code runs the packet, too, and an
 //! explanation says whether it did the same.
 
+mod decided;
 mod document;
 mod element;
 mod execution;
@@ -20,6 +21,7 @@ mod steps;
 mod text;
 mod walk;
 
+pub use decided::Decider;
 pub use document::{Access, By, Difference, Explanation, Left, Nearest, Rewrite, Step, Value};
 pub use element::{Element, Part};
 pub use execution::{Execution, Failed, execute};

@@ -16,7 +16,7 @@ use millrace_check::Checked;
 use millrace_control::Exposed;
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::Fate;
-use millrace_dataplane::worker::watch::{Observer, Sight};
+use millrace_dataplane::worker::watch::{Decided, Follow, Observer, Sight};
 use millrace_object::program::{ObjectId, Program, StateObject};
 use millrace_object::state::{hash, map};
 use millrace_object::types::EntryTypes;
@@ -67,7 +67,7 @@ pub struct Function {
 }
 
 impl Function {
-    fn part(&self) -> Part<'_> {
+    pub(crate) fn part(&self) -> Part<'_> {
         Part {
             name: self.name.clone(),
             program: &self.program,
@@ -262,7 +262,7 @@ impl Source for Again<'_> {
 }
 
 /// State that runs: of large maps what a packet comes to.
-struct Running<'i> {
+pub(crate) struct Running<'i> {
     instance: &'i mut Instance,
     now: u64,
     /// by object: only the entries that are asked for
@@ -271,7 +271,7 @@ struct Running<'i> {
 }
 
 impl<'i> Running<'i> {
-    fn new(program: &Program, instance: &'i mut Instance, now: u64) -> Self {
+    pub(crate) fn new(program: &Program, instance: &'i mut Instance, now: u64) -> Self {
         let partial = program.objects.iter().enumerate();
         let partial = partial.map(|(i, o)| {
             let mut full = || instance.used(i).is_none_or(|used| used >= o.capacity);
@@ -389,7 +389,7 @@ impl Follower {
     }
 }
 
-fn packet_of(sight: &Sight<'_>) -> Packet {
+pub(crate) fn packet_of(sight: &Sight<'_>) -> Packet {
     Packet {
         number: sight.number,
         port: sight.port,
@@ -424,7 +424,7 @@ impl Observer for Follower {
         looks
     }
 
-    fn follows(&mut self, packet: &Sight<'_>) -> bool {
+    fn follows(&mut self, packet: &Sight<'_>) -> Follow {
         let since = Instant::now();
         let fits = self.credit > 0
             && self.tracing.filter.fits(&Seen {
@@ -437,10 +437,16 @@ impl Observer for Follower {
             self.on_way.insert(packet.number, (packet, Vec::new()));
         }
         self.spend(since);
-        fits
+        match fits {
+            true => Follow::Apart,
+            false => Follow::No,
+        }
     }
 
     fn comes(&mut self, element: u64, state: Option<&mut Instance>, sight: &Sight<'_>) {
+        if !self.on_way.contains_key(&sight.number) {
+            return;
+        }
         let since = Instant::now();
         let packet = packet_of(sight);
         let place = self.tracing.place(element);
@@ -479,7 +485,8 @@ impl Observer for Follower {
         }
     }
 
-    fn ends(&mut self, number: u64, fate: Fate, decided: usize) {
+    fn ends(&mut self, number: u64, fate: Fate, decided: &Decided<'_>) {
+        let decided = decided.place;
         let Some((packet, hops)) = self.on_way.remove(&number) else {
             return;
         };
@@ -513,9 +520,10 @@ impl Observer for Follower {
         }
     }
 
-    fn changed(&mut self) {
+    fn changed(&mut self) -> bool {
         self.tracing.left.store(0, Ordering::Relaxed);
         // Where there is no room for it, the end of the channel says as much.
         let _ = self.events.try_send(Event::Changed);
+        false
     }
 }

@@ -241,7 +241,7 @@ fn accesses(along: &Along, done: &Execution<'_>) -> BTreeMap<usize, usize> {
 }
 
 /// The file in which the entry's function is.
-fn own_file(part: &Part<'_>) -> Option<std::sync::Arc<str>> {
+pub(crate) fn own_file(part: &Part<'_>) -> Option<std::sync::Arc<str>> {
     let entry = part.running().and_then(|at| part.program.entries.get(at))?;
     let function = part.program.functions.get(entry.function.0)?;
     let mut count: BTreeMap<&std::sync::Arc<str>, usize> = BTreeMap::new();

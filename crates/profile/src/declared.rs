@@ -69,6 +69,22 @@ impl Sources {
         })
     }
 
+    /// The first line that uses an object, `FILE:LINE`.
+    #[must_use]
+    pub fn used(&self, object: &str) -> Option<String> {
+        let uses = |line: &str| {
+            line.match_indices('&').any(|(at, _)| {
+                let rest = line.get(at + 1..).unwrap_or_default();
+                let rest = rest.strip_prefix(object);
+                rest.is_some_and(|r| !r.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+            })
+        };
+        self.files.iter().find_map(|(file, lines)| {
+            let at = lines.iter().position(|l| uses(l))?;
+            Some(format!("{file}:{}", at + 1))
+        })
+    }
+
     /// A line's text.
     #[must_use]
     pub fn line(&self, place: &str) -> Option<&str> {

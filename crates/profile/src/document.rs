@@ -26,6 +26,12 @@ pub struct Report {
     pub recipes: Vec<Recipe>,
     /// how packets are shared out
     pub imbalance: Imbalance,
+    /// time inside each element of a run that is looked at while it lasts; else none
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elements: Vec<Element>,
+    /// where workers were seen, the most first; empty where nothing was looked at
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Time>,
     /// what the prefetch passes give; none where that was not measured
     pub prefetch: Option<Prefetch>,
     /// what is to be known beside
@@ -93,6 +99,13 @@ pub enum Change {
         /// its new value
         value: String,
     },
+    /// other words in one line of the source
+    Edit {
+        /// what is there
+        from: String,
+        /// what takes its place
+        to: String,
+    },
     /// another strategy
     Strategy(Strategy),
     /// the source, by its author
@@ -136,6 +149,32 @@ pub struct Tried {
     pub turns: usize,
     /// why it is not possible
     pub refused: Option<String>,
+}
+
+/// Time by handler and line, by looking now and then.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Time {
+    /// the function of the emitted code; empty outside of it
+    pub handler: String,
+    /// `FILE:LINE`, or what else it is
+    pub line: String,
+    /// how often a worker was there
+    pub samples: u64,
+    /// of all, 0 to 1
+    pub share: f64,
+}
+
+/// Time inside an element.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Element {
+    /// its name
+    pub name: String,
+    /// packets that went through it
+    pub packets: u64,
+    /// ns a packet
+    pub ns_per_packet: f64,
+    /// of the time inside all elements, 0 to 1
+    pub share: f64,
 }
 
 /// How packets are shared out.

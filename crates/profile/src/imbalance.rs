@@ -73,6 +73,30 @@ impl Spread {
         if factor < UNEVEN {
             return found;
         }
+        if self.packets == 0 {
+            let busiest = (found.workers.iter()).max_by(|a, b| a.share.total_cmp(&b.share));
+            let entry = busiest.and_then(|w| account.entries.iter().find(|e| e.worker == w.worker));
+            let (cause, remedy) = match entry {
+                Some(e) if e.share > 0.5 => (
+                    format!(
+                        "heavy bucket: {:.0} % of the packets of worker {} have index {} of port {}",
+                        e.share * 100.0, e.worker, e.entry, e.port
+                    ),
+                    "record the port, and profile the capture: that tells an elephant flow from several",
+                ),
+                Some(_) => (
+                    "table: the indirection table gives the busiest worker more packets than its part"
+                        .to_owned(),
+                    "balance it to the traffic: run --trace CAPTURE",
+                ),
+                None => (
+                    "who brings packets to their workers is not known".to_owned(),
+                    "record the port, and profile the capture",
+                ),
+            };
+            (found.cause, found.remedy) = (Some(cause), Some(remedy.to_owned()));
+            return found;
+        }
         let owned = self.owners.values().max().copied().unwrap_or(0) as f64;
         let planned = owned / seen * found.workers.len() as f64;
         if !self.owners.is_empty() && planned < UNEVEN {

@@ -13,12 +13,15 @@ mod imbalance;
 pub mod kinds;
 mod report;
 mod text;
+mod times;
 
 pub use declared::Sources;
 pub use document::{
-    Abort, Cause, Change, Flow, Imbalance, Prefetch, Recipe, Report, Tried, With, Worker,
+    Abort, Cause, Change, Element, Flow, Imbalance, Prefetch, Recipe, Report, Time, Tried, With,
+    Worker,
 };
 pub use html::page;
 pub use imbalance::Spread;
 pub use report::{Measured, report};
 pub use text::text;
+pub use times::times;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_dataplane::account::Account;
+use millrace_dataplane::account::{Account, StageAccount};
 use millrace_dataplane::module::What;
 use millrace_dataplane::runner::hex;
 use millrace_object::options::OPTIONS;
@@ -10,7 +10,7 @@ use millrace_object::program::{Program, StateObject};
 use millrace_place::Strategy;
 
 use crate::declared::Sources;
-use crate::document::{Abort, Cause, Change, Recipe, Report, With};
+use crate::document::{Abort, Cause, Change, Element, Recipe, Report, Time, With};
 use crate::imbalance::Spread;
 use crate::kinds::{Idea, Met, about};
 
@@ -34,6 +34,14 @@ pub struct Measured<'a> {
     pub spread: &'a Spread,
     /// strategies that the function could have instead
     pub others: &'a [Strategy],
+    /// ns a packet on one core without others, where that was measured
+    pub alone: Option<f64>,
+    /// ns a packet as it runs, of several turns, where that was measured
+    pub now: Option<f64>,
+    /// where workers were seen
+    pub times: &'a [Time],
+    /// objects that nothing can divide among cores, by the plan: others are shared for their sake
+    pub infeasible: &'a [String],
 }
 
 /// A gain that is predicted when this part of the time is removed.
@@ -54,7 +62,7 @@ fn at(what: What) -> &'static str {
 /// The profile.
 #[must_use]
 pub fn report(m: &Measured<'_>) -> Report {
-    let ns = m.account.function.ns_per_packet;
+    let ns = m.now.unwrap_or(m.account.function.ns_per_packet);
     let all = ns * m.account.read as f64;
     let mut aborts = aborts(m, ns);
     let total: f64 = aborts.iter().map(|(a, _)| a.ns).sum();
@@ -65,33 +73,89 @@ pub fn report(m: &Measured<'_>) -> Report {
         b.ns.total_cmp(&a.ns)
             .then_with(|| (&a.line, &a.operation).cmp(&(&b.line, &b.operation)))
     });
-    let (causes, ideas) = causes(m, &aborts);
-    let lost = if all > 0.0 {
-        (total / all).min(0.99)
-    } else {
-        0.0
+    // What a packet costs beyond one on one core is what others cost it, waits that nothing counts included.
+    let counted = if all > 0.0 { total / all } else { 0.0 };
+    let lost = match m.alone {
+        Some(alone) if ns > 0.0 && total > 0.0 => 1.0 - alone / ns,
+        _ => counted,
     };
-    let mut recipes: Vec<Recipe> = ideas
+    // Not below nothing, nor its negative.
+    let lost = lost.clamp(0.0, 0.99) + 0.0;
+    if total > 0.0 {
+        let scale = lost * all / total;
+        for (abort, _) in &mut aborts {
+            abort.ns *= scale;
+        }
+    }
+    let (causes, ideas) = causes(m, &aborts);
+    // Several conflicts may ask for the same, which removes a part of each.
+    let mut asked: Vec<(Recipe, f64)> = Vec::new();
+    for (object, abort, idea) in ideas {
+        let removes = if all > 0.0 {
+            abort.ns / all * idea.removes
+        } else {
+            0.0
+        };
+        let recipe = recipe(m, object, abort, idea);
+        let same = |(r, _): &&mut (Recipe, f64)| {
+            (&r.object, &r.from, &r.to, r.line)
+                == (&recipe.object, &recipe.from, &recipe.to, recipe.line)
+        };
+        match asked.iter_mut().find(same) {
+            Some((_, sum)) => *sum += removes,
+            None => asked.push((recipe, removes)),
+        }
+    }
+    let mut recipes: Vec<Recipe> = asked
         .into_iter()
-        .map(|(object, abort, idea)| recipe(m, object, abort, idea, all))
+        .map(|(recipe, removes)| Recipe {
+            gain: gain(removes),
+            ..recipe
+        })
         .collect();
     if let Some((first, _)) = aborts.first() {
         let (file, line) = place(&first.line);
-        let to = m.others.iter().filter(|s| **s != m.strategy);
-        recipes.extend(to.map(|strategy| Recipe {
+        let mut to: Vec<Strategy> = m.others.to_vec();
+        // Most of it is about one key, which can be replicated beside the rest.
+        let one = aborts
+            .iter()
+            .any(|(a, _)| a.key.is_some() && a.share > 0.25);
+        if one && !to.is_empty() {
+            to.push(Strategy::Hybrid);
+        }
+        to.retain(|s| *s != m.strategy);
+        to.dedup();
+        recipes.extend(to.into_iter().map(|strategy| Recipe {
             object: None,
             file: file.to_owned(),
             line,
             from: format!("--strategy {}", m.strategy.name()),
             to: format!("--strategy {}", strategy.name()),
-            why: "another strategy".into(),
-            gain: gain(lost * removed_by(*strategy)),
+            why: described(strategy).into(),
+            gain: gain(lost * removed_by(strategy)),
             tried: None,
-            change: Change::Strategy(*strategy),
+            change: Change::Strategy(strategy),
         }));
     }
+    let imbalance = m.spread.imbalance(m.account);
+    let elephant = imbalance.cause.as_ref();
+    if elephant.is_some_and(|c| c.starts_with("elephant flow")) {
+        for strategy in [Strategy::Hybrid, Strategy::Replicate] {
+            recipes.push(Recipe {
+                object: None,
+                file: format!("{}.c", m.program.name),
+                line: 0,
+                from: format!("--strategy {}", m.strategy.name()),
+                to: format!("--strategy {}", strategy.name()),
+                why: described(strategy).into(),
+                // Each row is replayed by all others.
+                gain: 1.0 + (imbalance.factor - 1.0) * removed_by(strategy),
+                tried: None,
+                change: Change::Strategy(strategy),
+            });
+        }
+    }
     recipes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    // Several conflicts may ask for the same.
     let mut seen = BTreeSet::new();
     recipes.retain(|r| seen.insert((r.object.clone(), r.from.clone(), r.to.clone())));
     let mut notes = vec![
@@ -106,6 +170,24 @@ pub fn report(m: &Measured<'_>) -> Report {
                 other.name()
             ),
         });
+    }
+    if let Some(t) = &m.account.transactions {
+        notes.push(format!(
+            "{} packets committed beside others, {} attempts did not commit, {} packets ran alone",
+            t.commits, t.aborts, t.alone
+        ));
+        if t.aborts > 0 && m.account.conflicts.is_empty() {
+            notes.push(
+                "whom they met is counted in modules that are made for it (run --profile)"
+                    .to_owned(),
+            );
+        }
+    }
+    let behind = m.account.workers.iter().filter_map(|w| w.behind).max();
+    if let Some(behind) = behind.filter(|rows| *rows > 0) {
+        notes.push(format!(
+            "late rows: the worker that is furthest behind has {behind} to apply"
+        ));
     }
     if let Some(rows) = m.account.replayed {
         let share = rows as f64 / (rows + m.account.read).max(1) as f64;
@@ -124,9 +206,37 @@ pub fn report(m: &Measured<'_>) -> Report {
         aborts: aborts.into_iter().map(|(a, _)| a).collect(),
         causes,
         recipes,
-        imbalance: m.spread.imbalance(m.account),
+        imbalance,
+        elements: m.account.stages.iter().map(element).collect(),
+        times: m.times.to_vec(),
         prefetch: None,
         notes,
+    }
+}
+
+fn element(stage: &StageAccount) -> Element {
+    Element {
+        name: stage.name.clone(),
+        packets: stage.packets,
+        ns_per_packet: stage.seconds * 1e9 / stage.packets.max(1) as f64,
+        share: stage.share,
+    }
+}
+
+/// What a strategy does otherwise.
+fn described(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Shard | Strategy::Spread => {
+            "another strategy: each core has a part of the state, and of the numbers that are leased"
+        }
+        Strategy::Hybrid => "another strategy: heavy keys are replicated, all others have one core",
+        Strategy::Replicate => {
+            "another strategy: each core repeats what packets of others do to state"
+        }
+        Strategy::Transact => {
+            "another strategy: packets of several cores change different entries beside each other"
+        }
+        _ => "another strategy",
     }
 }
 
@@ -193,8 +303,10 @@ fn aborts(m: &Measured<'_>, ns_per_packet: f64) -> Vec<Counted> {
     let reasons = m.account.transactions.iter().flat_map(|t| &t.reasons);
     for (why, count) in reasons {
         let (line, operation, object) = said(why);
-        // All others stand still meanwhile.
-        let ns = *count as f64 * ns_per_packet * m.cores as f64;
+        // All others stand still meanwhile; its own work it has to do in any case. The mean has the others' waits in it.
+        let waits = *count as f64 * (m.cores.max(1) - 1) as f64;
+        let read = m.account.read.max(1) as f64;
+        let ns = waits * ns_per_packet * read / (read + waits);
         out.push((
             Abort {
                 line,
@@ -262,6 +374,18 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
             });
             continue;
         };
+        // An object that could be divided, but for another one.
+        let forces = match m.infeasible.contains(&object.name) {
+            true => None,
+            false => m
+                .program
+                .objects
+                .iter()
+                .find(|o| m.infeasible.contains(&o.name) && (about(o).forces)(o)),
+        };
+        let shared = object;
+        let object = forces.unwrap_or(object);
+        let used = forces.and_then(|o| m.sources.used(&o.name));
         let entries = m.account.objects.iter().find(|o| o.name == object.name);
         let met = Met {
             object,
@@ -270,7 +394,14 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
             entries: entries.and_then(|o| o.entries),
         };
         let advice = about(object);
-        let cause = (advice.cause)(&met);
+        let cause = match forces {
+            None => (advice.cause)(&met),
+            Some(_) => format!(
+                "{}; so {}, which could be divided among cores, is shared with it",
+                (advice.cause)(&met),
+                shared.name
+            ),
+        };
         match causes
             .iter_mut()
             .find(|c| c.object == object.name && c.cause == cause)
@@ -285,7 +416,7 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
             None => {
                 causes.push(Cause {
                     object: object.name.clone(),
-                    line: abort.line.clone(),
+                    line: used.unwrap_or_else(|| abort.line.clone()),
                     operations: vec![abort.operation.clone()],
                     cause,
                     share: abort.share,
@@ -304,9 +435,7 @@ fn causes<'a>(m: &Measured<'a>, aborts: &'a [Counted]) -> (Vec<Cause>, Ideas<'a>
 }
 
 /// An idea as it is written down.
-fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all: f64) -> Recipe {
-    let part = if all > 0.0 { abort.ns / all } else { 0.0 };
-    let gain = gain(part * idea.removes);
+fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea) -> Recipe {
     let name = &object.name;
     match idea.option {
         Some((option, value)) => {
@@ -322,7 +451,7 @@ fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all
                 from: format!(".{option} = {}", shown(is, time)),
                 to: format!(".{option} = {}", shown(value, time)),
                 why: idea.why.into(),
-                gain,
+                gain: 1.0,
                 tried: None,
                 change: Change::Option {
                     object: name.clone(),
@@ -340,9 +469,12 @@ fn recipe(m: &Measured<'_>, object: &StateObject, abort: &Abort, idea: Idea, all
                 from: idea.from,
                 to: idea.to,
                 why: idea.why.into(),
-                gain,
+                gain: 1.0,
                 tried: None,
-                change: Change::Source,
+                change: match idea.edit {
+                    Some((from, to)) => Change::Edit { from, to },
+                    None => Change::Source,
+                },
             }
         }
     }

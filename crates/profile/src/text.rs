@@ -12,11 +12,10 @@ const SHOWN: usize = 8;
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     let of_object = |object: &str| {
-        let found = report
+        report
             .recipes
             .iter()
-            .find(|r| r.object.as_deref() == Some(object));
-        found.or(report.recipes.first())
+            .find(|r| r.object.as_deref().is_none_or(|of| of == object))
     };
     match report.causes.first() {
         Some(first) => {
@@ -101,6 +100,32 @@ pub fn text(report: &Report) -> String {
     }
     if let Some(remedy) = &report.imbalance.remedy {
         let _ = writeln!(out, "  {remedy}");
+    }
+    if !report.elements.is_empty() {
+        let _ = writeln!(out, "\nTime inside elements");
+    }
+    for e in &report.elements {
+        let _ = writeln!(
+            out,
+            "  {:>4.0} %  {}: {} packets, {:.0} ns each",
+            e.share * 100.0,
+            e.name,
+            e.packets,
+            e.ns_per_packet
+        );
+    }
+    if !report.times.is_empty() {
+        let seen: u64 = report.times.iter().map(|t| t.samples).sum();
+        let _ = writeln!(out, "\nTime by line ({seen} looks)");
+    }
+    for t in report.times.iter().take(SHOWN) {
+        let _ = writeln!(
+            out,
+            "  {:>4.0} %  {:<24} {}",
+            t.share * 100.0,
+            t.line,
+            t.handler
+        );
     }
     if let Some(prefetch) = &report.prefetch {
         let _ = writeln!(

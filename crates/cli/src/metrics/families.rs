@@ -4,6 +4,7 @@ use std::fmt::Error;
 use std::sync::Arc;
 
 use millrace_dataplane::account::{Account, EntryAccount, PortAccount};
+use millrace_export::Counts;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::{Registry, Unit};
@@ -33,6 +34,7 @@ impl Collector for Counted {
         transactions(encoder, &latest.account)?;
         entries(encoder, &latest.account)?;
         queues(encoder, &latest.account)?;
+        exported(encoder, latest.export)?;
         elements::encode(encoder, latest)
     }
 }
@@ -306,5 +308,35 @@ fn queues(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), 
         ),
         None,
         samples,
+    )
+}
+
+/// Flow records of sampled packets.
+fn exported(encoder: &mut DescriptorEncoder<'_>, export: Option<Counts>) -> Result<(), Error> {
+    let Some(c) = export else {
+        return Ok(());
+    };
+    let ends = [
+        ("taken", c.sampled.saturating_sub(c.missed)),
+        ("missed", c.missed),
+    ];
+    counts(
+        encoder,
+        (
+            "export_samples",
+            "Packets that were sampled for flow records: taken, or missed for want of room",
+        ),
+        None,
+        ends.map(|(end, count)| ([("end", end.to_owned())], count)),
+    )?;
+    let ends = [("sent", c.records), ("lost", c.lost)];
+    counts(
+        encoder,
+        (
+            "export_records",
+            "Flow records: sent, or lost because the collector was away",
+        ),
+        None,
+        ends.map(|(end, count)| ([("end", end.to_owned())], count)),
     )
 }

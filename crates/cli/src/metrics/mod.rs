@@ -18,6 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use millrace_dataplane::account::Account;
+use millrace_export::Counts;
 
 use crate::failure::Failure;
 
@@ -38,6 +39,8 @@ const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Latest {
     /// counted so far
     pub account: Account,
+    /// flow records, where they are exported
+    pub export: Option<Counts>,
     /// seconds inside each function, by name, over those that have left the chain too. Ticks are turned into seconds by a
     /// rate that is measured again each time; what is told never goes back
     pub inside: BTreeMap<String, f64>,
@@ -47,7 +50,7 @@ pub struct Latest {
 
 impl Latest {
     /// With a newer account.
-    fn next(&self, account: Account) -> Self {
+    fn next(&self, account: Account, export: Option<Counts>) -> Self {
         let mut inside = BTreeMap::new();
         for stage in &account.stages {
             *inside.entry(stage.name.clone()).or_default() += stage.seconds;
@@ -58,6 +61,7 @@ impl Latest {
         }
         Self {
             account,
+            export,
             inside,
             start: self.start,
         }
@@ -113,9 +117,9 @@ impl Endpoint {
     }
 
     /// Takes over what has been counted so far.
-    pub fn update(&self, account: Account) {
+    pub fn update(&self, account: Account, export: Option<Counts>) {
         if let Ok(mut latest) = self.latest.lock() {
-            *latest = Arc::new(latest.next(account));
+            *latest = Arc::new(latest.next(account, export));
         }
     }
 }
@@ -299,7 +303,7 @@ mod tests {
     fn a_scrape_gets_the_latest_account() {
         let endpoint = endpoint();
         let get = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-        endpoint.update(Account {
+        let account = Account {
             ports: vec![PortAccount {
                 name: "LAN".into(),
                 read: 12,
@@ -315,7 +319,15 @@ mod tests {
                 share: 0.5,
             }],
             ..Account::default()
-        });
+        };
+        let export = Counts {
+            sampled: 9,
+            missed: 2,
+            records: 3,
+            lost: 1,
+            ..Counts::default()
+        };
+        endpoint.update(account, Some(export));
         let answer = ask(endpoint.address, get);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.contains(TYPE));
@@ -326,6 +338,9 @@ mod tests {
         for line in [
             "worker_heaviest_entry{worker=\"1\",port=\"LAN\"} 77",
             "worker_heaviest_entry_share{worker=\"1\",port=\"LAN\"} 0.5\n",
+            "export_samples_total{end=\"missed\"} 2\n",
+            "export_samples_total{end=\"taken\"} 7\n",
+            "export_records_total{end=\"lost\"} 1\n",
         ] {
             assert!(answer.contains(&format!("millrace_{line}")), "{answer}");
         }
@@ -355,7 +370,7 @@ mod tests {
         let get = "GET /metrics HTTP/1.1\r\n\r\n";
         assert!(ask(endpoint.address, get).contains("200 OK"));
         assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
-        endpoint.update(Account::default());
+        endpoint.update(Account::default(), None);
         drop(hanging);
         let mut client = TcpStream::connect(endpoint.address).unwrap();
         // More than is read; the connection may be closed before all is written.

@@ -1,15 +1,18 @@
 //! `millrace profile`: what holds a function back on several cores, by its source lines, and what would help.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use millrace::{Arrangement, Asked, Function, Job, Make, Ports, place};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
+use millrace_dataplane::mailbox::Mailbox;
+use millrace_dataplane::probe::Probe;
 use millrace_place::Strategy;
 use millrace_profile::{
-    Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text,
+    Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text, times,
 };
 use millrace_steer::Owners;
 use millrace_traffic::split::Split;
@@ -88,6 +91,9 @@ pub struct Profile {
     json: bool,
 }
 
+/// Turns in which it is measured what a packet costs on one core, and what as it runs.
+const BESIDE: usize = 5;
+
 /// Strategies that are tried in place of another, beside what the plan takes for the best.
 const OTHERS: [Strategy; 3] = [Strategy::Transact, Strategy::Lock, Strategy::Replicate];
 
@@ -101,7 +107,7 @@ impl Profile {
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
         let ports = Ports::captures(&self.inputs, self.split.as_ref());
-        let arranged = self.arranged(&make, self.strategy.0)?;
+        let arranged = self.arranged(&self.nf, &make, self.strategy.0)?;
         let strategy = strategy_of(&arranged, self.strategy.0);
         let counted = Make {
             profile: true,
@@ -115,7 +121,7 @@ impl Profile {
             );
         };
         let rate = Rate::start();
-        let account = self.run(&counting, &ports, true)?;
+        let (account, places) = self.looked(&counting, &ports)?;
         let lines: Vec<&str> = (account.conflicts.iter())
             .map(|(_, c)| c.mine.line.as_str())
             .collect();
@@ -124,11 +130,19 @@ impl Profile {
         let spread = self.spread(&counting, &arranged, &ports)?;
         let mut others = OTHERS.to_vec();
         if self.strategy != Wished::default() {
-            let best = self.arranged(&make, None);
+            let best = self.arranged(&self.nf, &make, None);
             others.extend(best.ok().map(|best| strategy_of(&best, None)));
         }
         others.retain(|s| !matches!(s, Strategy::Mixed | Strategy::Alone));
         others.dedup();
+        let (alone, now) = self.beside(&make, &counting, &ports)?;
+        let plan = arranged.plan.as_ref();
+        let infeasible: Vec<String> = plan
+            .into_iter()
+            .flat_map(|p| &p.objects)
+            .filter(|o| o.infeasible)
+            .map(|o| o.name.clone())
+            .collect();
         let mut report = report(&Measured {
             name: &program.name,
             program,
@@ -139,9 +153,13 @@ impl Profile {
             ns_per_tick: rate.ns_per_tick(),
             spread: &spread,
             others: &others,
+            alone: Some(alone),
+            now: Some(now),
+            infeasible: &infeasible,
+            times: &times(&counting.module, program, &places),
         });
         if self.tries {
-            self.attempt(&make, strategy, &ports, &mut report)?;
+            self.attempt(&make, strategy, &ports, (&counting.folder, &mut report))?;
         }
         if let Some(path) = &self.html {
             std::fs::write(path, page(&report, &sources)).map_err(|e| {
@@ -156,26 +174,90 @@ impl Profile {
         Ok(DONE)
     }
 
-    fn arranged(&self, make: &Make, strategy: Option<Strategy>) -> Result<Arrangement, Failure> {
+    fn arranged(
+        &self,
+        nf: &str,
+        make: &Make,
+        strategy: Option<Strategy>,
+    ) -> Result<Arrangement, Failure> {
         let asked = Asked {
             cores: usize::from(self.cores),
             strategy,
             ..Asked::default()
         };
-        function::arrange(&self.nf, make, &[], &asked, (&[strategy], None))
+        function::arrange(nf, make, &[], &asked, (&[strategy], None))
+    }
+
+    /// The file that its source has.
+    fn name(&self) -> String {
+        let word = Path::new(&self.nf);
+        let name = word
+            .file_name()
+            .unwrap_or(word.as_os_str())
+            .to_string_lossy();
+        match name.ends_with(".c") {
+            true => name.into_owned(),
+            false => format!("{name}.c"),
+        }
+    }
+
+    /// The same, and where the workers were.
+    fn looked(&self, function: &Function, ports: &Ports) -> Result<(Account, Vec<usize>), Failure> {
+        let workers = usize::from(self.cores).min(function.workers.max(1));
+        let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
+        let probes: Arc<Mutex<Vec<Probe>>> = Arc::default();
+        for mailbox in &mailboxes {
+            let probes = probes.clone();
+            mailbox.post(Box::new(move |_| {
+                let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+                probes.extend(Probe::begin());
+            }));
+        }
+        let account = self.run_with(function, ports, true, mailboxes)?;
+        let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = probes.drain(..).flat_map(Probe::end).collect();
+        Ok((account, places))
     }
 
     /// Runs it over the packets once.
     fn run(&self, function: &Function, ports: &Ports, prefetch: bool) -> Result<Account, Failure> {
+        self.run_with(function, ports, prefetch, Vec::new())
+    }
+
+    fn run_with(
+        &self,
+        function: &Function,
+        ports: &Ports,
+        prefetch: bool,
+        mailboxes: Vec<Arc<Mailbox>>,
+    ) -> Result<Account, Failure> {
         let link = function.link(0, Vec::new(), prefetch)?;
         let mut job = Job {
             chain: vec![link],
             loops: Some(self.loops),
+            mailboxes,
             ..Job::of(function, ports)?
         };
         job.workers = usize::from(self.cores).min(function.workers.max(1));
         let opened = job.open(ports, &STOP)?;
         opened.run(&STOP, &mut |_| {})
+    }
+
+    /// ns a packet on one core, and as it runs: the least of several turns, since other work on the machine only adds to it.
+    fn beside(
+        &self,
+        make: &Make,
+        counting: &Function,
+        ports: &Ports,
+    ) -> Result<(f64, f64), Failure> {
+        let alone = function::load(&self.nf, make)?;
+        let (mut one, mut all) = (Vec::new(), Vec::new());
+        for _ in 0..BESIDE {
+            one.push(self.run(&alone, ports, true)?.function.ns_per_packet);
+            all.push(self.run(counting, ports, true)?.function.ns_per_packet);
+        }
+        let least = |all: &[f64]| all.iter().copied().fold(f64::MAX, f64::min);
+        Ok((least(&one), least(&all)))
     }
 
     /// How the packets come to workers.
@@ -210,11 +292,11 @@ impl Profile {
         make: &Make,
         strategy: Strategy,
         ports: &Ports,
-        report: &mut Report,
+        (folder, report): (&Path, &mut Report),
     ) -> Result<(), Failure> {
-        let base = self.arranged(make, Some(strategy));
+        let base = self.arranged(&self.nf, make, Some(strategy));
         // What is mixed has no name to ask for.
-        let base = base.or_else(|_| self.arranged(make, self.strategy.0))?;
+        let base = base.or_else(|_| self.arranged(&self.nf, make, self.strategy.0))?;
         let base = function::load(&self.nf, &base.divided(make))?;
         let turns = usize::from(self.turns);
         let mut gains = Vec::new();
@@ -231,7 +313,7 @@ impl Profile {
             if recipe.change == Change::Source {
                 continue;
             }
-            let tried = self.changed(make, strategy, recipe);
+            let tried = self.changed(make, (folder, recipe));
             recipe.tried = Some(match tried {
                 Err(failure) => Tried {
                     gain: None,
@@ -265,11 +347,11 @@ impl Profile {
     fn changed(
         &self,
         make: &Make,
-        strategy: Strategy,
-        recipe: &Recipe,
+        (folder, recipe): (&Path, &Recipe),
     ) -> Result<Function, Failure> {
         let mut make = make.clone();
-        let mut wanted = Some(strategy);
+        // With another option the plan may find another strategy; that is what many options are for.
+        let mut wanted = self.strategy.0;
         match &recipe.change {
             Change::Option {
                 object,
@@ -279,11 +361,60 @@ impl Profile {
                 .settings
                 .push((format!("{object}.{option}"), value.clone())),
             Change::Strategy(other) => wanted = Some(*other),
+            Change::Edit { from, to } => {
+                let copy = tempfile::tempdir().map_err(|e| {
+                    Failure::wrong(format!("no folder for an edited source: {e}"))
+                        .help("make room in the folder of temporary files")
+                })?;
+                let nf = edited((folder, copy.path()), &self.name(), recipe, (from, to))?;
+                let arranged = self.arranged(&nf, &make, wanted)?;
+                return function::load(&nf, &arranged.divided(&make));
+            }
             Change::Source => {}
         }
-        let arranged = self.arranged(&make, wanted)?;
+        let arranged = self.arranged(&self.nf, &make, wanted)?;
         function::load(&self.nf, &arranged.divided(&make))
     }
+}
+
+/// A copy of a function's folder in which one line has other words; gives its source.
+fn edited(
+    (folder, copy): (&Path, &Path),
+    own: &str,
+    recipe: &Recipe,
+    (from, to): (&str, &str),
+) -> Result<String, Failure> {
+    let failed = |what: String| {
+        Failure::wrong(what).help("change the line by hand, and profile the function again")
+    };
+    let unread = |e: std::io::Error| failed(format!("{}: {e}", folder.display()));
+    for entry in std::fs::read_dir(folder).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let source = entry.path();
+        let is_source = source.extension().is_some_and(|e| e == "c" || e == "h");
+        if is_source && source.is_file() {
+            std::fs::copy(&source, copy.join(entry.file_name())).map_err(unread)?;
+        }
+    }
+    let path = copy.join(&recipe.file);
+    let text = std::fs::read_to_string(&path).map_err(unread)?;
+    let at = (recipe.line as usize).wrapping_sub(1);
+    let has = text.lines().nth(at).is_some_and(|line| line.contains(from));
+    if !has {
+        return Err(failed(format!(
+            "{}:{}: there is no `{from}` in the line",
+            recipe.file, recipe.line
+        )));
+    }
+    let lines = text.lines().enumerate();
+    let lines: Vec<String> = lines
+        .map(|(index, line)| match index == at {
+            true => line.replacen(from, to, 1),
+            false => line.to_owned(),
+        })
+        .collect();
+    std::fs::write(&path, lines.join("\n") + "\n").map_err(unread)?;
+    Ok(copy.join(own).display().to_string())
 }
 
 /// How it runs.

@@ -20,7 +20,7 @@ const FREE: [&str; 6] = [
 ];
 
 /// Paths whose inside is described elsewhere, by section.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("verify", "runs[].differences[]"),
     ("check FOLDER", "objects[].refusals[]"),
     ("map list", "objects[].key"),
@@ -31,6 +31,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("bench", "limit[]"),
     ("model", "check"),
     ("ctl trace", "packets[]"),
+    ("ctl profile", "profiles[]"),
 ];
 
 type Types = BTreeMap<String, BTreeSet<&'static str>>;
@@ -144,7 +145,7 @@ const COMMANDS: [(&str, &[&str]); 20] = [
     (
         "run",
         &[
-            "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
+            "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT --sample 1/2 --export ipfix:127.0.0.1:4739",
             "run policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
         ],
     ),
@@ -203,12 +204,13 @@ const COMMANDS: [(&str, &[&str]); 20] = [
 ];
 
 /// Questions to a run, in order, by section.
-const QUESTIONS: [(&str, &str); 10] = [
+const QUESTIONS: [(&str, &str); 11] = [
     ("map list", "map list"),
     ("map export", "map export buckets"),
     ("ctl params", "ctl params"),
     ("ctl set", "ctl set rate=1000"),
     ("ctl trace", "ctl trace --count 2"),
+    ("ctl profile", "ctl profile --seconds 0.1"),
     ("ctl stats", "ctl stats"),
     ("ctl chain show", "ctl chain show"),
     ("top", "top"),

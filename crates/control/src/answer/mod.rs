@@ -6,6 +6,7 @@ mod edits;
 mod objects;
 mod orders;
 mod params;
+mod profile;
 mod reload;
 mod replicas;
 mod trace;
@@ -44,12 +45,14 @@ pub struct Session {
     bytes: usize,
     /// packets that it traces
     trace: Option<Box<dyn crate::trace::Trace>>,
+    /// what was counted when its profile began
+    profile: Option<profile::Counted>,
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// The requests there are.
-const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, reload, class, trace, guests, migrate, snapshot, drain, stop";
+const VERBS: &str = "hello, objects, object, get, entries, edit, stats, params, set, chain, reload, class, trace, profile, guests, migrate, snapshot, drain, stop";
 
 impl Session {
     pub fn new(context: Arc<Context>) -> Self {
@@ -59,6 +62,7 @@ impl Session {
             whose: None,
             bytes: 0,
             trace: None,
+            profile: None,
         }
     }
 
@@ -78,6 +82,7 @@ impl Session {
             "reload" => self.reload(request),
             "class" => self.class(request),
             "trace" => self.trace(request),
+            "profile" => self.profile(request),
             "guests" | "migrate" | "snapshot" => {
                 crate::guests::answer(request, &self.context.elements.list())
             }

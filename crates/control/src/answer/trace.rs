@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millrace_dataplane::mailbox::Desk;
-use millrace_dataplane::worker::watch::Observer;
+use millrace_dataplane::worker::watch::{Observer, Purpose};
 use serde_json::{Value, json};
 
 use super::{Result, Session, not_started};
@@ -94,7 +94,7 @@ impl Session {
         let posted = (self.context.mailboxes.iter().zip(observers)).map(|(mailbox, observer)| {
             let mut observer: Option<Box<dyn Observer>> = Some(observer);
             Pending::post(mailbox, move |desk: &mut Desk<'_>| {
-                desk.watch(observer.take())
+                desk.watch(Purpose::Trace, observer.take())
             })
         });
         let posted: Vec<_> = posted.collect();
@@ -121,7 +121,7 @@ impl Session {
         for mailbox in &self.context.mailboxes {
             // A worker that has ended watches nothing.
             let _ = mailbox.post(Box::new(|desk: &mut Desk<'_>| {
-                desk.watch(None);
+                desk.watch(Purpose::Trace, None);
             }));
         }
     }

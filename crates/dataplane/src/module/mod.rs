@@ -278,6 +278,20 @@ impl Module {
         &self.path
     }
 
+    /// Where its code is, of an address in it: as its line table counts. None of any other address.
+    #[must_use]
+    pub fn place(&self, address: usize) -> Option<u64> {
+        let own = library(self.table.addr())?;
+        let base = library(address)?;
+        (own == base).then(|| (address - base) as u64)
+    }
+
+    /// The file that it was loaded from.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.path
+    }
+
     fn table(&self) -> &abi::Module {
         // SAFETY: verified non-null by `load`, constant, and alive as long as the library in `self`.
         unsafe { &*self.table }
@@ -467,4 +481,14 @@ mod tests {
         assert!(refused("period", "-DFIXTURE_PERIOD=0").contains("timer 0"));
         assert!(refused("programs", "-DFIXTURE_PROGRAMS=0").contains("no packet entry"));
     }
+}
+
+/// Where the library begins that an address is in.
+fn library(address: usize) -> Option<usize> {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked about; the answer has room.
+    let known = unsafe { libc::dladdr(address as *const libc::c_void, found.as_mut_ptr()) };
+    // SAFETY: all zeros are a value of it, and `dladdr` wrote the rest where it knows the address.
+    let found = unsafe { found.assume_init() };
+    (known != 0).then(|| found.dli_fbase.addr())
 }

@@ -198,8 +198,10 @@ pub struct Chain {
     pub(super) pointers: Vec<*mut abi::Packet>,
     /// who watches packets
     pub(super) watch: Watch,
-    /// packets of the burst that are followed, by their places; none while nobody watches
+    /// packets of the burst that are followed apart, by their places; none while nobody watches
     pub(super) followed: Vec<usize>,
+    /// and those whose end is told, the former among them
+    pub(super) ending: Vec<usize>,
 }
 
 // SAFETY: `pointers` is scratch: it is filled and used within one call of `run`.
@@ -233,8 +235,9 @@ impl Chain {
             together: None,
             chosen: Vec::new(),
             pointers: Vec::new(),
-            watch: None,
+            watch: Watch::default(),
             followed: Vec::new(),
+            ending: Vec::new(),
         })
     }
 
@@ -244,7 +247,7 @@ impl Chain {
     /// # Safety
     /// Every descriptor describes a packet as abi.h asks for, in memory that nobody else uses.
     pub(super) unsafe fn run(&mut self, packets: &mut [abi::Packet], frames: &[Frame]) {
-        if self.watch.is_some() {
+        if self.watch.any() {
             // SAFETY: as the caller promises.
             unsafe {
                 self.watched(packets, frames);
@@ -585,9 +588,7 @@ impl Chain {
         self.chosen.clear();
         self.alone = topology.is_alone();
         self.topology = topology;
-        if let Some(mut watch) = self.watch.take() {
-            watch.changed();
-        }
+        self.watch.changed();
         before.into_iter().flatten().chain(fresh).collect()
     }
 }

@@ -9,12 +9,17 @@ pub const ADVICE: Advice = Advice {
     about: |object| *object.kind == allocator::KIND,
     cause,
     ideas,
+    forces: |_| false,
 };
 
+/// Whether no number is free.
 fn empty(met: &Met<'_>) -> bool {
     met.entries
-        .is_some_and(|entries| entries.saturating_mul(20) >= met.object.capacity.saturating_mul(19))
+        .is_some_and(|entries| entries >= met.object.capacity)
 }
+
+/// So many times as many leases as there are numbers leased: they are made anew for what had one before.
+const AGAIN: u64 = 2;
 
 fn cause(met: &Met<'_>) -> String {
     let (name, mine) = (&met.object.name, word(&met.abort.operation));
@@ -29,27 +34,32 @@ fn cause(met: &Met<'_>) -> String {
             met.of_keys()
         ),
         false => format!(
-            "allocation: {mine} changes the list of free numbers of {name}, which all cores have in common"
+            "concurrent allocation: {mine} changes the list of free numbers of {name}, which all cores have in common, and runs alone"
         ),
     }
 }
 
+/// A list that each core has a part of is another strategy's: `shard` (docs/parallel.md, "Numbers that come home").
 fn ideas(met: &Met<'_>) -> Vec<Idea> {
     let capacity = met.object.capacity;
-    let why = "over-provisioning: with numbers to spare a lease finds one at once";
-    let removes = if empty(met) { 0.9 } else { 0.1 };
-    let mut ideas = vec![Idea::option(
-        "capacity",
-        capacity.saturating_mul(2),
-        removes,
-        why,
-    )];
-    if met.object.expire_after > 0 && !empty(met) {
+    let mut ideas = Vec::new();
+    if empty(met) {
+        ideas.push(Idea::option(
+            "capacity",
+            capacity.saturating_mul(2),
+            0.1,
+            "over-provisioning: with numbers to spare no packet is refused; each lease still changes the list",
+        ));
+    }
+    let again = met
+        .entries
+        .is_some_and(|entries| met.abort.count / entries.max(1) >= AGAIN);
+    if met.object.expire_after > 0 && !empty(met) && again {
         ideas.push(Idea::option(
             "expire_after",
             met.object.expire_after.saturating_mul(2),
             0.4,
-            "leases that last longer are renewed where they would be made anew",
+            "leases that last longer are refreshed where they would be made anew, and a refresh waits for nobody",
         ));
     }
     ideas

@@ -9,6 +9,7 @@ pub const ADVICE: Advice = Advice {
     about: |object| [&vector::KIND, &array::KIND].contains(&object.kind),
     cause,
     ideas,
+    forces: |_| false,
 };
 
 fn cause(met: &Met<'_>) -> String {

@@ -9,6 +9,7 @@ pub const ADVICE: Advice = Advice {
     about: |object| *object.kind == distributed::KIND,
     cause,
     ideas,
+    forces: |object| object.staleness == 0,
 };
 
 /// How old a sum may be, ns: what a person who reads it does not notice.

@@ -10,6 +10,7 @@ pub const ADVICE: Advice = Advice {
     about: |object| [&map::KIND, &hash::KIND, &lru_hash::KIND].contains(&object.kind),
     cause,
     ideas,
+    forces: |_| false,
 };
 
 /// Puts an entry that is there.
@@ -53,16 +54,22 @@ fn ideas(met: &Met<'_>) -> Vec<Idea> {
     let mut ideas = Vec::new();
     if refreshes(met) {
         let name = &met.object.name;
-        let to = match met.object.expire_after {
-            0 => format!("map_get(&{name}, …) first, and a put only if the value differs"),
-            _ => format!("map_refresh(&{name}, …) first, and a put only if the value differs"),
-        };
-        ideas.push(Idea::source(
-            format!("{}(&{name}, …)", met.abort.operation),
-            to,
-            0.9,
-            "a refresh writes nothing that other cores read, and a put of what is there does",
-        ));
+        let why = "a refresh writes nothing that other cores read, and a put of another value does. The value stays as it was put first: \
+                   put it again where something in it differs that matters";
+        ideas.push(match met.abort.operation.as_str() {
+            "map_put" => Idea::edit(
+                &format!("map_put(&{name}, "),
+                &format!("map_keep(&{name}, "),
+                0.9,
+                why,
+            ),
+            put => Idea::source(
+                format!("{put}(&{name}, …)"),
+                format!("a lookup in {name} first, and {put} only if the value differs"),
+                0.9,
+                why,
+            ),
+        });
     }
     match met.what {
         Some(What::Bucket) => ideas.push(Idea::option(

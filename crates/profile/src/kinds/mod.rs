@@ -49,6 +49,8 @@ pub struct Idea {
     pub from: String,
     /// what would be there; empty: likewise
     pub to: String,
+    /// other words for a part of the line; none where the change is more than that
+    pub edit: Option<(String, String)>,
     /// why
     pub why: &'static str,
     /// the part of the time of these conflicts that it removes, 0 to 1
@@ -63,6 +65,7 @@ impl Idea {
             option: Some((name, value)),
             from: String::new(),
             to: String::new(),
+            edit: None,
             why,
             removes,
         }
@@ -75,8 +78,18 @@ impl Idea {
             option: None,
             from,
             to,
+            edit: None,
             why,
             removes,
+        }
+    }
+
+    /// Other words for a part of the line, which can be tried.
+    #[must_use]
+    pub fn edit(from: &str, to: &str, removes: f64, why: &'static str) -> Self {
+        Self {
+            edit: Some((from.to_owned(), to.to_owned())),
+            ..Self::source(format!("{from}…)"), format!("{to}…)"), removes, why)
         }
     }
 }
@@ -89,6 +102,8 @@ pub struct Advice {
     pub cause: fn(&Met<'_>) -> String,
     /// what helps, the best first
     pub ideas: fn(&Met<'_>) -> Vec<Idea>,
+    /// whether as it is declared it keeps other objects from being divided among cores, which one of the ideas would end
+    pub forces: fn(&StateObject) -> bool,
 }
 
 /// The first that is about an object is taken; the last is about any.

@@ -7,6 +7,7 @@ pub const ADVICE: Advice = Advice {
     about: |_| true,
     cause,
     ideas,
+    forces: |_| false,
 };
 
 fn cause(met: &Met<'_>) -> String {

@@ -3,6 +3,7 @@
 mod chain;
 mod classes;
 mod complete;
+mod profile;
 mod reload;
 mod shell;
 mod terminal;
@@ -68,6 +69,11 @@ pub enum What {
         #[command(flatten)]
         what: trace::What,
     },
+    /// What holds the run back, as counted in so many seconds: conflicts by source line, causes, how packets are shared out
+    Profile {
+        #[command(flatten)]
+        what: profile::What,
+    },
     /// Packet classes of guests on several cores: which worker has which, and moving one
     Class {
         #[command(subcommand)]
@@ -117,6 +123,9 @@ impl What {
         if let Self::Trace { what } = self {
             return what.perform(target, json);
         }
+        if let Self::Profile { what } = self {
+            return what.perform(target, json);
+        }
         let ask = |request: Request| {
             let answer = target.connect()?.ask(request);
             answer.map_err(Failure::from)
@@ -128,8 +137,8 @@ impl What {
                 json!({ "runs": list.collect::<Vec<_>>() })
             }
             Self::Stats => ask(request("stats"))?,
-            // Answered above, packet by packet.
-            Self::Trace { .. } => Value::Null,
+            // Answered above.
+            Self::Trace { .. } | Self::Profile { .. } => Value::Null,
             Self::Params => ask(request("params"))?,
             Self::Set { setting } => ask(Request {
                 setting: Some(setting.clone()),
@@ -158,7 +167,7 @@ impl What {
             Self::Class { .. } => classes::text(&answer),
             Self::Guests => text::guests(&answer),
             Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),
-            Self::Trace { .. } => String::new(),
+            Self::Trace { .. } | Self::Profile { .. } => String::new(),
             Self::Drain | Self::Stop => Value::as_str(&answer["state"])
                 .unwrap_or_default()
                 .to_owned(),

@@ -3,6 +3,7 @@
 pub mod chain;
 mod claims;
 mod element;
+mod exported;
 mod kernel;
 mod lookout;
 mod maker;
@@ -34,6 +35,7 @@ use millrace_dataplane::port;
 use millrace_dataplane::privilege::Aside;
 use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, RecordWriter};
+use millrace_export::{Collector, Counts};
 use millrace_place::Strategy;
 use millrace_plan::cost::Prediction;
 use millrace_traffic::split::Split;
@@ -171,6 +173,11 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<Duration>,
 
+    /// Count what packets of several workers meet of each other's, by source line, for `millrace ctl profile`; it costs a
+    /// few percent (docs/profile.md)
+    #[arg(long)]
+    profile: bool,
+
     /// Leave out the prefetching passes, to measure what they give
     #[arg(long)]
     no_prefetch: bool,
@@ -184,6 +191,14 @@ pub struct Run {
     /// ADDRESS:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
+
+    /// Export flow records of one packet in N of each worker; with --export (docs/export.md)
+    #[arg(long, value_name = "1/N", requires = "export", value_parser = exported::sample)]
+    sample: Option<u32>,
+
+    /// Where flow records of sampled packets go: ipfix:HOST:PORT by UDP, ipfix+tcp:HOST:PORT by TCP
+    #[arg(long, value_name = "COLLECTOR", requires = "sample", value_parser = exported::collector)]
+    export: Option<Collector>,
 
     /// The least grave messages that are written on standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
@@ -219,7 +234,7 @@ pub(super) fn rows(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "a ring has 64 to 16777216 rows".into())
 }
 
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text
         .parse::<f64>()
         .ok()
@@ -244,6 +259,8 @@ struct Document<'a> {
     prepare: Prepare,
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted: Option<Prediction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export: Option<Counts>,
     #[serde(flatten)]
     account: &'a Account,
 }
@@ -362,6 +379,7 @@ impl Run {
                     predicted = arranged.predicted();
                     make = arranged.divided(&make);
                 }
+                make.profile = self.profile;
                 routing::load(&nf, &make, table, ports.receiving())
             };
             let (function, entries) = load().map_err(|e| chain::failed(chain, described, e))?;
@@ -390,7 +408,13 @@ impl Run {
                     .help("leave it out, or name captures as --in and --out"),
             );
         }
-        let account = if in_kernel {
+        if self.sample.is_some() && in_kernel {
+            return Err(
+                Failure::wrong("--sample: the kernel has the packets of xdp: ports")
+                    .help("serve the interface by afpacket: or afxdp:"),
+            );
+        }
+        let (account, export) = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             if held.is_some() {
                 return Err(
@@ -399,7 +423,7 @@ impl Run {
                     ),
                 );
             }
-            self.by_kernel(first, serving)?
+            (self.by_kernel(first, serving)?, None)
         } else if captures && self.metrics.is_some() {
             return Err(
                 Failure::wrong("--metrics: a run over captures ends before anybody looks")
@@ -416,7 +440,8 @@ impl Run {
         };
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
-        let text = account::text(&name, first, (&account, predicted));
+        let mut text = account::text(&name, first, (&account, predicted));
+        text.push_str(&export.map(account::export).unwrap_or_default());
         screen::report(self.json || self.takes_stdout(), &text);
         for failure in &account.errors {
             log::error(&failure.error, &failure.help);
@@ -428,6 +453,7 @@ impl Run {
                 burst: self.burst,
                 prepare: first.map(Prepare::of).unwrap_or_default(),
                 predicted,
+                export,
                 account: &account,
             });
         }

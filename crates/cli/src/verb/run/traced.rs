@@ -1,5 +1,6 @@
 //! Packets of a run, explained as they come: what `millrace ctl trace` asks for.
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,13 +8,17 @@ use std::time::Duration;
 
 use millrace::Function;
 use millrace_check::Options;
+use millrace_control::profile::Profiler;
 use millrace_control::trace::{Trace, Tracer};
 use millrace_control::{Exposed, Trouble};
 use millrace_dataplane::Module;
+use millrace_dataplane::account::Account;
 use millrace_dataplane::worker::watch::Observer;
 use millrace_explain::live::{self, Event, Follower, Tracing, WAITING};
 use millrace_explain::{Filter, WORDS, text};
 use millrace_object::program::Program;
+use millrace_place::Strategy;
+use millrace_profile::{Measured, Sources, Spread, times};
 use millrace_topology::Topology;
 use serde_json::{Value, json};
 
@@ -34,9 +39,10 @@ fn roomy<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, Trouble> {
     })
 }
 
-/// The functions of a run.
+/// The functions of a run: packets of them are explained, and their counts.
+#[derive(Clone)]
 pub struct Traced {
-    functions: Vec<Known>,
+    functions: Vec<Arc<Known>>,
     ports: Vec<String>,
     /// how they are connected where that does not change
     topology: Topology,
@@ -52,6 +58,9 @@ struct Known {
     seed: u64,
     entry: usize,
     ports: Vec<String>,
+    folder: PathBuf,
+    strategy: Strategy,
+    workers: usize,
     proved: Mutex<Option<millrace_check::Checked>>,
 }
 
@@ -70,7 +79,8 @@ impl Traced {
         let Some(program) = &function.program else {
             return;
         };
-        self.functions.push(Known {
+        let strategy = function.placement.as_ref().map(|p| p.strategy());
+        self.functions.push(Arc::new(Known {
             id,
             name: name.to_owned(),
             program: program.clone(),
@@ -79,8 +89,42 @@ impl Traced {
             seed,
             entry: function.entry,
             ports: function.ports.clone(),
+            folder: function.folder.clone(),
+            strategy: strategy.unwrap_or(Strategy::Alone),
+            workers: function.workers,
             proved: Mutex::new(None),
-        });
+        }));
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        self.functions.iter().map(|f| f.id).collect()
+    }
+
+    /// Its functions as they are explained.
+    pub fn all(&self) -> Result<Vec<live::Function>, Trouble> {
+        let all = self.explained(&self.ids(), &self.topology)?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// The elements of these numbers as they are explained; none of one that has no lines.
+    fn explained(
+        &self,
+        ids: &[u64],
+        topology: &Topology,
+    ) -> Result<Vec<Option<live::Function>>, Trouble> {
+        let mut functions = Vec::new();
+        for (index, id) in ids.iter().enumerate() {
+            let known = self.functions.iter().find(|f| f.id == *id).map(|f| &**f);
+            let ports = topology.ports(index).len();
+            let named = known.map_or(&[][..], |f| &f.ports);
+            let ports = match (topology.is_alone(), named) {
+                (true, _) => self.ports.clone(),
+                (_, []) => (0..ports.max(1)).map(|i| i.to_string()).collect(),
+                (_, named) => named.to_vec(),
+            };
+            functions.push(known.map(|f| f.function(ports)).transpose()?);
+        }
+        Ok(functions)
     }
 
     /// Whether there is anything to tell of.
@@ -121,6 +165,38 @@ impl Known {
     }
 }
 
+impl Profiler for Traced {
+    fn profile(
+        &self,
+        element: u64,
+        counted: &Account,
+        ns_per_tick: f64,
+        places: &[usize],
+    ) -> Option<Value> {
+        let known = self.functions.iter().find(|f| f.id == element)?;
+        let conflicts = counted.conflicts.iter();
+        let lines: Vec<&str> = conflicts.map(|(_, c)| c.mine.line.as_str()).collect();
+        let own = format!("{}.c", known.program.name);
+        let sources = Sources::read(&known.folder, &own, lines.into_iter());
+        let report = millrace_profile::report(&Measured {
+            name: &known.name,
+            program: &known.program,
+            sources: &sources,
+            strategy: known.strategy,
+            cores: known.workers.max(1),
+            account: counted,
+            ns_per_tick,
+            spread: &Spread::default(),
+            others: &[],
+            alone: None,
+            now: None,
+            infeasible: &[],
+            times: &times(&known.module, &known.program, places),
+        });
+        Some(json!({ "report": report, "text": millrace_profile::text(&report) }))
+    }
+}
+
 impl Tracer for Traced {
     fn begin(
         &self,
@@ -131,20 +207,8 @@ impl Tracer for Traced {
         let filter = Filter::parse(filter).map_err(|e| {
             Trouble::new("malformed", format!("{filter}: {e}")).help(format!("words are {WORDS}"))
         })?;
-        let all = || self.functions.iter().map(|f| f.id).collect();
-        let (ids, topology) = chain.unwrap_or_else(|| (all(), self.topology.clone()));
-        let mut functions = Vec::new();
-        for (index, id) in ids.iter().enumerate() {
-            let known = self.functions.iter().find(|f| f.id == *id);
-            let ports = topology.ports(index).len();
-            let named = known.map_or(&[][..], |f| &f.ports);
-            let ports = match (topology.is_alone(), named) {
-                (true, _) => self.ports.clone(),
-                (_, []) => (0..ports.max(1)).map(|i| i.to_string()).collect(),
-                (_, named) => named.to_vec(),
-            };
-            functions.push(known.map(|f| f.function(ports)).transpose()?);
-        }
+        let (ids, topology) = chain.unwrap_or_else(|| (self.ids(), self.topology.clone()));
+        let functions = self.explained(&ids, &topology)?;
         if functions.iter().all(Option::is_none) {
             return Err(
                 Trouble::new("refused", "the chain has no function with lines")

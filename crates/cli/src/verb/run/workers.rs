@@ -15,6 +15,7 @@ use millrace_dataplane::module::Entry;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::worker::{Code, Link};
 use millrace_dataplane::{port, signal};
+use millrace_export::{Counts, Exporter};
 
 use super::chain;
 use super::claims;
@@ -42,7 +43,7 @@ impl Run {
         routes: &[Entry],
         (between, captures): (&Ports, bool),
         Serving { aside, mut notify }: Serving,
-    ) -> Result<Account, Failure> {
+    ) -> Result<(Account, Option<Counts>), Failure> {
         signal::install();
         let named: Vec<_> = elements.iter().map(Element::named).collect();
         let connected = connect(described, &named).map_err(chain::wrong)?;
@@ -102,7 +103,7 @@ impl Run {
             (Some(held), Some(shown)) => Some(self.saver(held, &names, shown)?),
             _ => None,
         };
-        if saver.is_some() && opened.mailboxes.is_empty() {
+        if (saver.is_some() || self.sample.is_some()) && opened.mailboxes.is_empty() {
             opened.mailboxes = (0..self.cores).map(|_| Arc::default()).collect();
         }
         opened.entries.extend(routes.iter().cloned());
@@ -170,10 +171,12 @@ impl Run {
         {
             elements.changeable(Box::new(self.maker(chain.len(), between.live())));
         }
+        let exporter = self.export(&ports, || traced.all(), &opened.mailboxes, between.live())?;
         if let Some(elements) = &opened.elements {
             elements.started(&chain);
             elements.hosted(parted);
             if traced.any() {
+                elements.profiled(Box::new(traced.clone()));
                 elements.traceable(Box::new(traced));
             }
             if let Some(source) = self.source(chain.len()) {
@@ -261,7 +264,7 @@ impl Run {
                 lookout.account(&account, Instant::now(), &mut say);
                 lookout.passed(account.passed, &taking, &mut say);
                 if let Some(endpoint) = &metrics {
-                    endpoint.update(account);
+                    endpoint.update(account, exporter.as_ref().map(Exporter::counts));
                 }
             }
             notify.look(&words, seen);
@@ -276,7 +279,8 @@ impl Run {
             }
             account
         });
-        opened.close(account)
+        let exported = exporter.map(Exporter::end);
+        Ok((opened.close(account)?, exported))
     }
 }
 
