@@ -16,6 +16,7 @@ pub mod flows;
 pub mod operations;
 pub mod packet;
 pub mod picture;
+pub mod redundant;
 pub mod reference;
 mod refusal;
 mod sets;

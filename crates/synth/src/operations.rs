@@ -242,7 +242,7 @@ pub fn costs(of: &Synthesis) -> Vec<Cost> {
     let elements = &of.router.graph().elements;
     let mut costs = Vec::new();
     for (way, number, hops) in ways(of) {
-        let Some(action) = of.actions.get(number) else {
+        let Some(action) = &crate::flows::lean(of, number) else {
             continue;
         };
         let Verdict::Leave { port, .. } = action.verdict else {

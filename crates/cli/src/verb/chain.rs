@@ -6,7 +6,7 @@ use clap::Args;
 use millrace::Make;
 use millrace::click::compare::{Both, Given};
 use millrace_synth::operations::{self, Cost};
-use millrace_synth::{Options, Synthesis, classes, emit, picture, reference};
+use millrace_synth::{Options, Synthesis, classes, emit, picture, redundant, reference};
 use millrace_traffic::capture::Reader;
 use millrace_traffic::split::{Side, Split};
 use serde_json::json;
@@ -15,7 +15,8 @@ use crate::failure::{DONE, Failure, NO};
 use crate::{function, screen};
 
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
-/// `check`, `model`, `plan`, `run` and `verify` take the file as a function.
+/// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
+/// --early-discard.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
@@ -96,6 +97,7 @@ impl Chain {
                 "paths": paths,
                 "classes": classes,
                 "operations": costs,
+                "filters": redundant::filters(&synthesis),
                 "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
                     json!({ "kind": what, "reason": when })
                 }).collect::<Vec<_>>(),
@@ -135,7 +137,11 @@ impl Chain {
     }
 
     fn compare(&self, of: &Synthesis) -> Result<u8, Failure> {
-        let function = function::load(&self.file.to_string_lossy(), &Make::default())?;
+        let mut word = self.file.to_string_lossy().into_owned();
+        if self.early_discard {
+            word.push_str(":early-discard");
+        }
+        let function = function::load(&word, &Make::default())?;
         let spread = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
             port,
             time: number as u64 * 1_000_000,
@@ -277,6 +283,7 @@ fn text(
             text.push_str(&format!("    … and {} more\n", class.more));
         }
     }
+    text.push_str(&redundant::text(&redundant::filters(of)));
     if !costs.is_empty() {
         text.push('\n');
         text.push_str(&operations::table(costs));

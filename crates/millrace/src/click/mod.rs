@@ -34,8 +34,8 @@ pub fn read(path: &Path, whole: bool, options: Options) -> Result<Synthesis, Err
 ///
 /// # Errors
 /// Those of [`read`], and of the cache.
-pub(crate) fn source(path: &Path) -> Result<PathBuf, Error> {
-    let synthesis = read(path, true, Options::default())?;
+pub(crate) fn source(path: &Path, options: Options) -> Result<PathBuf, Error> {
+    let synthesis = read(path, true, options)?;
     let text = emit::c(&synthesis);
     let cache = Cache::of_user()?;
     let key = cache::key(&[text.as_bytes()]);

@@ -344,7 +344,7 @@ impl Emitter<'_> {
             let name = label("leave", n);
             let _ = writeln!(self.out, "\n{name}");
             self.line = None;
-            if let Some(action) = self.of.actions.get(*number) {
+            if let Some(action) = &crate::flows::lean(self.of, *number) {
                 if matches!(action.verdict, Verdict::Leave { .. }) {
                     let protocol = action.writes.values().map(|w| w.sums.upper).max();
                     let bytes = if protocol == Some(6) { 18 } else { 8 };

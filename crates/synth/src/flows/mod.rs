@@ -34,8 +34,11 @@ use crate::field::{Var, Word};
 use crate::refusal;
 
 mod answers;
+mod lean;
 mod open;
 mod rename;
+
+pub use lean::lean;
 
 /// A word of a flow behind a rewriter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
