@@ -63,7 +63,10 @@ fn look(word: &str) -> Result<Found, Error> {
             return Ok(found(Source::Object(object), Some(program.to_owned())));
         }
     }
-    if let Some(file) = word.strip_suffix(EARLY).filter(|file| file.ends_with(".click")) {
+    if let Some(file) = word
+        .strip_suffix(EARLY)
+        .filter(|file| file.ends_with(".click"))
+    {
         let path = Path::new(file);
         let options = Options {
             early_discard: true,

@@ -55,6 +55,48 @@ fn chains_do_what_the_interpreter_does() {
     }
 }
 
+/// Packets end at any of k NAPTs, their time to live from 1 to k + 1: the merged function does what k interpreters do, but for answers to
+/// flows of which such packets kept single hops alive, or ended them; and without that where there is one hop.
+#[test]
+fn packets_may_end_at_any_of_k_napts() {
+    for (hops, early) in [(1_u8, ""), (2, ""), (10, ""), (1, EARLY), (10, EARLY)] {
+        let path = of_repository(&format!("chains/napts/napts-{hops}.click"));
+        let options = Options {
+            early_discard: !early.is_empty(),
+            ..Options::default()
+        };
+        let of = millrace::click::read(Path::new(&path), false, options).unwrap();
+        let found = millrace::find(&format!("{path}{early}")).unwrap();
+        let function = found.load(&Make::default(), &mut |_| {}).unwrap();
+        let mut both = Both::new(&function, &of).unwrap();
+        both.dying(u64::from(hops), 3 * PACKETS, hops + 1);
+        let found = &both.found;
+        println!(
+            "{hops} NAPTs{early}: {:?}, {} relaxed",
+            found.fates, found.relaxed
+        );
+        assert_eq!(found.difference, None, "{hops} NAPTs{early}");
+        assert!(
+            found.fates[0] > 1000,
+            "{hops} NAPTs{early}: {:?}",
+            found.fates
+        );
+        let most = match (hops, early.is_empty()) {
+            (1, true) => 0,
+            _ => found.packets / 100,
+        };
+        assert!(
+            found.relaxed <= most,
+            "{hops} NAPTs{early}: {} of {}",
+            found.relaxed,
+            found.packets
+        );
+    }
+}
+
+/// The function of --early-discard.
+const EARLY: &str = ":early-discard";
+
 /// Packet tests of a chain, `chains/FOLDER/tests/NAME/*.pkt`.
 #[test]
 fn packet_tests_of_chains_pass() {

@@ -21,13 +21,17 @@ fn between(rng: &mut ChaCha8Rng, back: bool) -> String {
     let side = if back { "src" } else { "dst" };
     match rng.random_range(0..9) {
         0 => format!("IPFilter(deny {side} port 53, allow all)"),
-        1 => format!("IPFilter(deny {side} host 8.8.8.9, deny {side} net 198.51.100.0/25, allow all)"),
+        1 => format!(
+            "IPFilter(deny {side} host 8.8.8.9, deny {side} net 198.51.100.0/25, allow all)"
+        ),
         2 => "IPFilter(allow tcp || udp, deny all)".into(),
         3 => format!("IPFilter(deny udp && {side} port 80 or 443, allow all)"),
         4 => "IPClassifier(tcp or udp)".into(),
         5 => "CheckIPHeader".into(),
         6 => "Paint(3) -> CheckPaint(3)".into(),
-        7 => format!("IPFilter(allow {side} port > 60, allow tcp opt syn, allow {side} host 8.8.8.8, deny all)"),
+        7 => format!(
+            "IPFilter(allow {side} port > 60, allow tcp opt syn, allow {side} host 8.8.8.8, deny all)"
+        ),
         _ => "Null".into(),
     }
 }
@@ -46,21 +50,39 @@ fn configuration(rng: &mut ChaCha8Rng) -> String {
         let _ = writeln!(text, "rw{hop} :: IPRewriter({pattern}, drop);");
     }
     let enter = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
-    let _ = write!(text, "FromDevice(in) -> {enter} -> {} -> [0] rw1;\n", between(rng, false));
-    let _ = write!(text, "FromDevice(out) -> {enter} -> {} -> [1] rw{hops};\n", between(rng, true));
+    let _ = write!(
+        text,
+        "FromDevice(in) -> {enter} -> {} -> [0] rw1;\n",
+        between(rng, false)
+    );
+    let _ = write!(
+        text,
+        "FromDevice(out) -> {enter} -> {} -> [1] rw{hops};\n",
+        between(rng, true)
+    );
     for hop in 1..=hops {
         let ttl = |rng: &mut ChaCha8Rng| {
-            if rng.random_range(0..3) == 0 { "Null" } else { "DecIPTTL" }
+            if rng.random_range(0..3) == 0 {
+                "Null"
+            } else {
+                "DecIPTTL"
+            }
         };
         let (first, then) = (ttl(rng), between(rng, false));
         let to = match hop == hops {
-            true => "EtherEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02) -> Queue -> ToDevice(out)".to_owned(),
+            true => {
+                "EtherEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02) -> Queue -> ToDevice(out)"
+                    .to_owned()
+            }
             false => format!("[0] rw{}", hop + 1),
         };
         let _ = writeln!(text, "rw{hop} [0] -> {first} -> {then} -> {to};");
         let (first, then) = (ttl(rng), between(rng, true));
         let to = match hop {
-            1 => "EtherEncap(0x0800, 02:00:00:00:00:03, 02:00:00:00:00:04) -> Queue -> ToDevice(in)".to_owned(),
+            1 => {
+                "EtherEncap(0x0800, 02:00:00:00:00:03, 02:00:00:00:00:04) -> Queue -> ToDevice(in)"
+                    .to_owned()
+            }
             _ => format!("[1] rw{}", hop - 1),
         };
         let _ = writeln!(text, "rw{hop} [1] -> {first} -> {then} -> {to};");
@@ -97,6 +119,11 @@ fn random_rows_of_rewriters_do_what_the_interpreter_does() {
         }
         done += 1;
     }
-    println!("{done} of {seeds} configurations; forwarded, dropped, handed over: {fates:?}; refused: {refused:#?}");
-    assert!(done * 2 > seeds && fates[0] > 0 && fates[1] > 0, "{done}, {fates:?}, {refused:#?}");
+    println!(
+        "{done} of {seeds} configurations; forwarded, dropped, handed over: {fates:?}; refused: {refused:#?}"
+    );
+    assert!(
+        done * 2 > seeds && fates[0] > 0 && fates[1] > 0,
+        "{done}, {fates:?}, {refused:#?}"
+    );
 }

@@ -300,8 +300,7 @@ pub fn fields(of: &Synthesis) -> Vec<String> {
 /// The costs as a table for people.
 #[must_use]
 pub fn table(costs: &[Cost]) -> String {
-    let mut text =
-        String::from("operations a packet, elements one by one → synthesised\n");
+    let mut text = String::from("operations a packet, elements one by one → synthesised\n");
     for cost in costs {
         let behind = match cost.behind.as_slice() {
             [] => String::new(),

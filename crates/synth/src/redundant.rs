@@ -177,7 +177,10 @@ fn one(test: &Test, ranges: &mut Box6) -> Option<()> {
         }
         _ => return None,
     };
-    let (mask, value) = (u32::try_from(test.mask).ok()?, u32::try_from(test.value).ok()?);
+    let (mask, value) = (
+        u32::try_from(test.mask).ok()?,
+        u32::try_from(test.value).ok()?,
+    );
     if test.base == Base::Transport {
         narrow(ranges, 5, (0, 0))?;
     }

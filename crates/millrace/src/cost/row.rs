@@ -32,6 +32,8 @@ pub struct RowTurn {
     pub packet_ns: f64,
     /// the part of it inside functions
     pub functions_ns: f64,
+    /// how long a burst takes, of all its packets, ns: half of the bursts less, 99 of a hundred, 999 of a thousand
+    pub burst_ns: [f64; 3],
 }
 
 /// Replays the trace on fresh state. The first half of what comes brings the state to what it usually is and is not counted.
@@ -48,7 +50,7 @@ pub fn turn(of: &Connected<'_>, frames: &Frames) -> Result<RowTurn, Error> {
     let mut queue: Vec<Burst> = (0..QUEUE)
         .map(|_| Burst::new(BURST, of.ports, Layout::Pooled))
         .collect();
-    let (mut all, mut functions) = (Vec::new(), Vec::new());
+    let (mut all, mut functions, mut bursts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut next, mut packets, mut ticks) = (0, 0, 0);
     while next < packets_of_all {
         let counted = next >= half;
@@ -66,6 +68,7 @@ pub fn turn(of: &Connected<'_>, frames: &Frames) -> Result<RowTurn, Error> {
             if counted {
                 let count = burst.len() as f64;
                 all.push(took.all as f64 / count);
+                bursts.push(took.all);
                 functions.push(took.functions as f64 / count);
                 packets += burst.len();
             }
@@ -75,7 +78,13 @@ pub fn turn(of: &Connected<'_>, frames: &Frames) -> Result<RowTurn, Error> {
         }
     }
     let tick = rate.ns_per_tick();
+    bursts.sort_unstable();
+    let share = |of: f64| {
+        let at = ((bursts.len().max(1) - 1) as f64 * of).round() as usize;
+        bursts.get(at).map_or(0.0, |ticks| *ticks as f64 * tick)
+    };
     Ok(RowTurn {
+        burst_ns: [share(0.5), share(0.99), share(0.999)],
         mpps: packets as f64 * 1e3 / (ticks.max(1) as f64 * tick),
         packet_ns: calm(&mut all) * tick,
         functions_ns: calm(&mut functions) * tick,

@@ -70,9 +70,20 @@ fn leaves(
         };
         let passed = of.actions.get(*number).map_or(0, |a| usize::from(a.hops));
         let hops = way.hops.get(..passed).unwrap_or(&way.hops);
-        let key = (border, *number, hops.iter().map(|h| h.rewriter).collect(), false);
+        let key = (
+            border,
+            *number,
+            hops.iter().map(|h| h.rewriter).collect(),
+            false,
+        );
         let words = hops.last().map_or(WORDS.map(Becomes::Word), |h| h.words);
-        note(of, all.entry(key).or_default(), words, (program, *number), before);
+        note(
+            of,
+            all.entry(key).or_default(),
+            words,
+            (program, *number),
+            before,
+        );
     }
 }
 
@@ -91,7 +102,13 @@ fn answers(
             continue;
         };
         let key = (border, *number, rewriters.clone(), true);
-        note(of, all.entry(key).or_default(), words, (program, *number), before);
+        note(
+            of,
+            all.entry(key).or_default(),
+            words,
+            (program, *number),
+            before,
+        );
     }
 }
 
@@ -110,8 +127,13 @@ fn note(
         Node::Leaf(leaf) => Some(*leaf == number),
         Node::Branch { .. } => None,
     });
-    found.more = found.more.saturating_add(more.saturating_mul(before.len() as u64));
-    for packets in before.iter().flat_map(|b| own.iter().map(move |o| joined(b, o))) {
+    found.more = found
+        .more
+        .saturating_add(more.saturating_mul(before.len() as u64));
+    for packets in before
+        .iter()
+        .flat_map(|b| own.iter().map(move |o| joined(b, o)))
+    {
         if found.packets.contains(&packets) {
             continue;
         }
@@ -122,7 +144,13 @@ fn note(
     }
 }
 
-fn class(of: &Synthesis, action: &Action, rewriters: &[usize], answer: bool, found: Found) -> Class {
+fn class(
+    of: &Synthesis,
+    action: &Action,
+    rewriters: &[usize],
+    answer: bool,
+    found: Found,
+) -> Class {
     let known = |var: Var, value: Value| match value {
         Value::Field(Var::Entry(FLOW, word), 0) => Some(becomes(var, word, answer, &found.words)),
         _ => None,

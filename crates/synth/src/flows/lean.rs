@@ -25,7 +25,10 @@ pub fn lean(of: &Synthesis, number: u32) -> Option<Action> {
     };
     let variants = of.flows.openings.values().flat_map(|o| &o.variants);
     for (program, way) in variants.flat_map(|v| &v.ways) {
-        let last = way.hops.last().map_or(WORDS.map(Becomes::Word), |hop| hop.words);
+        let last = way
+            .hops
+            .last()
+            .map_or(WORDS.map(Becomes::Word), |hop| hop.words);
         let mut same = [false; 4];
         for ((same, becomes), word) in same.iter_mut().zip(last).zip(WORDS) {
             *same = becomes == Becomes::Word(word);
@@ -33,7 +36,9 @@ pub fn lean(of: &Synthesis, number: u32) -> Option<Action> {
         if comes(*program) {
             meet(same);
         }
-        let back = way.back.map_or(Vec::new(), |back| programs(&of.store, back));
+        let back = way
+            .back
+            .map_or(Vec::new(), |back| programs(&of.store, back));
         if back.into_iter().any(comes) {
             // An answer's source is the flow's destination.
             let [source, destination, sport, dport] = same;
@@ -44,7 +49,9 @@ pub fn lean(of: &Synthesis, number: u32) -> Option<Action> {
     action.writes.retain(|_, write| match write.value {
         Value::Field(Var::Entry(FLOW, word), 0) => {
             let place = WORDS.iter().position(|w| *w == word);
-            !place.and_then(|n| unchanged.get(n).copied()).unwrap_or(false)
+            !place
+                .and_then(|n| unchanged.get(n).copied())
+                .unwrap_or(false)
         }
         _ => true,
     });

@@ -277,7 +277,7 @@ impl Flows {
             ));
             found.push((
                 "early-discard",
-                "a packet that ends between two rewriters of its flow keeps neither alive",
+                "a packet that ends between two rewriters of its flow does nothing to it: it keeps neither alive, and ends neither",
             ));
         }
         if self.any() {

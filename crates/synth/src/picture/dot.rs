@@ -22,7 +22,9 @@ fn quoted(text: &str) -> String {
 /// Both pictures as one graph, a cluster each.
 #[must_use]
 pub fn dot(pictures: &[Picture], note: &str) -> String {
-    let mut out = String::from("digraph chain {\n\trankdir=LR;\n\tnode [fontname=sans, fontsize=10];\n\tedge [fontname=sans, fontsize=9];\n");
+    let mut out = String::from(
+        "digraph chain {\n\trankdir=LR;\n\tnode [fontname=sans, fontsize=10];\n\tedge [fontname=sans, fontsize=9];\n",
+    );
     let _ = writeln!(out, "\tlabel={};\n\tlabeljust=l;", quoted(note));
     for (n, picture) in pictures.iter().enumerate() {
         let _ = writeln!(

@@ -218,9 +218,15 @@ fn condition(class: &Class) -> String {
         return String::new();
     };
     let known = |word: &&str| {
-        !["frame length", "IP header", "from ", "transport", "ip fragment"]
-            .iter()
-            .any(|w| word.starts_with(w))
+        ![
+            "frame length",
+            "IP header",
+            "from ",
+            "transport",
+            "ip fragment",
+        ]
+        .iter()
+        .any(|w| word.starts_with(w))
     };
     let mut words: Vec<&str> = first.split(", ").filter(known).collect();
     words.truncate(5);

@@ -9,9 +9,8 @@ use millrace_synth::{Options, Synthesis, graph, picture, synthesise};
 fn chain(name: &str) -> Synthesis {
     let path = format!("{}/../../chains/{name}.click", env!("CARGO_MANIFEST_DIR"));
     let path = Path::new(&path);
-    let done = graph(path).and_then(|graph| {
-        synthesise(name, graph, path.parent().unwrap(), Options::default())
-    });
+    let done = graph(path)
+        .and_then(|graph| synthesise(name, graph, path.parent().unwrap(), Options::default()));
     done.unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
@@ -38,7 +37,10 @@ fn classes_of_the_example_are_those_of_figure_6() {
         "padding cut",
     ];
     assert_eq!(tcp.writes, writes);
-    assert!(tcp.packets.iter().all(|p| p.contains("ip proto tcp")), "{tcp:#?}");
+    assert!(
+        tcp.packets.iter().all(|p| p.contains("ip proto tcp")),
+        "{tcp:#?}"
+    );
     assert_eq!(udp.device.as_deref(), Some("domain0"));
     assert_eq!(udp.behind, ["napt", "lb"]);
     let writes = [
@@ -60,8 +62,15 @@ fn classes_of_the_example_are_those_of_figure_6() {
         }
     }
     // What figure 6 leaves out: a mapping for what the firewall drops, and packets that are cut to pieces.
-    let rest: Vec<&str> = all.iter().map(|c| c.verdict).filter(|v| *v != "forward").collect();
-    assert!(rest.iter().all(|v| ["drop", "hand-over"].contains(v)), "{rest:?}");
+    let rest: Vec<&str> = all
+        .iter()
+        .map(|c| c.verdict)
+        .filter(|v| *v != "forward")
+        .collect();
+    assert!(
+        rest.iter().all(|v| ["drop", "hand-over"].contains(v)),
+        "{rest:?}"
+    );
 }
 
 /// "The initial chain calculates the TTL field 3 times and IP checksum 5 times, whereas only one computation suffices."
@@ -83,7 +92,10 @@ fn operations_of_the_example_are_merged() {
 /// Ten routers cost what one does.
 #[test]
 fn operations_of_routers_do_not_grow() {
-    let (one, ten) = (costs(&chain("routers/routers-1")), costs(&chain("routers/routers-10")));
+    let (one, ten) = (
+        costs(&chain("routers/routers-1")),
+        costs(&chain("routers/routers-10")),
+    );
     // The longest way: a router sends some packets back at once.
     let to = |costs: &[Cost], device: &str| -> (Operations, Operations) {
         let all = costs.iter().filter(|c| c.device == device);
@@ -104,11 +116,20 @@ fn pictures_have_all_elements_and_escape_names() {
     let both = [picture::before(&of), picture::after(&of)];
     assert_eq!(both[0].shapes.len(), of.router.graph().elements.len());
     let dot = picture::dot(&both, "a \"note\"");
-    assert!(dot.contains("a \\\"note\\\"") && dot.contains("rankdir=LR"), "{dot}");
-    assert!(dot.contains("IPRewriter") && dot.contains("write once"), "{dot}");
+    assert!(
+        dot.contains("a \\\"note\\\"") && dot.contains("rankdir=LR"),
+        "{dot}"
+    );
+    assert!(
+        dot.contains("IPRewriter") && dot.contains("write once"),
+        "{dot}"
+    );
     let html = picture::html("<example>", &both, &costs(&of));
     assert!(html.contains("&lt;example&gt;") && !html.contains("<example>"));
-    assert_eq!(html.matches("<rect ").count(), both[0].shapes.len() + both[1].shapes.len());
+    assert_eq!(
+        html.matches("<rect ").count(),
+        both[0].shapes.len() + both[1].shapes.len()
+    );
     // Every box is at a place of its own.
     assert!(both[1].edges.iter().all(|(from, to, _)| from != to));
 }

@@ -6,6 +6,7 @@ use millrace_dataplane::port::vnic::Settings;
 use millrace_dataplane::signal;
 
 use super::Once;
+use super::figures::Latency;
 use super::plan::{Config, Machine};
 use crate::failure::Failure;
 
@@ -60,7 +61,14 @@ pub fn once(
             taken: seen.mpps,
             function_ns: seen.packet_ns,
             functions_ns: seen.functions_ns,
-            latency: Vec::new(),
+            latency: vec![Latency {
+                fraction: 1.0,
+                mpps: seen.mpps,
+                p50_ns: Some(seen.burst_ns[0]),
+                p99_ns: Some(seen.burst_ns[1]),
+                p999_ns: Some(seen.burst_ns[2]),
+                lost: 0.0,
+            }],
             load: vec![1.0],
             writes: None,
         });

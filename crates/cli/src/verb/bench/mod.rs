@@ -56,7 +56,7 @@ pub struct Bench {
     /// Without a software NIC: each worker has its packets in its own memory and takes a processor, none is left
     /// for a NIC. The figure is the trace's second half over the time of the worker that is done last, copying
     /// into buffers included; there is no loss and no latency. On one core it is the time inside the function, too:
-    /// of a chain with what is between its functions, and without
+    /// of a chain with what is between its functions, and without; times are then those that a burst takes, all its packets
     #[arg(long, conflicts_with_all = ["rate", "dispatch", "nic_threads"])]
     memory: bool,
 
@@ -199,11 +199,16 @@ impl Bench {
             self.dispatch_cost(&machine)?
         };
         if self.rounds > 1 && self.cores.iter().any(|c| *c > 1) {
-            return Err(Failure::wrong("--rounds: on several cores a capture comes once")
-                .help("make a longer capture, or measure on one core"));
+            return Err(
+                Failure::wrong("--rounds: on several cores a capture comes once")
+                    .help("make a longer capture, or measure on one core"),
+            );
         }
         let names = functions.last().map_or(&[][..], |f| &f.function.row.ports);
-        let frames = self.memory.then(|| memory::frames(&base, names)).transpose()?;
+        let frames = self
+            .memory
+            .then(|| memory::frames(&base, names))
+            .transpose()?;
         let mut seen: Vec<Vec<Once>> = configs.iter().map(|_| Vec::new()).collect();
         for turn in 0..self.repeat {
             for (config, seen) in configs.iter().zip(&mut seen) {
@@ -458,8 +463,12 @@ fn of_first(
     config: &Config,
     turns: &[Once],
 ) -> Option<[figures::Ratio; 2]> {
-    let same = |c: &Config| c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits();
-    let mut others = configs.iter().zip(seen).filter(|(c, _)| !c.limit && same(c));
+    let same =
+        |c: &Config| c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits();
+    let mut others = configs
+        .iter()
+        .zip(seen)
+        .filter(|(c, _)| !c.limit && same(c));
     let (first, base) = others.next()?;
     if std::ptr::eq(first, config) || config.limit {
         return None;

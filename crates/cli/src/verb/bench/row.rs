@@ -72,8 +72,10 @@ impl Measured {
         let (mut functions, mut entries) = (Vec::new(), Vec::new());
         for element in &described.elements {
             let What::Function(asked) = &element.what else {
-                return Err(Failure::wrong(format!("{word}: {} is a guest", element.name))
-                    .help("measure chains of functions, or `run` it"));
+                return Err(
+                    Failure::wrong(format!("{word}: {} is a guest", element.name))
+                        .help("measure chains of functions, or `run` it"),
+                );
             };
             let own = function::make(&asked.set, &asked.capacity, asked.program.as_ref())?;
             let function = function::load(&chain::path(&described, &asked.word), &own)?;

@@ -117,7 +117,7 @@ pub fn conditions(c: &Conditions) -> Vec<(&'static str, String)> {
     if c.memory {
         let method = format!(
             "the trace's second half over the time of the worker that is done last, on fresh state; medians of {} \
-             repetitions in turns",
+             repetitions in turns; on one core times are those of a whole burst",
             c.repetitions
         );
         all.push(("method", method));
