@@ -132,6 +132,8 @@ impl Way {
 pub struct Answers {
     /// where the IP header begins
     pub header: u16,
+    /// whether the frame is cut to the IP packet's length
+    pub cut: bool,
     /// the protocol
     pub protocol: u8,
     /// the last rewriter
@@ -384,6 +386,7 @@ impl Work<'_> {
                         id,
                         Answers {
                             header: first.header,
+                            cut: first.cut,
                             protocol: first.upper,
                             rewriter: element,
                         },

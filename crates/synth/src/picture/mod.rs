@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use millrace_click::language::Element;
 use millrace_click::meaning::Meaning;
 
 use crate::Synthesis;
@@ -89,9 +90,11 @@ pub fn before(of: &Synthesis) -> Picture {
             _ if operations.reads > 0 => Kind::Read,
             _ => Kind::Other,
         };
-        let label = match element.name.contains('@') {
-            true => vec![element.class.clone()],
-            false => vec![element.name.clone(), element.class.clone()],
+        let label = match (&meaning, element.name.contains('@')) {
+            (Some(Meaning::Enter(device) | Meaning::Leave(device)), _) => {
+                vec![element.class.clone(), device.clone()]
+            }
+            (_, anonymous) => named(element, anonymous),
         };
         shapes.push(Shape {
             label: fitted(label),
@@ -115,6 +118,14 @@ pub fn before(of: &Synthesis) -> Picture {
         title: format!("{} before: {} elements", of.name, graph.elements.len()),
         shapes,
         edges,
+    }
+}
+
+/// The label of an element: its class, and its name if it was given one.
+fn named(element: &Element, anonymous: bool) -> Vec<String> {
+    match anonymous {
+        true => vec![element.class.clone()],
+        false => vec![element.name.clone(), element.class.clone()],
     }
 }
 
@@ -166,7 +177,13 @@ pub fn after(of: &Synthesis) -> Picture {
     read.extend(fields(of));
     let read = add(read, Kind::Read, 1);
     let mut out: BTreeMap<String, usize> = BTreeMap::new();
-    for name in &of.ports {
+    let enters: Vec<String> = (0..of.router.graph().elements.len())
+        .filter_map(|id| match of.router.meaning(id) {
+            Some(Meaning::Enter(device)) => Some(device),
+            _ => None,
+        })
+        .collect();
+    for name in &enters {
         let from = add(vec![name.clone()], Kind::Device, 0);
         edges.push((from, read, String::new()));
     }
@@ -175,6 +192,7 @@ pub fn after(of: &Synthesis) -> Picture {
     // Where flows are looked up, writes stand behind that.
     let last = 3 + usize::from(of.flows.any());
     let mut tables: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let common = common(&classes);
     for class in &classes {
         let from = match class.behind.as_slice() {
             [] => read,
@@ -187,7 +205,7 @@ pub fn after(of: &Synthesis) -> Picture {
             }),
         };
         let box_of = add(written(class), Kind::Write, last - 1);
-        edges.push((from, box_of, condition(class)));
+        edges.push((from, box_of, condition(class, &common)));
         let to = class.device.clone().unwrap_or_else(|| "the host".into());
         let to = *out
             .entry(to.clone())
@@ -212,27 +230,34 @@ fn written(class: &Class) -> Vec<String> {
     lines
 }
 
-/// What tells a class from others, as short as it is known: the last tests of its first packets.
-fn condition(class: &Class) -> String {
+/// Conditions that packets of all classes meet.
+fn common(classes: &[&Class]) -> Vec<String> {
+    let mut all: Option<Vec<String>> = None;
+    for first in classes.iter().filter_map(|c| c.packets.first()) {
+        let words: Vec<&str> = first.split(", ").collect();
+        match &mut all {
+            None => all = Some(words.into_iter().map(str::to_owned).collect()),
+            Some(all) => all.retain(|word| words.contains(&word.as_str())),
+        }
+    }
+    all.unwrap_or_default()
+}
+
+/// What tells a class from others: tests of its first packets that not all classes have.
+fn condition(class: &Class, common: &[String]) -> String {
     let Some(first) = class.packets.first() else {
         return String::new();
     };
-    let known = |word: &&str| {
-        ![
-            "frame length",
-            "IP header",
-            "from ",
-            "transport",
-            "ip fragment",
-        ]
-        .iter()
-        .any(|w| word.starts_with(w))
-    };
-    let mut words: Vec<&str> = first.split(", ").filter(known).collect();
-    words.truncate(5);
-    let more = match class.packets.len() {
+    let words = first.split(", ").filter(|w| !common.iter().any(|c| c == w));
+    let mut words: Vec<&str> = words.collect();
+    let more = words.len().saturating_sub(MOST_TESTS);
+    words.drain(..more);
+    let others = match class.packets.len() {
         0 | 1 => String::new(),
-        n => format!(" (of {n})"),
+        n => format!(" (one of {n})"),
     };
-    format!("{}{more}", words.join(", "))
+    format!("{}{others}", words.join(", "))
 }
+
+/// Tests at an edge: the last ones, which are what filters decide by.
+const MOST_TESTS: usize = 4;
