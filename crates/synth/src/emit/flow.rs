@@ -280,6 +280,8 @@ impl Emitter<'_> {
         };
         let _ = writeln!(self.out, "\nrun:");
         self.line = None;
+        let rewriter = self.of.rewriters.first().copied();
+        rewriter.into_iter().for_each(|id| self.at(id));
         let count = flows.programs.len();
         for n in 1..count {
             self.say(1, &format!("if (program == {n})"));
@@ -346,6 +348,8 @@ impl Emitter<'_> {
             );
         }
         let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
+        self.line = None;
+        rewriter.into_iter().for_each(|id| self.at(id));
         self.out.push_str(&keep);
         let leaves = std::mem::take(&mut self.leaves);
         for n in 1..leaves.len() {

@@ -168,6 +168,8 @@ pub struct Flows {
     pub capacity: usize,
     /// whether all flows age as those of UDP
     pub udp: bool,
+    /// whether a packet that is dropped behind a rewriter leaves no trace
+    pub early: bool,
 }
 
 /// The number of the words of a flow's entry, in the place of a rewriter's.
@@ -282,6 +284,12 @@ impl Flows {
                 "a packet that ends between two rewriters of its flow does nothing to it: it keeps neither alive, and ends neither",
             ));
         }
+        if self.any() && self.early {
+            found.push((
+                "early-discard",
+                "a packet that is dropped behind a rewriter opens no flow there, and keeps none alive",
+            ));
+        }
         if self.any() {
             found.push((
                 "capacity",
@@ -339,7 +347,10 @@ impl Work<'_> {
     }
 
     fn merge(&mut self, root: Id) -> Result<Flows, Stop> {
-        let mut flows = Flows::default();
+        let mut flows = Flows {
+            early: self.early,
+            ..Flows::default()
+        };
         let mut opening = Vec::new();
         let mut known: Option<Timeouts> = None;
         for (id, asked) in borders(self.store, self.actions, root) {

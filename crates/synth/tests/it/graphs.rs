@@ -93,3 +93,26 @@ fn answers_are_told_apart_by_their_own_flags() {
         "{c}"
     );
 }
+
+/// What is compiled has no line that the configuration has not.
+#[test]
+fn lines_are_those_of_the_configuration() {
+    let text = "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 1, drop);\n\
+        FromDevice(in) -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> Unstrip(14) -> ToDevice(out);\n\
+        FromDevice(out) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Unstrip(14) -> ToDevice(in);";
+    let c = millrace_synth::emit::lined(&synthesis(text, false).unwrap());
+    let function = c.split("ON_PACKET(p)").nth(1).unwrap();
+    let (mut line, mut within) = (0, false);
+    for text in function.lines() {
+        if let Some(rest) = text.strip_prefix("#line ") {
+            line = rest.split(' ').next().unwrap().parse::<u32>().unwrap();
+            within = true;
+        } else if text == "}" {
+            break;
+        } else if within {
+            assert!((1..=3).contains(&line), "{line}: {text}\n{c}");
+            line += u32::from(!text.trim().is_empty());
+        }
+    }
+    assert!(within, "{c}");
+}
