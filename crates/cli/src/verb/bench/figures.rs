@@ -83,8 +83,8 @@ pub struct Run {
     pub function_ns: f64,
     /// of a chain, the part of it inside its functions
     pub functions_ns: f64,
-    /// the two over those of the first function that was measured on as many cores, repetition by repetition
-    pub of_first: Option<[Ratio; 2]>,
+    /// the two over those of the first function that was measured on as many cores, repetition by repetition; none of the first
+    pub of_first: Vec<Ratio>,
     /// at the highest of the fractions
     pub p50_ns: Option<f64>,
     /// at the highest of the fractions

@@ -462,16 +462,18 @@ fn of_first(
     seen: &[Vec<Once>],
     config: &Config,
     turns: &[Once],
-) -> Option<[figures::Ratio; 2]> {
+) -> Vec<figures::Ratio> {
     let same =
         |c: &Config| c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits();
     let mut others = configs
         .iter()
         .zip(seen)
         .filter(|(c, _)| !c.limit && same(c));
-    let (first, base) = others.next()?;
+    let Some((first, base)) = others.next() else {
+        return Vec::new();
+    };
     if std::ptr::eq(first, config) || config.limit {
-        return None;
+        return Vec::new();
     }
     let of = |what: &dyn Fn(&Once) -> f64| {
         let pairs = turns.iter().zip(base).filter(|(_, b)| what(b) > 0.0);
@@ -480,7 +482,10 @@ fn of_first(
         figures::Ratio { median, spread }
     };
     let both = [of(&|t| t.function_ns), of(&|t| t.functions_ns)];
-    (both[0].median > 0.0).then_some(both)
+    match both[0].median > 0.0 {
+        true => both.to_vec(),
+        false => Vec::new(),
+    }
 }
 
 /// Medians over the repetitions.

@@ -349,7 +349,7 @@ pub mod tests {
             taken_mpps: 0.0,
             function_ns: 0.0,
             functions_ns: 0.0,
-            of_first: None,
+            of_first: Vec::new(),
             p50_ns: None,
             p99_ns: None,
             latency: Vec::new(),

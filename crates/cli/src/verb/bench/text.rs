@@ -28,7 +28,7 @@ fn write(text: &mut String, document: &Document) -> std::fmt::Result {
         row(text, run, width)?;
     }
     for run in document.all() {
-        let Some([all, inside]) = &run.of_first else {
+        let [all, inside] = run.of_first.as_slice() else {
             continue;
         };
         let first = document.runs.first().map_or("", |r| r.nf.as_str());
