@@ -173,7 +173,7 @@ fn writes(action: &Action, known: &dyn Fn(Var, Value) -> Option<Option<String>>)
     let link = link(action);
     let rest = action.writes.iter().filter(|(var, _)| {
         let part = matches!(**var, Var::Bits(Base::Frame, bit, _) if bit < 96);
-        !(part && !link.is_empty())
+        !part || link.is_empty()
     });
     let mut words: Vec<String> = rest
         .filter_map(|(var, write)| {

@@ -195,8 +195,11 @@ fn way(of: &Synthesis, root: Id, end: &dyn Fn(Id) -> bool) -> Option<Vec<(Var, u
     Some(way)
 }
 
-/// Classes whose packets leave, with the way to each: of flows, from where they are opened.
-fn ways(of: &Synthesis) -> Vec<(Vec<(Var, u64, u64)>, u32, Vec<usize>)> {
+/// The way to a class, the number of its action, the rewriters that its packets pass.
+type Way = (Vec<(Var, u64, u64)>, u32, Vec<usize>);
+
+/// Classes whose packets leave: of flows, from where they are opened.
+fn ways(of: &Synthesis) -> Vec<Way> {
     let leaves = |number: u32| {
         let action = of.actions.get(number);
         action.is_some_and(|a| matches!(a.verdict, Verdict::Leave { .. }))
