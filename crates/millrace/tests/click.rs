@@ -49,7 +49,7 @@ fn chains_do_what_the_interpreter_does() {
     ] {
         let [forwarded, dropped, _] = compared(chain);
         assert!(
-            forwarded > 50 && dropped > 50,
+            forwarded > 20 && dropped > 50,
             "{chain}: {forwarded} forwarded, {dropped} dropped"
         );
     }
