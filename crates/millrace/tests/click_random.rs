@@ -50,14 +50,14 @@ fn configuration(rng: &mut ChaCha8Rng) -> String {
         let _ = writeln!(text, "rw{hop} :: IPRewriter({pattern}, drop);");
     }
     let enter = "Classifier(12/0800) -> Strip(14) -> CheckIPHeader";
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "FromDevice(in) -> {enter} -> {} -> [0] rw1;\n",
+        "FromDevice(in) -> {enter} -> {} -> [0] rw1;",
         between(rng, false)
     );
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "FromDevice(out) -> {enter} -> {} -> [1] rw{hops};\n",
+        "FromDevice(out) -> {enter} -> {} -> [1] rw{hops};",
         between(rng, true)
     );
     for hop in 1..=hops {
