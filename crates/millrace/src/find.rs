@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use millrace_synth::Options;
+
 use crate::Error;
 
 /// Where data of programs is installed, without `XDG_DATA_DIRS`.
@@ -37,7 +39,7 @@ pub struct Found {
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Finds a function: a file (`x.c`, `x.click`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
+/// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
 /// folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
@@ -61,17 +63,37 @@ fn look(word: &str) -> Result<Found, Error> {
             return Ok(found(Source::Object(object), Some(program.to_owned())));
         }
     }
+    if let Some(file) = word
+        .strip_suffix(EARLY)
+        .filter(|file| file.ends_with(".click"))
+    {
+        let path = Path::new(file);
+        let options = Options {
+            early_discard: true,
+            ..Options::default()
+        };
+        if path.is_file() {
+            return configuration(path, options);
+        }
+    }
     match path.extension().and_then(|e| e.to_str()) {
         _ if !path.exists() => by_name(word),
         Some("c") => Ok(found(Source::C(path.to_owned()), None)),
-        Some("click") => Ok(Found {
-            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
-            ..found(Source::C(crate::click::source(path)?), None)
-        }),
+        Some("click") => configuration(path, Options::default()),
         Some("so") => Ok(found(Source::Module(path.to_owned()), None)),
         // Objects carry many endings (.o, .bpf, .elf, none); the loader says what is not one.
         _ => Ok(found(Source::Object(path.to_owned()), None)),
     }
+}
+
+/// Behind the name of a configuration: a packet that is dropped behind a rewriter opens no flow there, and keeps none alive.
+const EARLY: &str = ":early-discard";
+
+fn configuration(path: &Path, options: Options) -> Result<Found, Error> {
+    Ok(Found {
+        folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+        ..found(Source::C(crate::click::source(path, options)?), None)
+    })
 }
 
 fn found(source: Source, program: Option<String>) -> Found {

@@ -12,6 +12,7 @@ mod plan;
 mod run;
 
 mod click;
+mod click_random;
 mod egress;
 mod errors;
 mod hybrid;

@@ -1,4 +1,5 @@
-//! Traffic classes: what becomes of packets, and which packets these are, for people and as JSON.
+//! Traffic classes: what becomes of packets, and which packets these are, for people and as JSON. Classes of flows, behind the
+//! rewriters that packets pass, are in [`behind`].
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,9 @@ use serde::Serialize;
 use crate::Synthesis;
 use crate::action::{Action, Value, Verdict};
 use crate::diagram::{Id, Node};
-use crate::field::Var;
+use crate::field::{Base, Var};
+
+mod behind;
 
 /// Paths of a class that are listed.
 const MOST_PATHS: usize = 64;
@@ -25,6 +28,10 @@ pub struct Class {
     pub file: String,
     /// its line
     pub line: u32,
+    /// rewriters that its packets have passed
+    pub behind: Vec<String>,
+    /// whether they are answers to a flow
+    pub answer: bool,
     /// fields that are written, and what they become
     pub writes: Vec<String>,
     /// conditions on fields: one of these conjunctions
@@ -88,11 +95,55 @@ pub fn classes(of: &Synthesis) -> Vec<Class> {
             Some((action.verdict, class(of, *number, action)))
         })
         .collect();
+    if of.flows.any() {
+        // What becomes of a rewriter's packets is said of the flows.
+        classes.retain(|c| !matches!(c.0, Verdict::State(_)));
+    }
+    classes.extend(behind::classes(of));
     classes.sort_by_key(|c| c.0);
-    classes.into_iter().map(|c| c.1).collect()
+    let mut listed: Vec<Class> = Vec::new();
+    for (_, class) in classes {
+        let same = listed.iter_mut().find(|other| other.same(&class));
+        match same {
+            Some(other) => {
+                other.more = other.more.saturating_add(class.more);
+                other.packets.extend(class.packets);
+            }
+            None => listed.push(class),
+        }
+    }
+    listed
+}
+
+impl Class {
+    /// Whether the same becomes of the packets of two.
+    fn same(&self, other: &Self) -> bool {
+        let of = |c: &Self| (c.verdict, c.line, c.answer);
+        of(self) == of(other)
+            && self.device == other.device
+            && self.element == other.element
+            && self.file == other.file
+            && self.behind == other.behind
+            && self.writes == other.writes
+    }
 }
 
 fn class(of: &Synthesis, number: u32, action: &Action) -> Class {
+    let end = |id: Id| match of.store.node(id) {
+        Node::Leaf(leaf) => Some(*leaf == number),
+        Node::Branch { .. } => None,
+    };
+    let (packets, more) = cubes(of, of.root, &end);
+    Class {
+        writes: writes(action, &|_, _| None),
+        packets,
+        more,
+        ..outcome(of, action)
+    }
+}
+
+/// What becomes of packets by an action, and where.
+fn outcome(of: &Synthesis, action: &Action) -> Class {
     let (verdict, element, device) = match action.verdict {
         Verdict::Leave { element, port } => ("forward", element, Some(port)),
         Verdict::Drop(element) | Verdict::Again(element) => ("drop", element, None),
@@ -103,32 +154,43 @@ fn class(of: &Synthesis, number: u32, action: &Action) -> Class {
         }
     };
     let flat = of.router.graph().elements.get(element);
-    let (packets, more) = cubes(of, number);
     Class {
         verdict,
         device: device.and_then(|p| of.ports.get(usize::from(p)).cloned()),
         element: flat.map_or_else(String::new, |e| e.title()),
         file: flat.map_or_else(String::new, |e| e.place.file.to_string()),
         line: flat.map_or(0, |e| e.place.line),
-        writes: writes(action),
-        packets,
-        more,
+        behind: Vec::new(),
+        answer: false,
+        writes: Vec::new(),
+        packets: Vec::new(),
+        more: 0,
     }
 }
 
-/// What is written, in words.
-#[must_use]
-pub fn writes(action: &Action) -> Vec<String> {
-    let mut words: Vec<String> = action
-        .writes
-        .iter()
-        .map(|(var, write)| match write.value {
-            Value::Constant(number) => format!("{var} = {}", show(*var, number)),
-            Value::Field(from, 0) => format!("{var} = {from}"),
-            Value::Field(from, more) if from == *var && more < 0 => format!("{var} -= {}", -more),
-            Value::Field(from, more) => format!("{var} = {from} + {more}"),
+/// What is written, in words. `known` says what a field becomes that a flow's entry decides; nothing if it stays what it is.
+fn writes(action: &Action, known: &dyn Fn(Var, Value) -> Option<Option<String>>) -> Vec<String> {
+    let link = link(action);
+    let rest = action.writes.iter().filter(|(var, _)| {
+        let part = matches!(**var, Var::Bits(Base::Frame, bit, _) if bit < 96);
+        !part || link.is_empty()
+    });
+    let mut words: Vec<String> = rest
+        .filter_map(|(var, write)| {
+            if let Some(said) = known(*var, write.value) {
+                return said.map(|value| format!("{var} = {value}"));
+            }
+            Some(match write.value {
+                Value::Constant(number) => format!("{var} = {}", show(*var, number)),
+                Value::Field(from, 0) => format!("{var} = {from}"),
+                Value::Field(from, more) if from == *var && more < 0 => {
+                    format!("{var} -= {}", -more)
+                }
+                Value::Field(from, more) => format!("{var} = {from} + {more}"),
+            })
         })
         .collect();
+    words.splice(0..0, link);
     if action.writes.values().any(|w| w.sums.header.is_some()) {
         words.push("ip sum by difference".into());
     }
@@ -141,14 +203,46 @@ pub fn writes(action: &Action) -> Vec<String> {
     words
 }
 
-/// Conjunctions for an action: the diagram with all other actions as one, so that what does not matter for this one is not
-/// listed.
-fn cubes(of: &Synthesis, number: u32) -> (Vec<String>, u64) {
+/// The Ethernet addresses, where all of both is written.
+fn link(action: &Action) -> Vec<String> {
+    let mut bytes = [0_u8; 12];
+    let mut bits = 0_u32;
+    for (var, write) in &action.writes {
+        let (Var::Bits(Base::Frame, first, width), Value::Constant(value)) = (*var, write.value)
+        else {
+            continue;
+        };
+        for n in (0..u32::from(width)).filter(|n| first + n < 96) {
+            let place = first + n;
+            bits += 1;
+            if let Some(byte) = bytes.get_mut(place as usize / 8) {
+                *byte |= ((value >> (u32::from(width) - 1 - n) & 1) as u8) << (7 - place % 8);
+            }
+        }
+    }
+    if bits < 96 {
+        return Vec::new();
+    }
+    let (to, from) = bytes.split_at(6);
+    let text = |bytes: &[u8]| {
+        let words: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        words.join(":")
+    };
+    vec![
+        format!("ether dst = {}", text(to)),
+        format!("ether src = {}", text(from)),
+    ]
+}
+
+/// Conjunctions that lead to some ends of a diagram: all other ends are one, so that what does not matter for these is not
+/// listed. `end` says whether a node is an end, and one that is looked for.
+fn cubes(of: &Synthesis, root: Id, end: &dyn Fn(Id) -> Option<bool>) -> (Vec<String>, u64) {
     let mut counts: BTreeMap<Id, u64> = BTreeMap::new();
-    for id in of.store.reachable(of.root).into_iter().rev() {
-        let count = match of.store.node(id) {
-            Node::Leaf(action) => u64::from(*action == number),
-            Node::Branch { kids, .. } => {
+    for id in of.store.reachable(root).into_iter().rev() {
+        let count = match (end(id), of.store.node(id)) {
+            (Some(wanted), _) => u64::from(wanted),
+            (None, Node::Leaf(_)) => 0,
+            (None, Node::Branch { kids, .. }) => {
                 let mut to: Vec<Id> = kids.iter().map(|k| k.1).collect();
                 to.sort_unstable();
                 to.dedup();
@@ -159,19 +253,15 @@ fn cubes(of: &Synthesis, number: u32) -> (Vec<String>, u64) {
         };
         counts.insert(id, count);
     }
-    let all = counts.get(&of.root).copied().unwrap_or(0);
+    let all = counts.get(&root).copied().unwrap_or(0);
     let mut lines = Vec::new();
-    let mut stack = vec![(of.root, Vec::<String>::new())];
+    let mut stack = vec![(root, Vec::<String>::new())];
     while let Some((id, words)) = stack.pop() {
         if lines.len() >= MOST_PATHS {
             break;
         }
         match of.store.node(id) {
-            Node::Leaf(_) => lines.push(match words.is_empty() {
-                true => "all".to_owned(),
-                false => words.join(", "),
-            }),
-            Node::Branch { var, kids } => {
+            Node::Branch { var, kids } if end(id).is_none() => {
                 let mut to: Vec<(Id, Vec<(u64, u64)>)> = Vec::new();
                 for (n, (first, kid)) in kids.iter().enumerate() {
                     let last = kids.get(n + 1).map_or(var.most(), |k| k.0 - 1);
@@ -188,6 +278,11 @@ fn cubes(of: &Synthesis, number: u32) -> (Vec<String>, u64) {
                     }
                 }
             }
+            _ if end(id) != Some(true) => {}
+            _ => lines.push(match words.is_empty() {
+                true => "all".to_owned(),
+                false => words.join(", "),
+            }),
         }
     }
     let more = all - (lines.len() as u64).min(all);

@@ -193,6 +193,10 @@ pub struct Sessions {
     time: u64,
     /// every packet goes all its way: where rewriters are merged, one that does not may be told apart
     whole: bool,
+    /// half of the packets have a time to live from 1 to this; none if 0
+    short: u8,
+    /// whether what was drawn last answers something
+    pub answer: bool,
 }
 
 /// Source, destination, ports and protocol of a packet.
@@ -244,7 +248,21 @@ impl Sessions {
             sent: Vec::new(),
             time: 0,
             whole: of.flows.most_hops > 1,
+            short: 0,
+            answer: false,
         }
+    }
+
+    /// Whether packets end at any hop.
+    #[must_use]
+    pub fn is_dying(&self) -> bool {
+        self.short > 0
+    }
+
+    /// Half of the packets have a time to live from 1 to this: they end at any hop.
+    #[must_use]
+    pub fn dying(self, short: u8) -> Self {
+        Self { short, ..self }
     }
 
     /// Notes a frame that left by a port: it may be answered there.
@@ -270,7 +288,8 @@ impl Sessions {
             _ => 1_000_000,
         };
         let ttl = match rng.random_range(0..10) {
-            0 if !self.whole => rng.random_range(1..=12_u8),
+            0..5 if self.short > 0 => rng.random_range(1..=self.short),
+            0 if !self.whole && self.short == 0 => rng.random_range(1..=12_u8),
             _ => 64,
         };
         let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];
@@ -280,6 +299,7 @@ impl Sessions {
             .unwrap_or(0);
         let payload = rng.random_range(0..20_usize);
         let answer = !self.sent.is_empty() && rng.random_range(0..2) == 0;
+        self.answer = answer;
         let (port, words) = if answer {
             let at = rng.random_range(0..self.sent.len());
             let (port, frame) = self.sent.get(at).cloned().unwrap_or_default();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use millrace::Make;
 use millrace::click::compare::{Both, Given};
-use millrace_synth::{Options, Synthesis, classes, emit, reference};
+use millrace_synth::operations::{self, Cost};
+use millrace_synth::{Options, Synthesis, classes, emit, picture, redundant, reference};
 use millrace_traffic::capture::Reader;
 use millrace_traffic::split::{Side, Split};
 use serde_json::json;
@@ -14,7 +15,8 @@ use crate::failure::{DONE, Failure, NO};
 use crate::{function, screen};
 
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
-/// `check`, `model`, `plan`, `run` and `verify` take the file as a function.
+/// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
+/// --early-discard.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
@@ -52,6 +54,14 @@ pub struct Chain {
     #[arg(long, value_name = "PORT=CIDR", requires = "input")]
     split: Option<String>,
 
+    /// Write a page that shows it before and after, with operations a packet; it needs nothing but a browser
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    html: Option<PathBuf>,
+
+    /// Write the same as a graph in the DOT language
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    dot: Option<PathBuf>,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -76,6 +86,8 @@ impl Chain {
         let classes = classes::classes(&synthesis);
         let (_, paths) = classes::paths(&synthesis, synthesis.root, 0);
         let nodes = synthesis.store.reachable(synthesis.root).len();
+        let costs = operations::costs(&synthesis);
+        self.pictures(&synthesis, &costs)?;
         if self.json {
             screen::document(&json!({
                 "name": synthesis.name,
@@ -84,14 +96,37 @@ impl Chain {
                 "nodes": nodes,
                 "paths": paths,
                 "classes": classes,
+                "operations": costs,
+                "filters": redundant::filters(&synthesis),
                 "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
                     json!({ "kind": what, "reason": when })
                 }).collect::<Vec<_>>(),
             }));
             return Ok(DONE);
         }
-        screen::out(text(&synthesis, &classes, nodes, paths).trim_end());
+        screen::out(text(&synthesis, &classes, &costs, nodes, paths).trim_end());
         Ok(DONE)
+    }
+
+    /// Writes the pictures that are asked for.
+    fn pictures(&self, of: &Synthesis, costs: &[Cost]) -> Result<(), Failure> {
+        if self.html.is_none() && self.dot.is_none() {
+            return Ok(());
+        }
+        let both = [picture::before(of), picture::after(of)];
+        let write = |path: &PathBuf, text: &str| {
+            std::fs::write(path, text).map_err(|e| {
+                Failure::wrong(format!("{}: cannot be written: {e}", path.display()))
+                    .help("choose another file")
+            })
+        };
+        if let Some(path) = &self.html {
+            write(path, &picture::html(&of.name, &both, costs))?;
+        }
+        if let Some(path) = &self.dot {
+            write(path, &picture::dot(&both, &operations::table(costs)))?;
+        }
+        Ok(())
     }
 
     fn options(&self) -> Options {
@@ -102,7 +137,11 @@ impl Chain {
     }
 
     fn compare(&self, of: &Synthesis) -> Result<u8, Failure> {
-        let function = function::load(&self.file.to_string_lossy(), &Make::default())?;
+        let mut word = self.file.to_string_lossy().into_owned();
+        if self.early_discard {
+            word.push_str(":early-discard");
+        }
+        let function = function::load(&word, &Make::default())?;
         let spread = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
             port,
             time: number as u64 * 1_000_000,
@@ -204,7 +243,13 @@ impl Chain {
 /// Paths of a diagram of which packets are made.
 const MOST_PATHS: usize = 20_000;
 
-fn text(of: &Synthesis, classes: &[classes::Class], nodes: usize, paths: u64) -> String {
+fn text(
+    of: &Synthesis,
+    classes: &[classes::Class],
+    costs: &[Cost],
+    nodes: usize,
+    paths: u64,
+) -> String {
     let mut text = format!(
         "{}: {} elements become {} traffic classes ({nodes} nodes, {paths} paths)\nports: {}\n",
         of.name,
@@ -217,6 +262,11 @@ fn text(of: &Synthesis, classes: &[classes::Class], nodes: usize, paths: u64) ->
             Some(device) => format!("{} to {device}", class.verdict),
             None if class.element.is_empty() => class.verdict.to_owned(),
             None => format!("{} by {}", class.verdict, class.element),
+        };
+        let what = match (class.behind.is_empty(), class.answer) {
+            (true, _) => what,
+            (false, true) => format!("{what}, answers behind {}", class.behind.join(", ")),
+            (false, false) => format!("{what}, flows behind {}", class.behind.join(", ")),
         };
         let place = match class.line {
             0 => String::new(),
@@ -232,6 +282,11 @@ fn text(of: &Synthesis, classes: &[classes::Class], nodes: usize, paths: u64) ->
         if class.more > 0 {
             text.push_str(&format!("    … and {} more\n", class.more));
         }
+    }
+    text.push_str(&redundant::text(&redundant::filters(of)));
+    if !costs.is_empty() {
+        text.push('\n');
+        text.push_str(&operations::table(costs));
     }
     let relaxations = of.flows.relaxations();
     if !relaxations.is_empty() {

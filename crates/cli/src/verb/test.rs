@@ -25,7 +25,7 @@ Each case runs twice, packet by packet and in bursts of 32, against a fresh copy
 
 Exit status: 0 all passed, 1 some failed, 2 wrong use.")]
 pub struct Test {
-    /// The functions; the cases of each are in its folder, tests/*.pkt
+    /// The functions; the cases of each are in its folder, tests/*.pkt, of a configuration NAME.click in tests/NAME/*.pkt
     #[arg(required = true)]
     nf: Vec<String>,
 
@@ -122,7 +122,14 @@ impl Test {
         if !self.case.is_empty() {
             return Ok(self.case.clone());
         }
-        let folder = folder.join("tests");
+        let mut folder = folder.join("tests");
+        // A folder of configurations has a folder of cases for each.
+        if Path::new(word).extension().is_some_and(|e| e == "click")
+            && let Some(own) = Path::new(word).file_stem().map(|name| folder.join(name))
+            && own.is_dir()
+        {
+            folder = own;
+        }
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut files: Vec<_> = entries
             .map(|e| e.path())

@@ -154,6 +154,7 @@ const COMMANDS: [(&str, &[&str]); 20] = [
         &[
             "chain chains/napts/napts-10.click",
             "chain chains/routers/routers-1.click",
+            "chain chains/acl/acl-251.click",
         ],
     ),
     (

@@ -35,8 +35,8 @@ fn classifier(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     rules(args, setup, false)
 }
 
-/// Rules of one element, at most.
-const MOST: usize = 1 << 20;
+/// Rules of one element, at most: half a GiB of them when they are read and one diagram is made.
+const MOST: usize = 1 << 17;
 
 fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
     let mut rules = Vec::new();

@@ -28,6 +28,8 @@ mod order;
 mod pressure;
 mod replicas;
 mod report;
+#[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
+pub mod row;
 mod shared;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;

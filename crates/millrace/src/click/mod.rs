@@ -34,9 +34,9 @@ pub fn read(path: &Path, whole: bool, options: Options) -> Result<Synthesis, Err
 ///
 /// # Errors
 /// Those of [`read`], and of the cache.
-pub(crate) fn source(path: &Path) -> Result<PathBuf, Error> {
-    let synthesis = read(path, true, Options::default())?;
-    let text = emit::c(&synthesis);
+pub(crate) fn source(path: &Path, options: Options) -> Result<PathBuf, Error> {
+    let synthesis = read(path, true, options)?;
+    let text = emit::lined(&synthesis);
     let cache = Cache::of_user()?;
     let key = cache::key(&[text.as_bytes()]);
     let entry = cache.entry("click", &format!("{key}/{}", synthesis.name), "c");

@@ -6,6 +6,7 @@ mod lock;
 mod met;
 mod replay;
 mod replicas;
+pub mod row;
 pub mod together;
 mod trace;
 

@@ -111,6 +111,18 @@ impl Frames {
 
     /// The same, of a packet that index `home` of the indirection table has brought to its worker.
     pub fn push_from(&self, index: usize, home: u32, burst: &mut Burst) -> bool {
+        self.push_later(index, 0, home, burst)
+    }
+
+    /// From the first packet to when the first one may come again, ns.
+    pub fn round(&self) -> u64 {
+        let last = self.entries.last().map_or(0, |e| e.time);
+        let all = last.saturating_sub(self.start());
+        all + all / self.entries.len().max(1) as u64 + 1
+    }
+
+    /// The same, so many ns later.
+    pub fn push_later(&self, index: usize, later: u64, home: u32, burst: &mut Burst) -> bool {
         let (Some(entry), Some((frame, port))) = (self.entries.get(index), self.frame(index))
         else {
             return false;
@@ -118,8 +130,8 @@ impl Frames {
         let arrival = Arrival {
             number: index as u64,
             port,
-            time: entry.time,
-            stamp: entry.time,
+            time: entry.time.saturating_add(later),
+            stamp: entry.time.saturating_add(later),
             wire: entry.wire,
             home,
             place: 0,

@@ -6,6 +6,7 @@ use super::{Emitter, Known};
 use crate::action::Verdict;
 use crate::backward::WORDS;
 use crate::diagram::Id;
+use crate::field::{Base, Var};
 use crate::flows::{Becomes, Hop, Opening, Program};
 
 /// How the code of a branch ends.
@@ -279,6 +280,8 @@ impl Emitter<'_> {
         };
         let _ = writeln!(self.out, "\nrun:");
         self.line = None;
+        let rewriter = self.of.rewriters.first().copied();
+        rewriter.into_iter().for_each(|id| self.at(id));
         let count = flows.programs.len();
         for n in 1..count {
             self.say(1, &format!("if (program == {n})"));
@@ -297,11 +300,22 @@ impl Emitter<'_> {
                     &format!("lease = {lease}; /* the allocator of its port */"),
                 );
             }
-            let plain = Known { upper: 0, ..known };
             self.say(1, &format!("frame = packet_bytes(p, 0, {});", known.frame));
             self.say(1, "if (!frame)");
             self.say(2, "return DROP;");
             self.say(1, &format!("ip = (struct ipv4 *)(frame + {header});"));
+            // Packets that come here have all of the transport header that is tested of them: `Work::shaped`.
+            let bytes = self.tested(program.root);
+            if bytes > 0 {
+                let at = format!("{header} + ipv4_header_bytes(ip)");
+                self.say(1, &format!("upper = packet_bytes(p, {at}, {bytes});"));
+                self.say(1, "if (!upper)");
+                self.say(2, "return DROP;");
+            }
+            let plain = Known {
+                upper: bytes,
+                ..known
+            };
             self.locals.insert("*frame".into(), "__u8");
             self.region(program.root, plain);
             self.way = 0;
@@ -334,6 +348,8 @@ impl Emitter<'_> {
             );
         }
         let keep = keep.replace("LEASE\n", &lease).replace("REFRESH", &refresh);
+        self.line = None;
+        rewriter.into_iter().for_each(|id| self.at(id));
         self.out.push_str(&keep);
         let leaves = std::mem::take(&mut self.leaves);
         for n in 1..leaves.len() {
@@ -344,7 +360,7 @@ impl Emitter<'_> {
             let name = label("leave", n);
             let _ = writeln!(self.out, "\n{name}");
             self.line = None;
-            if let Some(action) = self.of.actions.get(*number) {
+            if let Some(action) = &crate::flows::lean(self.of, *number) {
                 if matches!(action.verdict, Verdict::Leave { .. }) {
                     let protocol = action.writes.values().map(|w| w.sums.upper).max();
                     let bytes = if protocol == Some(6) { 18 } else { 8 };
@@ -363,6 +379,16 @@ impl Emitter<'_> {
             }
         }
         self.locals.insert("sum".into(), "__u64");
+    }
+
+    /// Bytes of the transport header that a diagram tests.
+    fn tested(&self, root: Id) -> u32 {
+        let tops = self.of.store.reachable(root).into_iter();
+        let ends = tops.filter_map(|id| match self.of.store.top(id)? {
+            var @ Var::Bits(Base::Upper(_), ..) => Some(var.end()),
+            _ => None,
+        });
+        ends.max().unwrap_or(0)
     }
 
     /// Declarations of the maps.

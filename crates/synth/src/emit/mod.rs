@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
+use millrace_click::meaning::Meaning;
+
 use crate::Synthesis;
 use crate::action::{Action, Verdict};
 use crate::diagram::{Id, Node};
@@ -99,10 +101,40 @@ pub fn c(of: &Synthesis) -> String {
     emitter.frame()
 }
 
+/// The same for a compiler: each line of the function is one of the configuration, where [`c`] says so once for several lines.
+#[must_use]
+pub fn lined(of: &Synthesis) -> String {
+    let (mut text, mut current, mut said) = (String::new(), None, false);
+    for line in c(of).lines() {
+        if line.starts_with("#line ") {
+            (current, said) = (Some(line.to_owned()), true);
+        } else if line == "}" {
+            // The function ends.
+            current = None;
+        } else if let Some(directive) = &current
+            && !said
+            && !line.trim().is_empty()
+        {
+            text.push_str(directive);
+            text.push('\n');
+        } else {
+            said = false;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
 impl Emitter<'_> {
     /// The code of a diagram, with that of branches that several paths share behind it.
     fn region(&mut self, root: Id, known: Known) {
         self.line = None;
+        let entered = (0..self.of.router.graph().elements.len())
+            .find(|id| matches!(self.of.router.meaning(*id), Some(Meaning::Enter(_))));
+        if let Some(element) = entered.filter(|_| root == self.of.root) {
+            self.at(element);
+        }
         self.within(root, known, 1);
     }
 

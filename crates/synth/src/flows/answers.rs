@@ -81,7 +81,8 @@ impl Work<'_> {
             .answers
             .iter()
             .filter(|(_, a)| a.rewriter == last.rewriter && a.protocol == first.upper);
-        let Some((border, answers)) = borders.next().map(|(id, a)| (*id, a.header)) else {
+        let Some((border, answers, cut)) = borders.next().map(|(id, a)| (*id, a.header, a.cut))
+        else {
             return Ok(None);
         };
         if borders.next().is_some() {
@@ -98,6 +99,7 @@ impl Work<'_> {
         let drop = self.store.leaf(drop);
         let rest: HashMap<u32, Id> = rest.into_iter().map(|n| (n, drop)).collect();
         node = self.replace(node, &rest)?;
+        node = self.shaped(node, (answers, cut), first)?;
         // The answer's own words are the last ones, reversed.
         let [source, destination, sport, dport] = last.words;
         let mut new: Vec<(Var, Value)> = WORDS

@@ -34,8 +34,11 @@ use crate::field::{Var, Word};
 use crate::refusal;
 
 mod answers;
+mod lean;
 mod open;
 mod rename;
+
+pub use lean::lean;
 
 /// A word of a flow behind a rewriter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +132,8 @@ impl Way {
 pub struct Answers {
     /// where the IP header begins
     pub header: u16,
+    /// whether the frame is cut to the IP packet's length
+    pub cut: bool,
     /// the protocol
     pub protocol: u8,
     /// the last rewriter
@@ -163,6 +168,8 @@ pub struct Flows {
     pub capacity: usize,
     /// whether all flows age as those of UDP
     pub udp: bool,
+    /// whether a packet that is dropped behind a rewriter leaves no trace
+    pub early: bool,
 }
 
 /// The number of the words of a flow's entry, in the place of a rewriter's.
@@ -274,7 +281,13 @@ impl Flows {
             ));
             found.push((
                 "early-discard",
-                "a packet that ends between two rewriters of its flow keeps neither alive",
+                "a packet that ends between two rewriters of its flow does nothing to it: it keeps neither alive, and ends neither",
+            ));
+        }
+        if self.any() && self.early {
+            found.push((
+                "early-discard",
+                "a packet that is dropped behind a rewriter opens no flow there, and keeps none alive",
             ));
         }
         if self.any() {
@@ -334,7 +347,10 @@ impl Work<'_> {
     }
 
     fn merge(&mut self, root: Id) -> Result<Flows, Stop> {
-        let mut flows = Flows::default();
+        let mut flows = Flows {
+            early: self.early,
+            ..Flows::default()
+        };
         let mut opening = Vec::new();
         let mut known: Option<Timeouts> = None;
         for (id, asked) in borders(self.store, self.actions, root) {
@@ -381,6 +397,7 @@ impl Work<'_> {
                         id,
                         Answers {
                             header: first.header,
+                            cut: first.cut,
                             protocol: first.upper,
                             rewriter: element,
                         },

@@ -27,7 +27,7 @@ impl Work<'_> {
             let mut ways = Vec::new();
             match self.open(id, &draw, &mut Vec::new(), &mut ways) {
                 Ok(root) => {
-                    let root = self.shaped(root, first)?;
+                    let root = self.shaped(root, (first.header, first.cut), first)?;
                     let ways = self.ways(root, &ways, flows, first)?;
                     variants.push(Variant { root, ways });
                 }
@@ -54,23 +54,37 @@ impl Work<'_> {
         })
     }
 
-    /// A diagram with each asking replaced by what follows for a new flow. `hops` are the rewriters before, `ways` all ways.
-    /// A diagram for packets that came to a rewriter: which headers they have was tested before.
-    fn shaped(&mut self, root: Id, first: &Stateful) -> Result<Id, Full> {
+    /// A diagram for packets that came to a rewriter: which headers they have was tested before. What is decided once for a flow must
+    /// not depend on headers that another packet of it may have or not.
+    pub(super) fn shaped(
+        &mut self,
+        root: Id,
+        (header, cut): (u16, bool),
+        first: &Stateful,
+    ) -> Result<Id, Stop> {
         let protocol = u64::from(first.upper);
         let bytes = if first.upper == 6 { 18 } else { 8 };
-        let room = Var::Room(first.header, first.cut);
+        let room = Var::Room(header, cut);
         let mut node = root;
         for (var, low, high) in [
-            (ip(first.header, bit::OFFSET), 0, 0),
-            (ip(first.header, bit::PROTOCOL), protocol, protocol),
+            (ip(header, bit::OFFSET), 0, 0),
+            (ip(header, bit::PROTOCOL), protocol, protocol),
             (room, bytes, room.most()),
         ] {
             node = self.store.known(node, var, low, high)?;
         }
+        let rest = self.store.reachable(node).into_iter();
+        let rest = rest.filter_map(|id| self.store.top(id));
+        if let Some(var) = { rest }.find(|var| var.of_shape()) {
+            let why = format!(
+                "what follows depends on headers that packets of one flow may have or not ({var})"
+            );
+            return Err(Stop::Refused(first.at.element, why));
+        }
         Ok(node)
     }
 
+    /// A diagram with each asking replaced by what follows for a new flow. `hops` are the rewriters before, `ways` all ways.
     fn open(
         &mut self,
         id: Id,

@@ -67,3 +67,51 @@ fn a_long_filter_is_data() {
     assert!(c.contains("millrace_rules_choices["), "{c}");
     assert!(!c.contains("#error"), "{c}");
 }
+
+/// What no packet can meet is nothing: no class leaves, and none is left to tell packets apart by.
+#[test]
+fn filters_that_contradict_themselves_let_nothing_through() {
+    let text = "FromDevice(a) -> MarkIPHeader(14)\n\
+        -> IPFilter(allow tcp && udp, allow src host 10.0.0.1 && src host 10.0.0.2,\n\
+             allow ip ttl < 3 && ip ttl > 200, allow dst port 80 && not tcp && not udp, deny all) -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    let all = millrace_synth::classes::classes(&of);
+    assert!(all.iter().all(|c| c.verdict == "drop"), "{all:#?}");
+}
+
+/// Rules that one other makes redundant are found, whatever is said of fragments.
+#[test]
+fn redundant_rules_are_listed() {
+    let mut rules: Vec<String> = (1..20)
+        .map(|n| format!("allow src net 10.{n}.0.0/16 && tcp && dst port {n}"))
+        .collect();
+    rules.push("deny src net 10.3.4.0/24 && tcp && dst port 3".into());
+    rules.push("allow src net 10.5.0.0/16 && dst port 100".into());
+    rules.push("allow src net 10.5.0.0/16".into());
+    rules.push("deny dst host 1.2.3.4".into());
+    let text = format!(
+        "FromDevice(a) -> MarkIPHeader(14) -> IPFilter({}) -> ToDevice(b);",
+        rules.join(", ")
+    );
+    let of = synthesis(&text, false).unwrap();
+    let filters = millrace_synth::redundant::filters(&of);
+    let [filter] = filters.as_slice() else {
+        panic!("{filters:#?}");
+    };
+    assert!(filter.compared);
+    let found: Vec<(usize, &str, Option<usize>)> = filter
+        .redundant
+        .iter()
+        .map(|g| (g.rule, g.why, g.by))
+        .collect();
+    // 5 and 21 are parts of 22, of one class, and no other stands between; 20 comes behind 3; 23 drops what is dropped anyway.
+    assert_eq!(
+        found,
+        [
+            (5, "repeated", Some(22)),
+            (20, "shadowed", Some(3)),
+            (21, "repeated", Some(22)),
+            (23, "default", None)
+        ]
+    );
+}

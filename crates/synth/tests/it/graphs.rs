@@ -74,3 +74,45 @@ fn random_configurations_do_what_the_interpreter_does() {
     println!("{done} of {seeds} configurations, {packets} packets; refused: {refused:#?}");
     assert!(done * 5 > seeds * 4, "{done} of {seeds}: {refused:#?}");
 }
+
+/// What differs between packets of a flow is read from each, behind the flow's entry: here a flag of TCP in answers.
+#[test]
+fn answers_are_told_apart_by_their_own_flags() {
+    let text = "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 1, drop);\n\
+        FromDevice(in) -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> Unstrip(14) -> ToDevice(out);\n\
+        FromDevice(out) -> Strip(14) -> CheckIPHeader -> [1] rw [1]\n\
+          -> IPFilter(allow src port > 60, allow tcp opt syn, deny all) -> Unstrip(14) -> ToDevice(in);";
+    let c = millrace_synth::emit::c(&synthesis(text, false).unwrap());
+    let programs = c.split("run:").nth(1).unwrap();
+    assert!(
+        programs.contains("upper = packet_bytes(p, 14 + ipv4_header_bytes(ip), 14);"),
+        "{c}"
+    );
+    assert!(
+        programs.contains("upper[13]") && !programs.contains("if (!0)"),
+        "{c}"
+    );
+}
+
+/// What is compiled has no line that the configuration has not.
+#[test]
+fn lines_are_those_of_the_configuration() {
+    let text = "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 1, drop);\n\
+        FromDevice(in) -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> Unstrip(14) -> ToDevice(out);\n\
+        FromDevice(out) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Unstrip(14) -> ToDevice(in);";
+    let c = millrace_synth::emit::lined(&synthesis(text, false).unwrap());
+    let function = c.split("ON_PACKET(p)").nth(1).unwrap();
+    let (mut line, mut within) = (0, false);
+    for text in function.lines() {
+        if let Some(rest) = text.strip_prefix("#line ") {
+            line = rest.split(' ').next().unwrap().parse::<u32>().unwrap();
+            within = true;
+        } else if text == "}" {
+            break;
+        } else if within && !text.trim().is_empty() {
+            assert!((1..=3).contains(&line), "{line}: {text}\n{c}");
+            line += 1;
+        }
+    }
+    assert!(within, "{c}");
+}

@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod figures;
 mod filters;
 mod generate;
 mod graphs;

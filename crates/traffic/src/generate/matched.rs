@@ -96,6 +96,22 @@ impl Matched {
         matched
     }
 
+    /// Makes packets of one class alone, from now on; none if no rule of it is met.
+    pub fn only(&mut self, class: u32) {
+        let goals = std::mem::take(&mut self.goals);
+        let of = |goal: &Goal| match goal {
+            Goal::Rule(index) => self.rules.get(*index).map_or(0, |r| r.class),
+            Goal::Key(key) => {
+                let rule = self.trees.find(&self.rules, key);
+                rule.and_then(|i| self.rules.get(i)).map_or(0, |r| r.class)
+            }
+            Goal::None => 0,
+        };
+        self.goals = goals.into_iter().filter(|g| of(g) == class).collect();
+        self.classes.retain(|c| *c == class);
+        self.at = 0;
+    }
+
     /// The key that rules are over.
     #[must_use]
     pub fn key() -> Key {

@@ -30,6 +30,15 @@ pub fn median(values: &[f64]) -> (f64, Spread) {
     (f64::midpoint(below, above), spread)
 }
 
+/// A ratio over repetitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ratio {
+    /// the median
+    pub median: f64,
+    /// how far they lie apart
+    pub spread: Spread,
+}
+
 /// Latency at some rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
@@ -70,8 +79,12 @@ pub struct Run {
     pub limited_by_nic: bool,
     /// packets that workers take when they are waited for, million a second
     pub taken_mpps: f64,
-    /// ns a packet inside the function
+    /// ns a packet inside the function; of a chain from the first function's start to the last one's end
     pub function_ns: f64,
+    /// of a chain, the part of it inside its functions
+    pub functions_ns: f64,
+    /// the two over those of the first function that was measured on as many cores, repetition by repetition; none of the first
+    pub of_first: Vec<Ratio>,
     /// at the highest of the fractions
     pub p50_ns: Option<f64>,
     /// at the highest of the fractions

@@ -6,6 +6,7 @@ mod page;
 mod plan;
 mod plot;
 mod rig;
+mod row;
 mod search;
 mod text;
 
@@ -21,6 +22,7 @@ use millrace_dataplane::signal;
 use self::figures::{Document, Latency, Run, Skipped, median};
 use self::plan::{Config, Machine, Subject, Wish};
 use self::rig::{Place, Rig};
+use self::row::Measured;
 use self::search::search;
 use crate::failure::{DONE, Failure};
 use crate::strategy::Wished;
@@ -35,7 +37,7 @@ const WARM: Duration = Duration::from_millis(100);
 #[derive(Args)]
 #[command(after_help = AFTER)]
 pub struct Bench {
-    /// The functions, each as in `millrace run`
+    /// The functions, each as in `millrace run`; a chain file (.toml) is one of them, on one core
     #[arg(required = true)]
     nf: Vec<String>,
 
@@ -53,9 +55,15 @@ pub struct Bench {
 
     /// Without a software NIC: each worker has its packets in its own memory and takes a processor, none is left
     /// for a NIC. The figure is the trace's second half over the time of the worker that is done last, copying
-    /// into buffers included; there is no loss and no latency
+    /// into buffers included; there is no loss and no latency. On one core it is the time inside the function, too:
+    /// of a chain with what is between its functions, and without; times are then those that a burst takes, all its packets
     #[arg(long, conflicts_with_all = ["rate", "dispatch", "nic_threads"])]
     memory: bool,
+
+    /// With --memory, on one core: how often the capture comes, its times going on. The second half of all is measured: flows
+    /// that a short capture opens in its first round are known
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "memory", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
 
     /// Measure loss and latency at these rates (as in 2M or 500k) instead of looking for the highest
     #[arg(long, value_name = "RATE,…", value_delimiter = ',')]
@@ -149,6 +157,7 @@ struct Once {
     limited: bool,
     taken: f64,
     function_ns: f64,
+    functions_ns: f64,
     latency: Vec<Latency>,
     load: Vec<f64>,
     writes: Option<f64>,
@@ -189,7 +198,17 @@ impl Bench {
         } else {
             self.dispatch_cost(&machine)?
         };
-        let frames = self.memory.then(|| memory::frames(&base)).transpose()?;
+        if self.rounds > 1 && self.cores.iter().any(|c| *c > 1) {
+            return Err(
+                Failure::wrong("--rounds: on several cores a capture comes once")
+                    .help("make a longer capture, or measure on one core"),
+            );
+        }
+        let names = functions.last().map_or(&[][..], |f| &f.function.row.ports);
+        let frames = self
+            .memory
+            .then(|| memory::frames(&base, names))
+            .transpose()?;
         let mut seen: Vec<Vec<Once>> = configs.iter().map(|_| Vec::new()).collect();
         for turn in 0..self.repeat {
             for (config, seen) in configs.iter().zip(&mut seen) {
@@ -210,7 +229,7 @@ impl Bench {
                     }
                 ));
                 seen.push(match &frames {
-                    Some(frames) => memory::once(config, &machine, frames)?,
+                    Some(frames) => memory::once(config, &machine, frames, self.rounds)?,
                     None => self.once(config, &machine, &rates)?,
                 });
             }
@@ -279,7 +298,7 @@ impl Bench {
                 true => function::make(&self.set, &self.capacity, None)?,
                 false => function::make(&[], &[], None)?,
             };
-            let function = Rc::new(function::load(word, &make)?);
+            let function = Rc::new(Measured::read(word, &make)?);
             let word = word.to_owned();
             Ok(Subject {
                 word,
@@ -428,10 +447,44 @@ impl Bench {
             limited,
             taken: taken / 1e6,
             function_ns: account.function.ns_per_packet,
+            functions_ns: account.function.ns_per_packet,
             latency,
             load,
             writes: None,
         })
+    }
+}
+
+/// Time inside a function as a share of the first function's on as many cores, repetition by repetition: with what is between
+/// the functions of a chain, and of the functions alone.
+fn of_first(
+    configs: &[Config],
+    seen: &[Vec<Once>],
+    config: &Config,
+    turns: &[Once],
+) -> Vec<figures::Ratio> {
+    let same =
+        |c: &Config| c.cores == config.cores && c.charge.to_bits() == config.charge.to_bits();
+    let mut others = configs
+        .iter()
+        .zip(seen)
+        .filter(|(c, _)| !c.limit && same(c));
+    let Some((first, base)) = others.next() else {
+        return Vec::new();
+    };
+    if std::ptr::eq(first, config) || config.limit {
+        return Vec::new();
+    }
+    let of = |what: &dyn Fn(&Once) -> f64| {
+        let pairs = turns.iter().zip(base).filter(|(_, b)| what(b) > 0.0);
+        let ratios: Vec<f64> = pairs.map(|(t, b)| what(t) / what(b)).collect();
+        let (median, spread) = median(&ratios);
+        figures::Ratio { median, spread }
+    };
+    let both = [of(&|t| t.function_ns), of(&|t| t.functions_ns)];
+    match both[0].median > 0.0 {
+        true => both.to_vec(),
+        false => Vec::new(),
     }
 }
 
@@ -476,7 +529,7 @@ fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Docume
             .max_by(|a, b| a.fraction.total_cmp(&b.fraction));
         let run = Run {
             nf: config.function.name.clone(),
-            strategy: { config.function.placement.as_ref() }
+            strategy: { config.function.placement() }
                 .map_or("alone", |placement| placement.strategy().name()),
             port,
             cores: config.cores,
@@ -487,6 +540,8 @@ fn summary(configs: &[Config], seen: &[Vec<Once>], port: &'static str) -> Docume
             limited_by_nic: turns.iter().any(|t| t.limited),
             taken_mpps: of(&|t| t.taken).0,
             function_ns: of(&|t| t.function_ns).0,
+            functions_ns: of(&|t| t.functions_ns).0,
+            of_first: of_first(configs, seen, config, turns),
             p50_ns: top.and_then(|l| l.p50_ns),
             p99_ns: top.and_then(|l| l.p99_ns),
             latency,

@@ -348,6 +348,8 @@ pub mod tests {
             limited_by_nic: false,
             taken_mpps: 0.0,
             function_ns: 0.0,
+            functions_ns: 0.0,
+            of_first: Vec::new(),
             p50_ns: None,
             p99_ns: None,
             latency: Vec::new(),

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use millrace::{Asked, Function, Make};
+use millrace::{Asked, Make};
 use millrace_dataplane::place;
 
+use super::row::Measured;
 use crate::failure::Failure;
 use crate::function;
 use crate::strategy::Wished;
@@ -16,13 +17,13 @@ pub struct Subject {
     /// how it is made
     pub make: Make,
     /// as it is on one core
-    pub function: Rc<Function>,
+    pub function: Rc<Measured>,
 }
 
 /// A function on so many cores.
 pub struct Config {
     /// the function, on several workers with each one's part of what is divided
-    pub function: Rc<Function>,
+    pub function: Rc<Measured>,
     /// workers
     pub cores: usize,
     /// ns a packet charged on top
@@ -90,7 +91,7 @@ pub fn possible(
     cores: usize,
     machine: &Machine,
     wish: &Wish<'_>,
-) -> Result<Rc<Function>, String> {
+) -> Result<Rc<Measured>, String> {
     if cores == 0 {
         return Err("a function needs at least one core".into());
     }
@@ -110,6 +111,9 @@ pub fn possible(
     }
     if cores == 1 {
         return Ok(subject.function.clone());
+    }
+    if subject.function.function.is_none() {
+        return Err("chain files are measured on one core".into());
     }
     if wish.strategy == Wished::SEQUENTIAL {
         return Err("--strategy sequential runs on one core".into());
@@ -131,6 +135,7 @@ pub fn possible(
         (&[asked.strategy], None),
     );
     let function = arranged.and_then(|a| function::load(&subject.word, &a.divided(&subject.make)));
+    let function = function.and_then(Measured::of);
     function.map(Rc::new).map_err(|failure| failure.what)
 }
 

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millrace::{Function, Job, LENT, Served, replicas};
+use millrace::{Job, LENT, Served, replicas};
 use millrace_dataplane::account::Account;
 use millrace_dataplane::port::vnic::{Counts, Nic, Rate, Settings};
 use millrace_dataplane::port::{LiveOptions, LivePort, steered};
 use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::signal;
 
+use super::row::Measured;
 use super::search::Trial;
 use crate::failure::Failure;
 
@@ -64,15 +65,12 @@ pub struct Place<'a> {
 impl Rig {
     /// Starts the function on as many workers as the settings have queues.
     pub fn start(
-        function: &Function,
+        function: &Measured,
         settings: &Settings,
         place: &Place<'_>,
     ) -> Result<Self, Failure> {
-        let names = match function.ports.as_slice() {
-            [] => vec!["0".to_owned(), "1".to_owned()],
-            names => names.to_vec(),
-        };
-        let placement = function.placement.as_ref();
+        let names = function.row.ports.clone();
+        let placement = function.placement();
         // Where keys move between owners and all workers, the sequencer deals packets out.
         let steered_by_hash = placement.filter(|p| p.elephants.is_none() && !p.replicates());
         let steering = steered_by_hash.and_then(|p| p.steering(names.len().max(2)));
@@ -80,7 +78,7 @@ impl Rig {
         if let Some(steering) = &steering {
             settings.tell(steering.iter().map(|s| s.nic.clone()).collect())?;
         }
-        let mut chain = vec![function.link(0, Vec::new(), true)?];
+        let mut chain = function.row.links.clone();
         let sequencing = replicas::sequencing(
             &mut chain,
             place.workers.len(),
@@ -125,6 +123,7 @@ impl Rig {
             cpus: place.workers.to_vec(),
             burst: place.burst,
             busy: true,
+            topology: function.row.topology.clone(),
             ..Job::new(chain, names)
         };
         let stop = Arc::new(AtomicBool::new(false));

@@ -27,6 +27,25 @@ fn write(text: &mut String, document: &Document) -> std::fmt::Result {
     for run in document.all() {
         row(text, run, width)?;
     }
+    for run in document.all() {
+        let [all, inside] = run.of_first.as_slice() else {
+            continue;
+        };
+        let first = document.runs.first().map_or("", |r| r.nf.as_str());
+        write!(
+            text,
+            "\n{} takes {:.2} of {first} ({:.2} to {:.2})",
+            run.nf, all.median, all.spread.low, all.spread.high
+        )?;
+        if run.functions_ns < 0.95 * run.function_ns {
+            write!(
+                text,
+                "; its functions alone {:.1} ns, {:.2} ({:.2} to {:.2})",
+                run.functions_ns, inside.median, inside.spread.low, inside.spread.high
+            )?;
+        }
+        writeln!(text)?;
+    }
     if document.all().any(|run| run.limited_by_nic) {
         writeln!(
             text,
@@ -98,7 +117,7 @@ pub fn conditions(c: &Conditions) -> Vec<(&'static str, String)> {
     if c.memory {
         let method = format!(
             "the trace's second half over the time of the worker that is done last, on fresh state; medians of {} \
-             repetitions in turns",
+             repetitions in turns; on one core times are those of a whole burst",
             c.repetitions
         );
         all.push(("method", method));

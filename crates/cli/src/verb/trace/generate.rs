@@ -91,6 +91,10 @@ pub struct Generate {
     #[arg(long = "match", value_name = "FILE", conflicts_with_all = ["flows", "zipf", "shape", "churn", "mix", "ipv6", "every_flow", "lan", "wan", "lan6", "wan6"])]
     matching: Option<PathBuf>,
 
+    /// With --match: only packets of this class, 0 for those that no rule matches
+    #[arg(long, value_name = "N", requires = "matching")]
+    class: Option<u32>,
+
     /// What chance is drawn from [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -170,6 +174,9 @@ impl Generate {
         };
         let gap = (1e9 / spec.rate).round() as u64;
         let mut packets = Matched::new(rules, spec.seed, usize::from(size), spec.start_ns, gap);
+        if let Some(class) = self.class {
+            packets.only(class);
+        }
         let (met, classes) = packets.met();
         let (classes, said) = (
             classes.to_vec(),
@@ -180,7 +187,10 @@ impl Generate {
             ),
         );
         if classes.is_empty() {
-            return Err(wrong("no packet of IPv4 meets a rule, or none".into()));
+            return Err(wrong(match self.class {
+                Some(class) => format!("no packet of IPv4 has the class {class}"),
+                None => "no packet of IPv4 meets a rule, or none".into(),
+            }));
         }
         let failed = |e: WriteError| Failure::wrong(e).help("make room or choose another -o");
         let mut writer = Writer::create(&self.output, &["LAN", "WAN"]).map_err(failed)?;
