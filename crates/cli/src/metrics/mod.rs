@@ -425,14 +425,16 @@ mod tests {
             reasons: reasons.iter().map(|(r, n)| ((*r).to_owned(), *n)).collect(),
             ..Account::default()
         };
-        let first = Latest::default().next(account(
+        let first = account(
             vec![stage(7, 0.5, false)],
             &[("no_flow", 7), ("tx_full", 2)],
-        ));
-        let second = first.next(account(
+        );
+        let second = account(
             vec![stage(1, 0.1, false), stage(7, 0.3, true)],
             &[("fw:no_flow", 8), ("tx_full", 2)],
-        ));
+        );
+        let first = Latest::default().next(first, None);
+        let second = first.next(second, None);
         for (latest, packets) in [(first, 7), (second, 8)] {
             let text = families::text(&Arc::new(latest)).unwrap();
             for line in [
