@@ -265,6 +265,9 @@ fn traffic(folder: &Path, name: &str, words: &[&str]) -> String {
     format!("mem:{}", file.display())
 }
 
+/// A function, a trace, more words for `profile`; the line of the first cause, words of it, and of the recipe.
+type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a str, &'a str);
+
 /// The three cases of the paper (section 4.8 and 5.4): the first line says the line, the cause and the recipe, and the recipe is tried.
 /// Whether what was predicted lies within what is measured is for a quiet machine: `MILLRACE_CASES=1` holds it.
 #[test]
@@ -287,7 +290,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let lock = ["--strategy", "lock", "--try", "--turns", "3"];
     let transact = ["--strategy", "transact"];
     let long = std::env::var_os("MILLRACE_CASES").is_some();
-    let all: [(&str, &str, &[&str], &str, &str, &str); 3] = [
+    let all: [Case<'_>; 3] = [
         (
             "antiddos",
             &flood,

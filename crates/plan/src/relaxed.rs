@@ -34,12 +34,12 @@ pub(crate) fn relaxations(
                 sharded(o, declared, part)
             }
             Treatment::Merge | Treatment::Spread => parted(model, o, declared),
-            // Every replica has the whole, and does what one would.
             Treatment::Transact if declared.kind.leases() => vec![(
                 Relaxed::Lease.name(),
                 "which free number is leased: each core takes those of its own pool first"
                     .to_owned(),
             )],
+            // Every replica has the whole, and does what one would.
             Treatment::Alone | Treatment::Lock | Treatment::Transact | Treatment::Replicate => {
                 Vec::new()
             }

@@ -1,5 +1,6 @@
 //! Targets: hardware, the kernel, switches.
 
+mod interfaces;
 mod p4;
 mod rows;
 mod shard;
