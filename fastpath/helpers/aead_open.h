@@ -5,7 +5,7 @@
 
 #include "aead.h"
 
-MR_INLINE u64 helper_aead_open(u64 offset, u64 length, const u8 *with, struct mr_packet *pkt)
+MR_INLINE u64 helper_aead_open(u64 offset, u64 length, u8 *with, struct mr_packet *pkt)
 {
     u8 *bytes = aead_bytes(pkt, offset, length);
     struct aead a;

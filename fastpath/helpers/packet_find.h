@@ -4,7 +4,7 @@
 
 #include "../base.h"
 
-MR_INLINE u64 helper_packet_find(u64 offset, const u8 *bytes, u64 size, struct mr_packet *pkt)
+MR_INLINE u64 helper_packet_find(u64 offset, u8 *bytes, u64 size, struct mr_packet *pkt)
 {
     u64 length = (u64)(pkt->end - pkt->data), wanted = (u32)size;
 

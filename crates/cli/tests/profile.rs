@@ -115,7 +115,12 @@ fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
             "allocation from an empty pool",
             ".capacity = 32",
         ),
-        ("element", ELEMENT, "elements of counts", "MAP(counts"),
+        (
+            "element",
+            ELEMENT,
+            "one element of counts",
+            "DISTRIBUTED(counts",
+        ),
         ("exact", EXACT, "counts is exact", ".staleness"),
     ] {
         let (nf, line) = planted(dir.path(), name, source);
@@ -268,7 +273,8 @@ fn traffic(folder: &Path, name: &str, words: &[&str]) -> String {
 /// A function, a trace, more words for `profile`; the line of the first cause, words of it, and of the recipe.
 type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a str, &'a str);
 
-/// The three cases of the paper (section 4.8 and 5.4): the first line says the line, the cause and the recipe, and the recipe is tried.
+/// Cases of the paper (section 4.8 and 5.4): the first line says the line, the cause and the recipe, and the recipe is tried. Its third one,
+/// a pool of numbers that is just enough, costs next to nothing here: an empty pool takes half of the fullest.
 /// Whether what was predicted lies within what is measured is for a quiet machine: `MILLRACE_CASES=1` holds it.
 #[test]
 fn the_cases_of_the_paper_are_named_by_the_first_line() {
@@ -288,9 +294,8 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let bridge = bridge.to_str().unwrap();
     let exact = ["--set", "counts.staleness=0", "--try", "--turns", "3"];
     let lock = ["--strategy", "lock", "--try", "--turns", "3"];
-    let transact = ["--strategy", "transact"];
     let long = std::env::var_os("MILLRACE_CASES").is_some();
-    let all: [Case<'_>; 3] = [
+    let all: [Case<'_>; 2] = [
         (
             "antiddos",
             &flood,
@@ -306,14 +311,6 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
             &line,
             "concurrent refresh",
             "map_keep",
-        ),
-        (
-            "einat",
-            &leases,
-            &transact,
-            "einat.c:74",
-            "concurrent allocation",
-            "--strategy shard",
         ),
     ];
     for (nf, trace, words, line, cause, recipe) in all {
@@ -356,6 +353,15 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
             }
         }
     }
+    let mut command = millrace();
+    command.args(["profile", "einat", "--in", &leases]);
+    command.args(["--split", "lan=10.0.0.0/16", "--strategy", "transact"]);
+    command.args(["--set", "udp_leases0.capacity=1800"]);
+    let (found, status) = json(&mut command);
+    assert_eq!(status, 0, "{found}");
+    let alone = found["aborts"].as_array().unwrap().iter();
+    let alone: u64 = alone.filter_map(|a| a["count"].as_u64()).sum();
+    assert!(alone < 100, "of 4000 packets: {found}");
 }
 
 /// What a worker counts by itself is told while it runs, and whom packets met where the module is made for it.

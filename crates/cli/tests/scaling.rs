@@ -300,10 +300,9 @@ fn a_benchmark_from_memory_has_a_processor_for_each_worker() {
         let one = run["cores"] == 1;
         assert_eq!(run["strategy"], if one { "alone" } else { "shard" });
         assert_eq!(run["port"], "memory");
-        assert!(
-            number(&run["mpps"]) > 0.0 && run["p99_ns"].is_null(),
-            "{run}"
-        );
+        assert!(number(&run["mpps"]) > 0.0, "{run}");
+        // Times of bursts, which several workers do not share out alike.
+        assert_eq!(run["p99_ns"].as_f64().is_some(), one, "{run}");
         assert_eq!(
             run["load"].as_array().map(Vec::len),
             run["cores"].as_u64().map(|n| n as usize)

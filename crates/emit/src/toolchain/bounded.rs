@@ -44,7 +44,8 @@ pub(super) fn run(command: &Command, budget: &Budget, share: f64) -> Result<Ende
     limited
         .args([
             "-c",
-            "ulimit -v \"$1\"; ulimit -t \"$2\"; shift 2; exec \"$@\"",
+            // At the hard limit it would be killed as if by somebody else.
+            "ulimit -v \"$1\"; ulimit -S -t \"$2\"; shift 2; exec \"$@\"",
         ])
         .args(["sh", &memory.to_string(), &seconds.to_string()])
         .arg(command.get_program())
@@ -71,7 +72,9 @@ pub(super) fn run(command: &Command, budget: &Budget, share: f64) -> Result<Ende
     let said = said.join().unwrap_or_default();
     Ok(match ended {
         None => Ended::Spent(Spent::Time(budget.time())),
-        Some(status) if status.signal() == Some(SIGXCPU) => {
+        Some(status)
+            if status.signal() == Some(SIGXCPU) || !status.success() && said.contains(OVER) =>
+        {
             Ended::Spent(Spent::Time(budget.time()))
         }
         Some(status) if !status.success() && wants_memory(&said) => {
@@ -83,6 +86,9 @@ pub(super) fn run(command: &Command, budget: &Budget, share: f64) -> Result<Ende
 
 /// The signal of a process whose processor time is used up (signal(7)).
 const SIGXCPU: i32 = 24;
+
+/// What the driver says of a process of its own that this ended (strsignal(3)).
+const OVER: &str = "CPU time limit exceeded";
 
 /// Whether a compiler died of that, as LLVM and the C++ library say it.
 fn wants_memory(said: &str) -> bool {
