@@ -1,5 +1,5 @@
 //! Traffic classes: what becomes of packets, and which packets these are, for people and as JSON. Classes of flows, behind the
-//! rewriters that packets pass, are in [`behind`].
+//! rewriters that packets pass, are in `behind`.
 
 use std::collections::BTreeMap;
 

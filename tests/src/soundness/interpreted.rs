@@ -196,7 +196,7 @@ fn interpret_in(
                 let held = machine.held(id).into_iter();
                 gather(held.map(|value| (Vec::new(), value)))
             }
-            None => gather(machine.entries(id).into_iter()),
+            None => gather(machine.listed(id).into_iter()),
         }
     });
     Ok(Interpreted {

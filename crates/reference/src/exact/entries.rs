@@ -77,6 +77,23 @@ impl Machine<'_> {
         all
     }
 
+    /// The entries as control lists them: of a prefix table whose keys are shown without their lengths, two of one address are two.
+    #[must_use]
+    pub fn listed(&self, object: ObjectId) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let declaration = self.declaration(object);
+        let bits = declaration.map_or(0, |o| prefix::hidden(o.kind));
+        if bits == 0 {
+            return self.entries(object).into_iter().collect();
+        }
+        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
+        let shown = |(key, at): (&Vec<u8>, &u64)| {
+            let value = self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
+            let key = key.get(bits..).unwrap_or_default().to_vec();
+            (key, value.unwrap_or_default())
+        };
+        entries.into_iter().flatten().map(shown).collect()
+    }
+
     /// The keys of a map, an array's in their order.
     pub(crate) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
         if let Some(o) = self.declaration(id).filter(|o| is_array(o)) {
