@@ -176,18 +176,10 @@ static inline int shared_allocator_save(struct shared_allocator *a, const struct
     int error = fn(context, &head);
 
     for (u32 i = 0; !error && i < s->capacity; i++) {
-        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+        struct mr_saved piece;
 
-        if (*transact_map_word(m, s, i) & TRANSACT_DEAD)
-            continue;
-        if (s->expire_after) {
-            const struct expiry *e = &m->pools.pool[m->pools.owner[i]].expiry;
-
-            piece.stamp = transact_stamp_joined(m, s, i);
-            piece.bound = e->item[e->place[i]].due;
-        }
-        piece.value = transact_map_value(m, s, i);
-        error = fn(context, &piece);
+        if (transact_map_piece(m, s, i, &piece))
+            error = fn(context, &piece);
     }
     for (u32 c = 0; !error && c < m->pools.cores; c++) {
         struct pool *pool = &m->pools.pool[c];

@@ -86,17 +86,7 @@ MR_INLINE u8 *transact_leases_get(struct transact *t, struct transact_map *m, co
     case TRANSACT_THERE:
         break;
     }
-    switch (transact_map_there(t, m, s, &f)) {
-    case 0:
-        return transact_map_use(t, m, s, &f, 0) ? MR_RESTART : NULL;
-    case -1:
-        return MR_RESTART;
-    }
-    if (transact_map_use(t, m, s, &f, refresh))
-        return MR_RESTART;
-    if (stores || mr_unlikely(transact_map_pending(t, m, TRANSACT_COPIED, f.index, NULL) != NULL))
-        return transact_map_copy(t, m, s, &f);
-    return transact_map_value(m, s, f.index);
+    return transact_map_found(t, m, s, &f, refresh, stores);
 }
 
 MR_INLINE void transact_leases_fill(struct transact_map *m, const struct shape *s, u32 index, const u8 *value, u64 now)

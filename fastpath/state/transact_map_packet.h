@@ -73,7 +73,26 @@ MR_INLINE int transact_map_there(struct transact *t, struct transact_map *m, con
     return TRANSACT_FAULT(TRANSACT_FAULT_JOIN) ? 0 : -1;
 }
 
-/* The value, or NULL. `refresh`: as map_refresh; `stores`: the packet may store to it, or read it again after a put. */
+/* The value of an entry that was found, or NULL if it has expired. `refresh`: as map_refresh; `stores`: the packet may store to it, or read
+ * it again after a put. */
+MR_INLINE u8 *transact_map_found(struct transact *t, struct transact_map *m, const struct shape *s, struct transact_find *f,
+                                 int refresh, int stores)
+{
+    switch (transact_map_there(t, m, s, f)) {
+    case 0:
+        return transact_map_use(t, m, s, f, 0) ? MR_RESTART : NULL;
+    case -1:
+        return MR_RESTART;
+    }
+    if (transact_map_use(t, m, s, f, refresh))
+        return MR_RESTART;
+    /* What the packet has put there it finds there. */
+    if (stores || mr_unlikely(transact_map_pending(t, m, TRANSACT_COPIED, f->index, NULL) != NULL))
+        return transact_map_copy(t, m, s, f);
+    return transact_map_value(m, s, f->index);
+}
+
+/* The value, or NULL; `refresh` and `stores` as above. */
 MR_INLINE u8 *transact_map_get(struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
                                u64 token, int refresh, int stores)
 {
@@ -92,18 +111,7 @@ MR_INLINE u8 *transact_map_get(struct transact *t, struct transact_map *m, const
     case TRANSACT_THERE:
         break;
     }
-    switch (transact_map_there(t, m, s, &f)) {
-    case 0:
-        return transact_map_use(t, m, s, &f, 0) ? MR_RESTART : NULL;
-    case -1:
-        return MR_RESTART;
-    }
-    if (transact_map_use(t, m, s, &f, refresh))
-        return MR_RESTART;
-    /* What the packet has put there it finds there. */
-    if (stores || mr_unlikely(transact_map_pending(t, m, TRANSACT_COPIED, f.index, NULL) != NULL))
-        return transact_map_copy(t, m, s, &f);
-    return transact_map_value(m, s, f.index);
+    return transact_map_found(t, m, s, &f, refresh, stores);
 }
 
 /* The core's pool is empty: 1 if nothing is free anywhere before `until`, which the packet then depends on and which is counted; 0 for

@@ -10,24 +10,33 @@
 /* While it is loaded: nothing has been said of this place. */
 #define TRANSACT_UNSAID (TRANSACT_DEAD | TRANSACT_DYING)
 
+/* The piece of an entry, without its key; 0 if the place is free. */
+MR_INLINE int transact_map_piece(struct transact_map *m, const struct shape *s, u32 i, struct mr_saved *piece)
+{
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+    if (*transact_map_word(m, s, i) & TRANSACT_DEAD)
+        return 0;
+    if (s->expire_after) {
+        const struct expiry *e = &m->pools.pool[m->pools.owner[i]].expiry;
+
+        piece->stamp = transact_stamp_joined(m, s, i);
+        piece->bound = e->item[e->place[i]].due;
+    }
+    piece->value = transact_map_value(m, s, i);
+    return 1;
+}
+
 static inline int transact_map_save(struct transact_map *m, const struct shape *s, mr_saved_fn *fn, void *context)
 {
     struct mr_saved head = { .what = MR_SAVED_HEAD, .stamp = transact_map_full(m), .length = s->capacity };
     int error = fn(context, &head);
 
     for (u32 i = 0; !error && i < s->capacity; i++) {
-        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+        struct mr_saved piece;
 
-        if (*transact_map_word(m, s, i) & TRANSACT_DEAD)
+        if (!transact_map_piece(m, s, i, &piece))
             continue;
-        if (s->expire_after) {
-            const struct expiry *e = &m->pools.pool[m->pools.owner[i]].expiry;
-
-            piece.stamp = transact_stamp_joined(m, s, i);
-            piece.bound = e->item[e->place[i]].due;
-        }
         piece.key = (const u8 *)transact_map_key(m, s, i);
-        piece.value = transact_map_value(m, s, i);
         error = fn(context, &piece);
     }
     for (u32 i = 0; !error && i < s->capacity; i++) {

@@ -29,9 +29,20 @@ impl Target {
         Ok(Client::connect(&self.path()?)?)
     }
 
-    /// Whether it was named.
-    pub fn is_named(&self) -> bool {
-        self.run.is_some() || self.control.is_some()
+    /// The same where the command itself may name the run.
+    ///
+    /// # Errors
+    /// It is named twice; and those of [`Target::connect`].
+    pub fn connect_to(&self, named: Option<&str>) -> Result<Client, Failure> {
+        match named {
+            // Not said by clap: in the shell, which is of one run, there are no such options.
+            Some(name) if self.run.is_some() || self.control.is_some() => {
+                Err(Failure::wrong(format!("{name}: the run is named twice"))
+                    .help("leave out --run and --control, or the name"))
+            }
+            Some(name) => Ok(Client::connect(&socket::find(Some(name))?)?),
+            None => self.connect(),
+        }
     }
 
     /// Its socket.

@@ -26,6 +26,7 @@ mod layout;
 mod link;
 mod load;
 mod maps;
+pub mod markup;
 mod narrow;
 pub mod options;
 mod params;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use millrace_report::html::escaped;
+use millrace_object::markup::escaped;
 
 use crate::declared::Sources;
 use crate::document::Report;

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use millrace_object::markup::quoted;
+
 use super::document::Report;
 use super::text::{deeper, ending};
 use super::tree::{Node, Then};
@@ -15,22 +17,6 @@ const WIDTH: usize = 100;
 const CONDITIONS: usize = 6;
 /// Trees of more paths are drawn from left to right: their many ends, one beneath the other, take less room.
 const WIDE: usize = 60;
-
-/// Text in a quoted string.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
 
 /// Lines that are not too long.
 fn label(lines: &[String]) -> String {

@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use super::clean;
+use millrace_object::markup::escaped;
+
 use super::document::{ObjectReport, Report};
 use super::text::{
     at_most, at_once, declared, deeper, effect, ending, heading, summary, usage, when,
@@ -27,24 +28,6 @@ summary { cursor: pointer; } summary:hover { background: #8882; }
 a { color: inherit; } :target { background: #fd06; }
 @media (prefers-color-scheme: dark) { .w { color: #d9b84a; } .go { color: #6fc38f; } .drop, .why { color: #ef8474; } }
 ";
-
-/// Text in a page, or in an attribute of one: markup, control characters and what turns the direction of
-/// text are shown as characters.
-#[must_use]
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in clean(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 /// The hue of an object: the golden angle apart, so that neighbours differ.
 fn hue(object: usize) -> f64 {
@@ -250,15 +233,4 @@ fn branch(out: &mut String, number: usize, b: &Branch) {
     );
     node(out, number, &b.node);
     out.push_str("</details>\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn no_text_is_markup() {
-        assert_eq!(escaped("<'\">&"), "&lt;&#39;&quot;&gt;&amp;");
-        assert_eq!(escaped("a\u{202e}b\n"), "a\u{fffd}b\u{fffd}");
-    }
 }

@@ -45,6 +45,17 @@ pub struct Cost {
     pub after: Operations,
 }
 
+impl Cost {
+    /// Whose it is, in words.
+    #[must_use]
+    pub fn whose(&self) -> String {
+        match self.behind.as_slice() {
+            [] => format!("to {}", self.device),
+            names => format!("to {}, behind {}", self.device, names.join(", ")),
+        }
+    }
+}
+
 impl Operations {
     fn and(self, other: Self) -> Self {
         Self {
@@ -305,14 +316,10 @@ pub fn fields(of: &Synthesis) -> Vec<String> {
 pub fn table(costs: &[Cost]) -> String {
     let mut text = String::from("operations a packet, elements one by one → synthesised\n");
     for cost in costs {
-        let behind = match cost.behind.as_slice() {
-            [] => String::new(),
-            names => format!(", behind {}", names.join(", ")),
-        };
         let (b, a) = (cost.before, cost.after);
         text.push_str(&format!(
-            "    to {}{behind}: {} elements; reads {} → {}, writes {} → {}, checksums {} → {}, lookups {} → {}\n",
-            cost.device,
+            "    {}: {} elements; reads {} → {}, writes {} → {}, checksums {} → {}, lookups {} → {}\n",
+            cost.whose(),
             cost.elements,
             b.reads,
             a.reads,

@@ -140,6 +140,15 @@ impl Charted {
     }
 }
 
+/// The room before or behind every packet that is driven, if that is what a symbol is.
+fn room(origin: Origin, name: &str) -> Option<u64> {
+    match (origin, name) {
+        (Origin::Port, "headroom") => Some(HEADROOM as u64),
+        (Origin::Port, "tailroom") => Some(TAILROOM as u64),
+        _ => None,
+    }
+}
+
 impl<'a> Chart<'a> {
     /// Of an entry's paths.
     #[must_use]
@@ -212,6 +221,20 @@ impl<'a> Chart<'a> {
         self.plain.get(e.0 as usize).copied().unwrap_or(false)
     }
 
+    /// Whether a path's own packet has other room around it than those that are driven.
+    pub(crate) fn other_room(&self, path: usize) -> bool {
+        let arena = &self.entry.arena;
+        let p = self.entry.paths.get(path);
+        let Some((p, witness)) = p.and_then(|p| Some((p, p.witness.as_ref()?))) else {
+            return false;
+        };
+        symbols(arena, &roots(p)).into_iter().any(|s| {
+            let symbol = arena.symbol(s);
+            let wanted = witness.symbols.get(&s).copied().unwrap_or(0);
+            room(symbol.origin, &symbol.name).is_some_and(|driven| driven != wanted)
+        })
+    }
+
     /// Input of an execution, as numbers.
     #[must_use]
     pub fn base(&self, program: &Program, trial: &Trial) -> Assignment {
@@ -225,14 +248,12 @@ impl<'a> Chart<'a> {
                 // An interface's number is its port's, from 1.
                 (Origin::Port, "port") => u64::from(trial.port) + u64::from(xdp),
                 (Origin::Port, "ports") => u64::from(trial.ports),
-                (Origin::Port, "headroom") => HEADROOM as u64,
-                (Origin::Port, "tailroom") => TAILROOM as u64,
                 (Origin::Time, _) => trial.time,
                 (Origin::Param, name) => {
                     let param = program.params.iter().find(|p| p.name == name);
                     param.map_or(0, |p| p.declared(program))
                 }
-                _ => 0,
+                (origin, name) => room(origin, name).unwrap_or(0),
             };
             symbols.insert(*s, value);
         }

@@ -59,6 +59,9 @@ impl Validation<'_> {
             let loose = chart.and_then(|c| c.entry.paths.get(path)?.loose);
             let why = match loose {
                 Some(loose) => format!("it may be impossible ({loose}): {why}"),
+                None if chart.is_some_and(|c| c.other_room(path)) => {
+                    format!("it is of a frame with other room around it than these have: {why}")
+                }
                 None => why,
             };
             let rest = self.rest(entry, path, Some(why));

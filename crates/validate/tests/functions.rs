@@ -130,8 +130,7 @@ fn every_function_does_what_its_model_says() {
         assert!(f.not_driven.len() - expiring <= impossible, "{}", text(f));
         let known = f.not_driven.iter().all(|r| {
             let why = r.why.as_deref();
-            // Frames that are driven have the room around them that those of a run have, and tunnel asks how much there is.
-            let room = |w: &str| f.name == "tunnel" && w.starts_with("its assignment leads to");
+            let room = |w: &str| w.starts_with("it is of a frame with other room around it");
             why.is_some_and(|w| w.starts_with("it may be impossible") || expires(w) || room(w))
         });
         assert!(known, "{}", text(f));

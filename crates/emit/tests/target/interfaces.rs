@@ -7,7 +7,7 @@ use millrace_emit::target::xdp::Xdp;
 
 use super::verilog::files;
 use super::xdp::{
-    BEAT, CONTRADICTED, DROP, Frame, LATE, LOST, NUMBER, RECOVERED, STOPPED, alone, carried,
+    BEAT, CONTRADICTED, DROP, Frame, LATE, LOST, NUMBER, RECOVERED, STOPPED, alone, came, carried,
     compiled, counted, driven, driver, sequence, strict,
 };
 use super::{captures, carriers};
@@ -120,17 +120,7 @@ fn on_interfaces_the_replicas_forward_what_the_program_alone_does() {
         let sequencer = compiled(&bench, &format!("{name}-sequencer"), &files[0].text);
         let replica = compiled(&bench, &format!("{name}-replica"), &files[1].text);
         let carriers = carriers(&captures().join(format!("{name}.pcap")));
-        let frames = carriers.iter().map(|c| Frame {
-            copy: u32::from(c.core),
-            time: c.stamp,
-            tick: c.flags == BEAT,
-            bytes: if c.flags == BEAT {
-                vec![0; 14]
-            } else {
-                c.packet.clone()
-            },
-        });
-        let frames: Vec<Frame> = frames.collect();
+        let frames: Vec<Frame> = (carriers.iter().map(|c| came(c, c.core.into()))).collect();
         let mut command = Command::new(driver(&bench, "veth"));
         command.arg("3").arg(sequencer).arg(replica).arg(&pass);
         let Some(done) = driven(&mut command, &frames) else {

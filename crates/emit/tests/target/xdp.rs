@@ -158,6 +158,22 @@ pub(super) const BEAT: u8 = 2;
 pub(super) const DROP: u32 = 1;
 const REDIRECT: u32 = 4;
 
+/// What a sequencer got for a carrier.
+pub(super) fn came(carrier: &Carrier, copy: u32) -> Frame {
+    let tick = carrier.flags == BEAT;
+    let bytes = if tick {
+        vec![0; 14]
+    } else {
+        carrier.packet.clone()
+    };
+    Frame {
+        copy,
+        time: carrier.stamp,
+        tick,
+        bytes,
+    }
+}
+
 #[test]
 fn the_kernels_sequencer_gives_the_golden_captures() {
     let bench = Bench::new();
@@ -166,17 +182,7 @@ fn the_kernels_sequencer_gives_the_golden_captures() {
         let files = files(&Xdp, &program, 3, *slots);
         let object = compiled(&bench, &format!("{name}-sequencer"), &files[0].text);
         let carriers = carriers(&captures().join(format!("{name}.pcap")));
-        let frames = carriers.iter().map(|c| Frame {
-            copy: 0,
-            time: c.stamp,
-            tick: c.flags == BEAT,
-            bytes: if c.flags == BEAT {
-                vec![0; 14]
-            } else {
-                c.packet.clone()
-            },
-        });
-        let frames: Vec<Frame> = frames.collect();
+        let frames: Vec<Frame> = carriers.iter().map(|c| came(c, 0)).collect();
         let Some(done) = kernel(&bench, "sequencer", 1, &object, &frames) else {
             return;
         };

@@ -42,116 +42,83 @@ const NAMES: [(u16, &str, &str); 3] = [
     ),
 ];
 
+/// A template of flows: its number, why and where packets were dropped if they were, and what tells flows apart.
 macro_rules! flow {
-    ($($own:tt)*) => {
-        &[
-            (152, 8), // flowStartMilliseconds
-            (153, 8), // flowEndMilliseconds
-            (2, 8),   // packetDeltaCount
-            (1, 8),   // octetDeltaCount
-            (352, 8), // layer2OctetDeltaCount
-            (302, 8), // selectorId
-            (10, 4),  // ingressInterface
-            (14, 4),  // egressInterface
-            (89, 1),  // forwardingStatus
-            (136, 1), // flowEndReason
-            (OWN | 1, VARIABLE),
-            $($own)*
-        ]
+    ($id:literal, [$($dropped:tt)*], ip, $($ends:tt)*) => {
+        flow!(
+            $id, [$($dropped)*],
+            $($ends)*
+            (60, 1), // ipVersion
+            (4, 1),  // protocolIdentifier
+            (5, 1),  // ipClassOfService
+            (7, 2),  // sourceTransportPort
+            (11, 2), // destinationTransportPort
+            (6, 2),  // tcpControlBits
+        )
+    };
+    ($id:literal, [$($dropped:tt)*], $($own:tt)*) => {
+        Template {
+            id: $id,
+            scope: 0,
+            elements: &[
+                (152, 8), // flowStartMilliseconds
+                (153, 8), // flowEndMilliseconds
+                (2, 8),   // packetDeltaCount
+                (1, 8),   // octetDeltaCount
+                (352, 8), // layer2OctetDeltaCount
+                (302, 8), // selectorId
+                (10, 4),  // ingressInterface
+                (14, 4),  // egressInterface
+                (89, 1),  // forwardingStatus
+                (136, 1), // flowEndReason
+                (OWN | 1, VARIABLE),
+                $($dropped)*
+                $($own)*
+            ],
+        }
     };
 }
 
-/// Flows of IPv4 that were not dropped.
-pub const V4: Template = Template {
-    id: 256,
-    scope: 0,
-    elements: flow!(
-        (8, 4),  // sourceIPv4Address
-        (12, 4), // destinationIPv4Address
-        (60, 1), // ipVersion
-        (4, 1),  // protocolIdentifier
-        (5, 1),  // ipClassOfService
-        (7, 2),  // sourceTransportPort
-        (11, 2), // destinationTransportPort
-        (6, 2),  // tcpControlBits
-    ),
-};
+/// The templates of flows of one sort: of those that were not dropped, and of those that were, with why and where. No text is empty, since
+/// collectors take that for an error.
+macro_rules! flows {
+    ($(#[$what:meta])* $name:ident $id:literal, $(#[$also:meta])* $dropped:ident $other:literal: $($own:tt)*) => {
+        $(#[$what])*
+        pub const $name: Template = flow!($id, [], $($own)*);
+        $(#[$also])*
+        pub const $dropped: Template = flow!($other, [(OWN | 2, VARIABLE), (OWN | 3, VARIABLE),], $($own)*);
+    };
+}
 
-/// The same of IPv6.
-pub const V6: Template = Template {
-    id: 257,
-    scope: 0,
-    elements: flow!(
-        (27, 16), // sourceIPv6Address
-        (28, 16), // destinationIPv6Address
-        (60, 1),
-        (4, 1),
-        (5, 1),
-        (7, 2),
-        (11, 2),
-        (6, 2),
-    ),
-};
+flows!(
+    /// Flows of IPv4.
+    V4 256,
+    /// Those that were dropped.
+    V4_DROPPED 260:
+    ip,
+    (8, 4),  // sourceIPv4Address
+    (12, 4), // destinationIPv4Address
+);
 
-/// The same without IP.
-pub const LINK: Template = Template {
-    id: 258,
-    scope: 0,
-    elements: flow!(
-        (56, 6),  // sourceMacAddress
-        (80, 6),  // destinationMacAddress
-        (256, 2), // ethernetType
-    ),
-};
+flows!(
+    /// Flows of IPv6.
+    V6 257,
+    /// Those that were dropped.
+    V6_DROPPED 261:
+    ip,
+    (27, 16), // sourceIPv6Address
+    (28, 16), // destinationIPv6Address
+);
 
-/// Flows of IPv4 that were dropped: with why and where. No text is empty, since collectors take that for an error.
-pub const V4_DROPPED: Template = Template {
-    id: 260,
-    scope: 0,
-    elements: flow!(
-        (OWN | 2, VARIABLE),
-        (OWN | 3, VARIABLE),
-        (8, 4),  // sourceIPv4Address
-        (12, 4), // destinationIPv4Address
-        (60, 1), // ipVersion
-        (4, 1),  // protocolIdentifier
-        (5, 1),  // ipClassOfService
-        (7, 2),  // sourceTransportPort
-        (11, 2), // destinationTransportPort
-        (6, 2),  // tcpControlBits
-    ),
-};
-
-/// The same of IPv6.
-pub const V6_DROPPED: Template = Template {
-    id: 261,
-    scope: 0,
-    elements: flow!(
-        (OWN | 2, VARIABLE),
-        (OWN | 3, VARIABLE),
-        (27, 16), // sourceIPv6Address
-        (28, 16), // destinationIPv6Address
-        (60, 1),
-        (4, 1),
-        (5, 1),
-        (7, 2),
-        (11, 2),
-        (6, 2),
-    ),
-};
-
-/// The same without IP.
-pub const LINK_DROPPED: Template = Template {
-    id: 262,
-    scope: 0,
-    elements: flow!(
-        (OWN | 2, VARIABLE),
-        (OWN | 3, VARIABLE),
-        (56, 6),  // sourceMacAddress
-        (80, 6),  // destinationMacAddress
-        (256, 2), // ethernetType
-    ),
-};
+flows!(
+    /// Flows without IP.
+    LINK 258,
+    /// Those that were dropped.
+    LINK_DROPPED 262:
+    (56, 6),  // sourceMacAddress
+    (80, 6),  // destinationMacAddress
+    (256, 2), // ethernetType
+);
 
 /// How packets were chosen (RFC 5477).
 pub const SAMPLING: Template = Template {

@@ -46,52 +46,43 @@ impl Machine<'_> {
         maps.map(|m| m.insert(key, at)).is_some()
     }
 
-    /// The entries of a map by key; the whole value of a global under the empty key.
+    /// The entries of a map by key; the whole value of a global under the empty key. Of a prefix table whose keys are shown without
+    /// their lengths, one for each address ([`Machine::listed`] has all).
     #[must_use]
     pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        self.listed(object).into_iter().collect()
+    }
+
+    /// The entries of a map as control lists them: two prefixes of one address are two.
+    #[must_use]
+    pub fn listed(&self, object: ObjectId) -> Vec<(Vec<u8>, Vec<u8>)> {
         let declaration = self.declaration(object);
         if declaration.is_some_and(|o| o.kind.is_global()) {
             let value = self.value(object).unwrap_or_default();
-            return BTreeMap::from([(Vec::new(), value.to_vec())]);
+            return vec![(Vec::new(), value.to_vec())];
+        }
+        if let Some(o) = declaration.filter(|o| o.kind.leases()) {
+            return self.leased(object, o).into_iter().collect();
         }
         let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
         let value = |at: &u64| match self.memory.get(&(at / APART)) {
             Some(m) => m.bytes.clone(),
             None => Vec::new(),
         };
-        let mut all = BTreeMap::new();
-        if let Some(o) = declaration.filter(|o| is_array(o)) {
-            let zero = vec![0; o.value_bytes as usize];
-            let keys = (0..o.capacity).map(|i| super::index(o, i));
-            all.extend(keys.map(|key| (key, zero.clone())));
-        }
-        if let Some(o) = declaration.filter(|o| o.kind.leases()) {
-            return self.leased(object, o);
-        }
         let there = entries.into_iter().flatten();
         let there =
             there.filter(|(key, _)| declaration.is_none_or(|o| !self.expired(object, o, key)));
         let bits = declaration.map_or(0, |o| prefix::hidden(o.kind));
         let shown = |key: &[u8]| key.get(bits..).unwrap_or_default().to_vec();
-        all.extend(there.map(|(key, at)| (shown(key), value(at))));
-        all
-    }
-
-    /// The entries as control lists them: of a prefix table whose keys are shown without their lengths, two of one address are two.
-    #[must_use]
-    pub fn listed(&self, object: ObjectId) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let declaration = self.declaration(object);
-        let bits = declaration.map_or(0, |o| prefix::hidden(o.kind));
-        if bits == 0 {
-            return self.entries(object).into_iter().collect();
-        }
-        let entries = self.exact.as_ref().and_then(|e| e.maps.get(&object));
-        let shown = |(key, at): (&Vec<u8>, &u64)| {
-            let value = self.memory.get(&(at / APART)).map(|m| m.bytes.clone());
-            let key = key.get(bits..).unwrap_or_default().to_vec();
-            (key, value.unwrap_or_default())
+        let there = there.map(|(key, at)| (shown(key), value(at)));
+        let Some(array) = declaration.filter(|o| is_array(o)) else {
+            return there.collect();
         };
-        entries.into_iter().flatten().map(shown).collect()
+        let zero = vec![0; array.value_bytes as usize];
+        let keys = (0..array.capacity).map(|i| super::index(array, i));
+        let mut all: BTreeMap<_, _> = keys.map(|key| (key, zero.clone())).collect();
+        all.extend(there);
+        all.into_iter().collect()
     }
 
     /// The keys of a map, an array's in their order.

@@ -2,22 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Kind, Picture};
+use millrace_object::markup::quoted;
 
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
+use super::{Kind, Picture};
 
 /// Both pictures as one graph, a cluster each.
 #[must_use]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use millrace_object::markup::escaped;
+
 use super::{Kind, Picture};
 use crate::operations::Cost;
 
@@ -20,21 +22,6 @@ rect { fill: #fff; stroke: #888 } .device { fill: #ddd } .read { stroke: #2e7d32
 .write { stroke: #1565c0; stroke-width: 2; stroke-dasharray: 5 3 } .drop { stroke: #c62828 }
 .scroll { overflow-x: auto }";
 
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// The page: both pictures, and what packets take.
 #[must_use]
 pub fn html(name: &str, pictures: &[Picture], costs: &[Cost]) -> String {
@@ -44,15 +31,11 @@ pub fn html(name: &str, pictures: &[Picture], costs: &[Cost]) -> String {
     );
     out.push_str("<p>Green: reads. Blue, dashed: writes. Red: drops.</p>\n<h2>Operations a packet</h2>\n<table><tr><th>packets</th><th>elements</th><th>reads</th><th>writes</th><th>checksums</th><th>lookups</th></tr>\n");
     for cost in costs {
-        let behind = match cost.behind.as_slice() {
-            [] => String::new(),
-            names => format!(", behind {}", names.join(", ")),
-        };
         let (b, a) = (cost.before, cost.after);
         let _ = writeln!(
             out,
-            "<tr><td>to {}</td><td>{}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td></tr>",
-            escaped(&format!("{}{behind}", cost.device)),
+            "<tr><td>{}</td><td>{}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td><td>{} → {}</td></tr>",
+            escaped(&cost.whose()),
             cost.elements,
             b.reads,
             a.reads,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millrace_report::html::escaped;
+use millrace_object::markup::escaped;
 
 use super::figures::{Document, Run};
 use super::plot::{Point, Series, bars, lines};

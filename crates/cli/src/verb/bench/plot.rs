@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use millrace_report::html::escaped;
+use millrace_object::markup::escaped;
 
 /// Colours that the style sheet has, `s0` and so on.
 pub const COLOURS: usize = 8;

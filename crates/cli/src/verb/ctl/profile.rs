@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use millrace_control::client::{Client, request};
 use millrace_control::protocol::Request;
-use millrace_control::socket;
 use serde_json::{Value, json};
 
 use crate::failure::{DONE, Failure};
@@ -32,14 +31,7 @@ pub struct What {
 impl What {
     /// Prints what was counted in so many seconds.
     pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
-        let mut client = match &self.nf {
-            Some(name) if target.is_named() => {
-                return Err(Failure::wrong(format!("{name}: the run is named twice"))
-                    .help("leave out --run and --control, or the name"));
-            }
-            Some(name) => Client::connect(&socket::find(Some(name))?)?,
-            None => target.connect()?,
-        };
+        let mut client = target.connect_to(self.nf.as_deref())?;
         client.patience(PATIENCE)?;
         let ask = |client: &mut Client, op: &str| {
             client

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use millrace_control::client::{Client, request};
+use millrace_control::client::request;
 use millrace_control::protocol::{Request, TraceRequest};
-use millrace_control::socket;
 use serde_json::{Value, json};
 
 use crate::failure::{DONE, Failure, NO};
@@ -34,15 +33,7 @@ pub struct What {
 impl What {
     /// Prints what comes, until there were enough; ^C ends it, and the run goes on.
     pub fn perform(&self, target: &Target, json: bool) -> Result<u8, Failure> {
-        let mut client = match &self.nf {
-            // Not said by clap: in the shell, which is of one run, there are no such options.
-            Some(name) if target.is_named() => {
-                return Err(Failure::wrong(format!("{name}: the run is named twice"))
-                    .help("leave out --run and --control, or the name"));
-            }
-            Some(name) => Client::connect(&socket::find(Some(name))?)?,
-            None => target.connect()?,
-        };
+        let mut client = target.connect_to(self.nf.as_deref())?;
         client.patience(PATIENCE)?;
         let mut ask = |op: &str, what: TraceRequest| {
             let trace = Some(TraceRequest {
