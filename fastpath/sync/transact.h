@@ -239,6 +239,7 @@ MR_INLINE int transact_read(struct transact *t, u64 *word, u64 seen)
     if (mr_unlikely(t->reads == TRANSACT_READS))
         return transact_crowd(t, TRANSACT_WHY_ROOM);
     TRANSACT_PROFILED(t->read[t->reads].step = t->step;)
+    TRANSACT_LOGGED(t->read[t->reads].timed = 0;)
     t->read[t->reads].word = word;
     t->read[t->reads++].seen = seen;
     return 0;

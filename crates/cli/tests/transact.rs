@@ -53,6 +53,49 @@ fn the_order_of_versions_is_repeated() {
     }
 }
 
+/// Packets remove entries while others, some of which came before, look for them and write times.
+const REMOVED: &str = r"
+#include <millrace/nf.h>
+
+PORTS(IN, OUT);
+
+struct slot { __u64 packets; __u64 last; };
+MAP(tickets, __u32, __u32, .capacity = 300);
+VECTOR(slots, struct slot, .capacity = 300);
+
+ON_PACKET(p)
+{
+	__u32 k = packet_length(p) & 63, n = k;
+	__u32 *t = map_get(&tickets, &k);
+	if (t) {
+		struct slot *s = vector_at(&slots, *t);
+		if (s) {
+			s->packets += 1;
+			s->last = p->time;
+			if (s->packets % 5 == 0)
+				map_delete(&tickets, &k);
+		}
+	} else
+		map_put(&tickets, &k, &n);
+	return FORWARD(peer(p));
+}
+";
+
+/// Who finds nothing has read nobody's value, however late what was there was removed.
+#[test]
+fn what_is_absent_has_no_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let nf = dir.path().join("removed.c");
+    std::fs::write(&nf, REMOVED).unwrap();
+    let mut command = millrace();
+    command.args(["verify", nf.to_str().unwrap(), "--cores", "4"]);
+    command.args(["--generate", "packets=3000,flows=100"]);
+    let (found, status) = json(command.args(TRANSACT));
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let of = &found["runs"][0]["transactions"];
+    assert!(number(of, "dependencies") > 100, "{found}");
+}
+
 /// Sets whose expiry runs a function: it has its place in the order, before a packet that runs alone for it.
 #[test]
 fn sets_that_expire_are_events_of_the_order() {
