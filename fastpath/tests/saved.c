@@ -381,7 +381,9 @@ static u64 steps(struct object *o, const struct kind *k, const struct shape *s, 
             firing_object = o;
             fired = 0;
             timers_fire(all, 1, &o->alarms, NULL, &pkt, fire, NULL);
-            seen = seen * 31 + fired;
+            /* The next moment is a lower bound, where a timer was cancelled: that nothing was due is no difference. */
+            if (fired)
+                seen = seen * 31 + fired;
         }
         seen = seen * 31 + k->step(o, s, n, *now);
         if (each)
@@ -398,6 +400,23 @@ static int same(const struct pieces *a, const struct pieces *b)
         if (memcmp(&a->kept[i], &b->kept[i], sizeof(a->kept[i])))
             return 0;
     return 1;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    u64 x = ((const struct kept *)a)->piece.place, y = ((const struct kept *)b)->piece.place;
+
+    return (x > y) - (x < y);
+}
+
+/* A core that loads has the numbers that were its own at start, whoever borrowed them since: the order of free ones is no content. */
+static void any_order_of_free(struct pieces *p)
+{
+    u64 first = 0;
+
+    while (first < p->count && p->kept[first].piece.what != MR_SAVED_FREE)
+        first++;
+    qsort(p->kept + first, p->count - 1 - first, sizeof(*p->kept), by_place);
 }
 
 static void copies(const struct kind *k, const struct shape *s)
@@ -422,6 +441,10 @@ static void copies(const struct kind *k, const struct shape *s)
             steps(&second, k, s, &other, 40, NULL);
         CHECK(load(&second, k, s, &saved, now) == 0);
         CHECK(k->save(&second, s, keep, &again) == 0);
+        if (k == &shared_allocator_kind) {
+            any_order_of_free(&saved);
+            any_order_of_free(&again);
+        }
         CHECK(same(&saved, &again));
         mark = check_state;
         other = now;
@@ -572,9 +595,12 @@ int main(void)
 
     for (u32 i = 0; i < 64; i++)
         home_table[i] = i % HOMES;
-    for (u32 i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        copies(all[i].kind, &all[i].shape);
-        hostile(all[i].kind, &all[i].shape);
+    for (u64 stream = 0; stream < 4; stream++) {
+        check_state = 1 + stream * 1000003;
+        for (u32 i = 0; i < sizeof(all) / sizeof(*all); i++) {
+            copies(all[i].kind, &all[i].shape);
+            hostile(all[i].kind, &all[i].shape);
+        }
     }
     larger();
     return check_report();
