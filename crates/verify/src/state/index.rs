@@ -1,26 +1,39 @@
 //! Elements by their index.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use millrace_dataplane::module::KeyValue;
 
+use super::renamed::{self, Entry};
 use super::{EntryDifference, Holding, Numbers};
 
-/// An element that packets changed was changed at one worker, to what the sequential side has; all others are
-/// everywhere as they were at start.
+/// An element that packets changed was changed at one worker, to what the sequential side has, up to leased numbers in its index
+/// and value; all others are everywhere as they were at start.
 pub fn compare(holding: &Holding, base: &[KeyValue], numbers: &Numbers) -> Vec<EntryDifference> {
     let base: HashMap<&Vec<u8>, &Vec<u8>> = base.iter().map(|(k, v)| (k, v)).collect();
-    let differs = |key: &&Vec<u8>| {
-        let before = base.get(*key).copied();
-        let here = holding.sequential.get(*key);
-        let there = holding.parallel.get(*key).map_or(&[][..], Vec::as_slice);
-        let changed: Vec<_> = there.iter().filter(|(_, v)| Some(v) != before).collect();
-        !match (changed.as_slice(), here) {
-            ([], here) => here == before,
-            ([(worker, value)], Some(here)) => numbers.same(*worker, here, value),
-            _ => false,
+    let changed = |key: &Vec<u8>, value: &Vec<u8>| base.get(key).copied() != Some(value);
+    let sequential: Vec<Entry<'_>> = (holding.sequential.iter())
+        .filter(|(key, value)| changed(key, value))
+        .map(|(key, value)| Entry {
+            worker: 0,
+            key,
+            value,
+        })
+        .collect();
+    let mut left = BTreeSet::new();
+    let mut parallel = Vec::new();
+    for (key, holders) in &holding.parallel {
+        let mut others = holders.iter().filter(|(_, value)| changed(key, value));
+        match (others.next(), others.next()) {
+            (None, _) => {}
+            (Some((worker, value)), None) => parallel.push(Entry {
+                worker: *worker,
+                key,
+                value,
+            }),
+            _ => _ = left.insert(key.clone()),
         }
-    };
-    let keys = holding.keys().filter(differs);
-    keys.map(|key| holding.differs(key)).collect()
+    }
+    left.extend(renamed::unmatched(&sequential, &parallel, numbers));
+    left.iter().map(|key| holding.differs(key)).collect()
 }

@@ -1,6 +1,6 @@
 //! Leases: whose value they keep counts, not which number they have.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::value::{fits, words};
 use super::{EntryDifference, Holding};
@@ -11,6 +11,8 @@ use crate::lease::Bijection;
 pub struct Numbers {
     /// by worker and number: the numbers of the sequential side, of any allocator
     forth: HashMap<(u32, u64), Vec<u64>>,
+    /// the first numbers of allocators: programs count indices from them
+    firsts: BTreeSet<u64>,
 }
 
 /// Each worker's leases keep what leases of the sequential side keep, one for one.
@@ -71,6 +73,14 @@ pub fn compare(
 }
 
 impl Numbers {
+    /// Of allocators with these first numbers.
+    pub fn new(firsts: impl Iterator<Item = u64>) -> Numbers {
+        Numbers {
+            forth: HashMap::new(),
+            firsts: firsts.chain([0]).collect(),
+        }
+    }
+
     /// Whether no number is leased.
     pub fn is_empty(&self) -> bool {
         self.forth.is_empty()
@@ -108,19 +118,36 @@ impl Numbers {
         true
     }
 
-    /// Candidates for a worker's key on the sequential side, one leased number in it replaced.
+    /// Candidates for a worker's key on the sequential side: one leased number in it replaced, or what counts from the first number.
     pub fn translated(&self, worker: u32, key: &[u8]) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         for (start, bytes, order) in (0..key.len()).flat_map(|at| words(key, at)) {
-            let Some(number) = order(key, start, bytes) else {
+            let Some(counted) = order(key, start, bytes) else {
                 continue;
             };
-            for here in self.forth.get(&(worker, number)).into_iter().flatten() {
-                all.extend(fits(key, start, bytes, order, *here));
+            for first in &self.firsts {
+                let number = counted.checked_add(*first);
+                let known = number.and_then(|number| self.forth.get(&(worker, number)));
+                let here = known.into_iter().flatten();
+                let here = here.filter_map(|here| here.checked_sub(*first));
+                all.extend(here.filter_map(|here| fits(key, start, bytes, order, here)));
             }
         }
         all.sort();
         all.dedup();
         all
+    }
+}
+
+#[cfg(test)]
+impl Numbers {
+    /// These worker's numbers stand for these of the sequential side, of an allocator that begins with `first`.
+    pub fn of(pairs: impl Iterator<Item = (u32, u64, u64)>, first: u64) -> Numbers {
+        let mut numbers = Numbers::new([first].into_iter());
+        for (worker, there, here) in pairs {
+            let known = numbers.forth.entry((worker, there)).or_default();
+            known.push(here);
+        }
+        numbers
     }
 }

@@ -9,6 +9,7 @@ mod keyed;
 mod leased;
 mod lying;
 mod outside;
+mod renamed;
 pub(crate) mod value;
 
 use std::collections::BTreeMap;
@@ -138,9 +139,10 @@ pub fn compare(
     now: u64,
 ) -> StateFound {
     let mut found = StateFound::default();
-    let mut numbers = Numbers::default();
-    // Allocators first: what leases stand for each other decides about the values of all other objects.
+    // Allocators first: what leases stand for each other decides about the keys and values of all other objects.
     let is_allocator = |o: &StateObject| o.kind.addressing == Addressing::Lease;
+    let allocators = program.objects.iter().filter(|o| is_allocator(o));
+    let mut numbers = Numbers::new(allocators.map(|o| o.first));
     let order = program.objects.iter().enumerate();
     let (first, rest): (Vec<_>, Vec<_>) = order.partition(|(_, o)| is_allocator(o));
     for (index, object) in first.into_iter().chain(rest) {
