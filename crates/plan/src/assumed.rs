@@ -90,7 +90,7 @@ impl Asker<'_> {
                 odd: Some(Odd { ports, every }),
             };
             let read = self.choose(held, odd);
-            if read.rank() < best.rank() && read.homes.len() >= best.homes.len() {
+            if read.rank() < best.rank() && read.carried() >= best.carried() {
                 best = read;
             }
         }

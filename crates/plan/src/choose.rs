@@ -51,7 +51,7 @@ pub(crate) struct Choice {
     pub pinned: Option<String>,
     /// some object could be sharded by R6, if it were alone
     pub homing: bool,
-    /// by object that is sharded by R6
+    /// by allocator that is sharded: by what its numbers are told apart, if they are
     pub homes: BTreeMap<usize, Home>,
     /// what keys of sharded objects say of where their entries lie
     pub placed: Vec<Placed>,
@@ -76,7 +76,13 @@ impl Choice {
     /// Whether it is better than another: less stands in the way, or more have numbers that come home.
     pub fn is_better(&self, than: &Self) -> bool {
         let (mine, other) = (self.barred(), than.barred());
-        mine < other || (mine == other && self.homes.len() > than.homes.len())
+        mine < other || (mine == other && self.carried() > than.carried())
+    }
+
+    /// How many allocators' numbers come home by R6.
+    pub fn carried(&self) -> usize {
+        let carried = |h: &&Home| matches!(h, Home::Carried(_));
+        self.homes.values().filter(carried).count()
     }
 
     /// How many of the kinds that NICs hash reach state and are all on one core.
@@ -144,7 +150,8 @@ pub(crate) fn draft(
             Err(barred) => drop(answers.insert(object, Answer::Not(barred))),
         }
     }
-    let homing = candidates.iter().any(|c| c.by.home.is_some());
+    let carried = |home: &Option<Home>| matches!(home, Some(Home::Carried(_)));
+    let homing = candidates.iter().any(|c| carried(&c.by.home));
     let together = together::all(program, device, &mut candidates, &mut answers);
     let odd = distinct(&all.all).any(|(t, f)| is_odd(model, t, f));
     Draft {
@@ -318,6 +325,9 @@ fn candidate(
             equality::judge(model, name, &own, &program.ports),
         )
     };
+    if declared.is_some_and(|o| o.kind.leases()) && !reached {
+        home = Some(Home::Dealt);
+    }
     let capacity = declared.map_or(0, |o| o.capacity);
     let fits = |solved: &Solved| {
         home.as_ref()
@@ -325,7 +335,7 @@ fn candidate(
     };
     let mut solved = device.solve(&meetings);
     let mut exact = None;
-    if home.is_none() {
+    if !matches!(home, Some(Home::Carried(_))) {
         exact = device.exactly(model, (all, &own), &solved);
     }
     // What is said without the exact answer is right, and less than could be said.

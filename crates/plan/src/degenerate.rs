@@ -20,7 +20,10 @@ pub(crate) fn degenerate(
 ) -> Vec<Degenerate> {
     let homed = |held: &[Held]| {
         let [one] = held else { return false };
-        let at = |h: &Home| h.packets.port == port && h.field.name() == one.field;
+        let at = |h: &Home| match h {
+            Home::Carried(h) => h.packets.port == port && h.field.name() == one.field,
+            Home::Dealt => false,
+        };
         homes.values().any(at)
     };
     let all = sets.iter().map(|(held, left)| Degenerate {

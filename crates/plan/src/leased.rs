@@ -5,6 +5,8 @@
 //! traffic is. R5 steers both by fields that the author compares, which are the peer's, and a single popular peer
 //! brings all packets to one core. So R6 goes first where it serves; a trace may say otherwise ([`Carried`]).
 
+use std::collections::BTreeSet;
+
 use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_object::state::allocator;
@@ -14,7 +16,7 @@ use crate::make::Carried;
 use crate::rules::homing::{self, Home, Homed, Unserved};
 use crate::rules::{Barred, Said, incompatible, interchangeable};
 use crate::solved::Device;
-use crate::touch::{Touch, Touches};
+use crate::touch::{Source, Touch, Touches};
 
 /// The object that serves.
 pub(crate) struct Serving {
@@ -44,7 +46,7 @@ pub(crate) fn serving(
         Some(Serving {
             said: interchangeable::judge(name, &found),
             meetings: found.meetings,
-            home: None,
+            home: written_under(model, program, device, object, all).then_some(Home::Dealt),
             echoes: false,
         })
     };
@@ -76,11 +78,27 @@ pub(crate) fn serving(
             meetings,
             echoes,
             said: homing::judge(model, name, own, &home, &program.ports),
-            home: Some(home),
+            home: Some(Home::Carried(home)),
         }),
         Err(_) => {
             let refused = incompatible::access(model, program, name, own);
             Err(refused.unwrap_or_else(|| incompatible::kind(name, allocator::KIND.name)))
         }
     }
+}
+
+/// Whether packets write an object whose keys are leased numbers which nothing compares: there two cores must not have
+/// one number, whatever serves the allocator.
+fn written_under(
+    model: &mut Model,
+    program: &Program,
+    device: &Device<'_>,
+    allocator: usize,
+    all: &Touches,
+) -> bool {
+    let leased = |t: &&Touch| t.object != allocator && t.any(|s| *s == Source::Leased);
+    let others: BTreeSet<usize> = all.all.iter().filter(leased).map(|t| t.object).collect();
+    others.into_iter().any(|object| {
+        interchangeable::exchanged(model, program, object, all, &device.cases).is_none()
+    })
 }

@@ -23,7 +23,7 @@ use crate::constraints::Cases;
 use crate::degenerate::{Sets, degenerate, sets};
 use crate::expiring;
 use crate::plan::{
-    By, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, Rule, SetPlan,
+    By, CarriedPlan, Grounds, Guess, HomePlan, KindPlan, ObjectPlan, Plan, PortPlan, SetPlan,
 };
 use crate::relaxed::relaxations;
 use crate::rules::homing::Home;
@@ -188,8 +188,8 @@ fn joined_plan(
         Strategy::Alone => 1,
         _ => wanted.cores,
     };
-    let relaxations = relaxations((program, model), &objects, cores, solved);
     let homes = homes(program, &objects, &choice.homes, solved);
+    let relaxations = relaxations((program, model), (&objects, &homes), cores, solved);
     Ok(Plan {
         name: program.name.clone(),
         strategy,
@@ -251,19 +251,22 @@ fn homes(
     homes: &BTreeMap<usize, Home>,
     solved: &Solved,
 ) -> Vec<HomePlan> {
-    let sharded = objects
-        .iter()
-        .filter(|o| o.treatment == Treatment::Shard && o.rule == Rule::R6);
+    let sharded = objects.iter().filter(|o| o.treatment == Treatment::Shard);
     sharded
         .filter_map(|o| {
             let (home, declared) = (homes.get(&o.id.0)?, program.objects.get(o.id.0)?);
             let bits = solved.space.index_bits();
-            let port = home.packets.port;
+            let carried = match home {
+                Home::Carried(home) => Some(CarriedPlan {
+                    port: words::port(&program.ports, home.packets.port).to_owned(),
+                    field: home.field.name().to_owned(),
+                }),
+                Home::Dealt => None,
+            };
             Some(HomePlan {
                 id: o.id,
                 object: o.name.clone(),
-                port: words::port(&program.ports, port).to_owned(),
-                field: home.field.name().to_owned(),
+                carried,
                 indexes: 1_u32 << bits.min(31),
                 numbers: declared.capacity >> bits.min(63),
                 first: declared.first,

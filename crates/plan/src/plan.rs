@@ -227,10 +227,9 @@ pub struct HomePlan {
     pub id: ObjectId,
     /// the author's name for it
     pub object: String,
-    /// the port where packets come in that carry its numbers
-    pub port: String,
-    /// the field that the number stands in
-    pub field: String,
+    /// where packets carry its numbers, by which they find the lease; none where no packet does
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<CarriedPlan>,
     /// indexes of the indirection table over which the numbers are told apart
     pub indexes: u32,
     /// numbers that each index has, on average, rounded down; when they run out a flow is refused although others
@@ -242,6 +241,15 @@ pub struct HomePlan {
     pub(crate) capacity: u64,
     #[serde(skip)]
     pub(crate) home: Home,
+}
+
+/// Where packets carry a leased number.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CarriedPlan {
+    /// the port where they come in
+    pub port: String,
+    /// the field that the number stands in
+    pub field: String,
 }
 
 /// A parameter that the plan takes to have this value.

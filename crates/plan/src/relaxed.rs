@@ -8,7 +8,7 @@ use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::{Program, StateObject};
 
-use crate::plan::{ObjectPlan, Relaxation, Rule};
+use crate::plan::{HomePlan, ObjectPlan, Relaxation};
 use crate::room;
 use crate::solved::Solved;
 use millrace_place::Treatment;
@@ -16,7 +16,7 @@ use millrace_place::Treatment;
 /// All of it, on this many cores.
 pub(crate) fn relaxations(
     (program, model): (&Program, &mut Model),
-    objects: &[ObjectPlan],
+    (objects, homes): (&[ObjectPlan], &[HomePlan]),
     cores: u32,
     solved: &Solved,
 ) -> Vec<Relaxation> {
@@ -31,7 +31,7 @@ pub(crate) fn relaxations(
         let means = match o.treatment {
             Treatment::Shard | Treatment::Hybrid => {
                 let part = room::part(declared, largest, cores as usize);
-                sharded(o, declared, part)
+                sharded(o, declared, part, homes)
             }
             Treatment::Merge | Treatment::Spread => parted(model, o, declared),
             Treatment::Transact if declared.kind.leases() => vec![(
@@ -75,10 +75,17 @@ pub(crate) fn relaxations(
 }
 
 /// Of what each core has a part of this many entries.
-fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static str, String)> {
+fn sharded(
+    o: &ObjectPlan,
+    declared: &StateObject,
+    part: u64,
+    homes: &[HomePlan],
+) -> Vec<(&'static str, String)> {
+    let home = homes.iter().any(|h| h.id == o.id);
     let relaxed = declared.kind.relaxed().iter();
-    let means = |relaxed: &Relaxed| match relaxed {
-        Relaxed::Capacity if declared.kind.leases() && o.rule == Rule::R6 => {
+    let means = |relaxed: &Relaxed| {
+        match relaxed {
+        Relaxed::Capacity if declared.kind.leases() && home => {
             "the numbers of a table index can be used up while others have some: the flow that \
              needs one is refused as if none were left"
                 .to_owned()
@@ -95,13 +102,21 @@ fn sharded(o: &ObjectPlan, declared: &StateObject, part: u64) -> Vec<(&'static s
             declared.capacity
         ),
         Relaxed::Lease => {
-            "which free number is leased: each core has its own to choose from".to_owned()
+            match home {
+                true => "which free number is leased: each core has its own to choose from",
+                false => {
+                    "which free number is leased: each core has all to choose from, and what reads entries by number tells \
+                     those of two cores apart"
+                }
+            }
+            .to_owned()
         }
         Relaxed::Eviction => format!(
             "each core evicts what it used longest ago itself, when its own part is full, of \
              {part} entries"
         ),
         Relaxed::Collision => "keys share counters only with keys of the same core".to_owned(),
+    }
     };
     relaxed.map(|r| (r.name(), means(r))).collect()
 }

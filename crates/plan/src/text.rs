@@ -101,14 +101,18 @@ pub fn text(plan: &Plan) -> String {
         }
     }
     for h in &plan.homes {
+        let by = match &h.carried {
+            Some(by) => format!(
+                "packets on {} come home by their {}",
+                by.port,
+                spaced(&by.field)
+            ),
+            None => "cores lease different numbers".to_owned(),
+        };
+        let (object, numbers, indexes) = (&h.object, h.numbers, h.indexes);
         let _ = writeln!(
             out,
-            "\n{}: packets on {} come home by their {}: {} numbers for each of {} indexes of the table",
-            h.object,
-            h.port,
-            spaced(&h.field),
-            h.numbers,
-            h.indexes
+            "\n{object}: {by}: {numbers} numbers for each of {indexes} indexes of the table"
         );
     }
     if !plan.relaxations.is_empty() {

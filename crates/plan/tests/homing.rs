@@ -32,8 +32,9 @@ fn a_cone_shards_by_what_it_leased() {
     assert!(port(&plan, "WAN").echoes && port(&plan, "WAN").inside);
     let home = &plan.homes[0];
     assert_eq!((home.indexes, home.numbers), (128, 504));
+    let carried = home.carried.as_ref().unwrap();
     assert_eq!(
-        (home.port.as_str(), home.field.as_str()),
+        (carried.port.as_str(), carried.field.as_str()),
         ("WAN", "destination-port")
     );
     for name in ["capacity", "lease"] {
@@ -144,4 +145,32 @@ fn coming_home(server: [u8; 4], number: u16) -> Vec<Vec<u8>> {
     out.push(frame([ip(1, server, public), echo(0)].concat()));
     out.push(error([ip(1, public, server), echo(8)].concat()));
     out
+}
+
+/// A number that packets carry away names a flow, and is the key of an object that all share: two cores must not lease it
+/// at a time, though no packet finds the lease by it.
+#[test]
+fn numbers_that_nothing_compares_are_told_apart() {
+    let Some(plan) = program("numbered") else {
+        return;
+    };
+    assert_eq!(decided(&plan, "numbers"), (Treatment::Shard, Rule::R1));
+    assert_eq!(decided(&plan, "by_number"), (Treatment::Lock, Rule::R4));
+    let home = &plan.homes[0];
+    assert_eq!((home.indexes, home.numbers), (128, 32));
+    assert!(home.carried.is_none());
+    let steering = plan.steering(2, [3; 32]).unwrap();
+    let (_, table) = plan.home_tables(&steering).remove(0);
+    let of = |index| table.iter().filter(|i| **i == index).count();
+    assert!((0..128).all(|index| of(index) == 32));
+}
+
+#[test]
+fn too_few_numbers_cannot_be_told_apart() {
+    let Some(plan) = support::program_of("numbered", &[("numbers", 100)]) else {
+        return;
+    };
+    let o = object(&plan, "numbers");
+    assert_eq!((o.treatment, o.rule), (Treatment::Lock, Rule::R6), "{o:?}");
+    assert!(o.reason.contains("too few for 128 indexes"), "{}", o.reason);
 }

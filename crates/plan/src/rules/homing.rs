@@ -13,6 +13,10 @@
 //! no such key.
 //!
 //! For this every index must have numbers: `f` must reach all of them.
+//!
+//! Numbers that nobody looks up so are leased by one core at a time all the same: two flows that have one would be one to who
+//! receives their packets, and to objects that are keyed by it. So they are dealt over the indexes ([`Home::Dealt`]) unless what
+//! reads entries by number compares them, which makes equal numbers of two cores harmless ([`super::interchangeable`]).
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -31,9 +35,19 @@ use crate::solved::Solved;
 use crate::touch::{Found, Source, Touch, distinct};
 use crate::words;
 
+/// By what the numbers of an allocator are told apart, so that no two cores lease one at a time.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Home {
+    /// by where packets come in that carry them
+    Carried(Carried),
+    /// evenly over the table's indexes: no packet finds the lease by the number, but it is told from others outside, or in
+    /// other objects
+    Dealt,
+}
+
 /// How packets come home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Home {
+pub(crate) struct Carried {
     /// packets that carry the number; all others that do have its index, too
     pub packets: Packets,
     /// the field that it stands in
@@ -45,7 +59,7 @@ pub(crate) struct Home {
 /// Requirements of the rule.
 #[derive(Debug)]
 pub(crate) struct Homed {
-    pub home: Home,
+    pub home: Carried,
     pub meetings: Vec<Meeting>,
     /// ICMP echoes carry the number, too: they come home only if somebody looks for their identifiers
     pub echoes: bool,
@@ -124,7 +138,7 @@ pub(crate) fn judge(
     model: &Model,
     name: &str,
     own: &[&Touch],
-    home: &Home,
+    home: &Carried,
     ports: &[String],
 ) -> Said {
     let leases = own.iter().find(|t| t.any(|s| *s == Source::Leased));
@@ -145,12 +159,18 @@ pub(crate) fn poor(
     bits: usize,
     line: Option<String>,
 ) -> Barred {
-    let reason = format!(
-        "the {capacity} numbers of {name} do not come home to all of the {} indexes of the table by their {}, and \
-         flows of the others would never be leased one",
-        1_u64 << bits.min(63),
-        words::field(home.field)
-    );
+    let indexes = 1_u64 << bits.min(63);
+    let reason = match home {
+        Home::Carried(home) => format!(
+            "the {capacity} numbers of {name} do not come home to all of the {indexes} indexes of the table by their {}, and \
+             flows of the others would never be leased one",
+            words::field(home.field)
+        ),
+        Home::Dealt => format!(
+            "cores lease different numbers of {name} by the table's index of the packet, and its {capacity} numbers are too few \
+             for {indexes} indexes"
+        ),
+    };
     Said::new(Rule::R6, reason, line).barred(
         "lease more numbers, or use a NIC with a smaller indirection table",
         false,
@@ -178,7 +198,7 @@ fn never(key: &Key, first: u64, last: u64) -> bool {
 }
 
 /// Where a packet has the number, if all numbers from `first` to `last` fit there.
-fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
+fn home(touch: &Found, first: u64, last: u64) -> Option<Carried> {
     let mut found: Option<(Field, Vec<Option<u32>>)> = None;
     for (number, bit) in numbered(&touch.key) {
         match bit {
@@ -202,7 +222,7 @@ fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
         }
     }
     let (field, bits) = found?;
-    Some(Home {
+    Some(Carried {
         packets: touch.packets,
         field,
         bits: bits.into_iter().collect::<Option<_>>()?,
@@ -210,6 +230,34 @@ fn home(touch: &Found, first: u64, last: u64) -> Option<Home> {
 }
 
 impl Home {
+    /// Whether every index of the table has numbers, as far as keys can say.
+    pub fn reaches_all(&self, solved: &Solved, capacity: u64) -> bool {
+        match self {
+            Self::Carried(home) => home.reaches_all(solved, capacity),
+            Self::Dealt => capacity >> solved.space.index_bits() > 0,
+        }
+    }
+
+    /// The index of each number, from `first` on, under a steering of all ports, over `indexes` of them, a power of two;
+    /// none if the port where packets carry them is not steered.
+    pub fn table(
+        &self,
+        steering: &[Steering],
+        indexes: u32,
+        first: u64,
+        capacity: u64,
+    ) -> Option<Vec<u32>> {
+        match self {
+            Self::Carried(home) => home.table(steering, indexes, first, capacity),
+            Self::Dealt => {
+                let of = |number| (number % u64::from(indexes.max(1))) as u32;
+                Some((0..capacity).map(of).collect())
+            }
+        }
+    }
+}
+
+impl Carried {
     /// Whether every index of the table has numbers, as far as keys can say.
     pub fn reaches_all(&self, solved: &Solved, capacity: u64) -> bool {
         let class = solved
@@ -220,11 +268,10 @@ impl Home {
         class.is_some_and(|c| solved.space.table_rank(c) >= bits) && capacity >> bits > 0
     }
 
-    /// The index of each number, from `first` on, under a steering of all ports, over `indexes` of them; none if the
-    /// port is not steered.
+    /// As of [`Home::table`].
     ///
     /// The hash is linear: the index of a number is that of zero and of each of its bits, added.
-    pub fn table(
+    fn table(
         &self,
         steering: &[Steering],
         indexes: u32,

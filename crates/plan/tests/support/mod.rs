@@ -40,6 +40,19 @@ pub fn program_with(name: &str, settings: &[(&str, &str)]) -> Option<Plan> {
     Some(modelled_with(&source, settings)?.plan("generic"))
 }
 
+/// A program of tests/programs whose objects have these capacities, for 16 cores.
+pub fn program_of(name: &str, capacities: &[(&str, u64)]) -> Option<Plan> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = folder.join(name).with_extension("c");
+    let resized = |program: &mut Program| {
+        for (object, capacity) in capacities {
+            let mut named = program.objects.iter_mut();
+            named.find(|o| o.name == *object).unwrap().capacity = *capacity;
+        }
+    };
+    Some(modelled_as(&source, resized)?.plan("generic"))
+}
+
 /// What plans are made from.
 pub struct Modelled {
     pub program: Program,
@@ -54,10 +67,16 @@ pub fn modelled(source: &Path) -> Option<Modelled> {
 
 /// The same with these settings.
 pub fn modelled_with(source: &Path, settings: &[(&str, &str)]) -> Option<Modelled> {
+    modelled_as(source, |program| {
+        for (name, value) in settings {
+            program.set_param(name, value).unwrap();
+        }
+    })
+}
+
+fn modelled_as(source: &Path, changed: impl Fn(&mut Program)) -> Option<Modelled> {
     let mut loaded = models::compile(source)?;
-    for (name, value) in settings {
-        loaded.program.set_param(name, value).unwrap();
-    }
+    changed(&mut loaded.program);
     let checked = millrace_check::check(&loaded.program, &Options::default()).unwrap();
     // A machine that is busy answers late, and a question without an answer is a path too many.
     let limits = Limits {

@@ -15,7 +15,7 @@ pub fn compare(holding: &Holding, base: &[KeyValue], numbers: &Numbers) -> Vec<E
     let sequential: Vec<Entry<'_>> = (holding.sequential.iter())
         .filter(|(key, value)| changed(key, value))
         .map(|(key, value)| Entry {
-            worker: 0,
+            worker: None,
             key,
             value,
         })
@@ -27,7 +27,7 @@ pub fn compare(holding: &Holding, base: &[KeyValue], numbers: &Numbers) -> Vec<E
         match (others.next(), others.next()) {
             (None, _) => {}
             (Some((worker, value)), None) => parallel.push(Entry {
-                worker: *worker,
+                worker: holding.whose(*worker),
                 key,
                 value,
             }),

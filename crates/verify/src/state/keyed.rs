@@ -9,7 +9,7 @@ use super::{EntryDifference, Holding, Numbers};
 pub fn compare(holding: &Holding, numbers: &Numbers) -> Vec<EntryDifference> {
     let sequential: Vec<Entry<'_>> = (holding.sequential.iter())
         .map(|(key, value)| Entry {
-            worker: 0,
+            worker: None,
             key,
             value,
         })
@@ -22,7 +22,7 @@ pub fn compare(holding: &Holding, numbers: &Numbers) -> Vec<EntryDifference> {
     let parallel: Vec<Entry<'_>> = (holding.parallel.iter())
         .filter_map(|(key, holders)| match holders.as_slice() {
             [(worker, value)] => Some(Entry {
-                worker: *worker,
+                worker: holding.whose(*worker),
                 key,
                 value,
             }),

@@ -13,6 +13,7 @@ pub struct Numbers {
     forth: HashMap<(u32, u64), Vec<u64>>,
     /// the first numbers of allocators: programs count indices from them
     firsts: BTreeSet<u64>,
+    workers: u32,
 }
 
 /// Each worker's leases keep what leases of the sequential side keep, one for one.
@@ -73,9 +74,10 @@ pub fn compare(
 }
 
 impl Numbers {
-    /// Of allocators with these first numbers.
-    pub fn new(firsts: impl Iterator<Item = u64>) -> Numbers {
+    /// Of allocators with these first numbers, on so many workers.
+    pub fn new(firsts: impl Iterator<Item = u64>, workers: u32) -> Numbers {
         Numbers {
+            workers,
             forth: HashMap::new(),
             firsts: firsts.chain([0]).collect(),
         }
@@ -86,13 +88,22 @@ impl Numbers {
         self.forth.is_empty()
     }
 
-    fn stands_for(&self, worker: u32, number: u64, here: u64) -> bool {
-        let known = self.forth.get(&(worker, number));
-        known.is_some_and(|all| all.contains(&here))
+    /// What a number stands for that one worker leased or, in what all share, any.
+    fn known(&self, worker: Option<u32>, number: u64) -> impl Iterator<Item = u64> {
+        let workers = match worker {
+            Some(worker) => worker..worker + 1,
+            None => 0..self.workers,
+        };
+        let of = move |worker| self.forth.get(&(worker, number)).into_iter().flatten();
+        workers.flat_map(of).copied()
+    }
+
+    fn stands_for(&self, worker: Option<u32>, number: u64, here: u64) -> bool {
+        self.known(worker, number).any(|known| known == here)
     }
 
     /// Whether two values are the same, up to leased numbers in their words.
-    pub fn same(&self, worker: u32, here: &[u8], there: &[u8]) -> bool {
+    pub fn same(&self, worker: Option<u32>, here: &[u8], there: &[u8]) -> bool {
         if here == there {
             return true;
         }
@@ -119,7 +130,7 @@ impl Numbers {
     }
 
     /// Candidates for a worker's key on the sequential side: one leased number in it replaced, or what counts from the first number.
-    pub fn translated(&self, worker: u32, key: &[u8]) -> Vec<Vec<u8>> {
+    pub fn translated(&self, worker: Option<u32>, key: &[u8]) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
         for (start, bytes, order) in (0..key.len()).flat_map(|at| words(key, at)) {
             let Some(counted) = order(key, start, bytes) else {
@@ -127,8 +138,9 @@ impl Numbers {
             };
             for first in &self.firsts {
                 let number = counted.checked_add(*first);
-                let known = number.and_then(|number| self.forth.get(&(worker, number)));
-                let here = known.into_iter().flatten();
+                let here = number
+                    .into_iter()
+                    .flat_map(|number| self.known(worker, number));
                 let here = here.filter_map(|here| here.checked_sub(*first));
                 all.extend(here.filter_map(|here| fits(key, start, bytes, order, here)));
             }
@@ -143,7 +155,7 @@ impl Numbers {
 impl Numbers {
     /// These worker's numbers stand for these of the sequential side, of an allocator that begins with `first`.
     pub fn of(pairs: impl Iterator<Item = (u32, u64, u64)>, first: u64) -> Numbers {
-        let mut numbers = Numbers::new([first].into_iter());
+        let mut numbers = Numbers::new([first].into_iter(), 1);
         for (worker, there, here) in pairs {
             let known = numbers.forth.entry((worker, there)).or_default();
             known.push(here);

@@ -107,6 +107,8 @@ pub(crate) struct Holding {
     /// by key, the workers that have it
     pub parallel: BTreeMap<Vec<u8>, Vec<(u32, Vec<u8>)>>,
     pub workers: u32,
+    /// all workers have one of it, which is seen through the first
+    pub shared: bool,
 }
 
 impl Holding {
@@ -118,6 +120,11 @@ impl Holding {
             parallel: self.parallel.get(key).cloned().unwrap_or_default(),
             later: self.later,
         }
+    }
+
+    /// Whose numbers are in an entry that a worker has.
+    pub fn whose(&self, worker: u32) -> Option<u32> {
+        (!self.shared).then_some(worker)
     }
 
     /// Every key of either side.
@@ -142,7 +149,7 @@ pub fn compare(
     // Allocators first: what leases stand for each other decides about the keys and values of all other objects.
     let is_allocator = |o: &StateObject| o.kind.addressing == Addressing::Lease;
     let allocators = program.objects.iter().filter(|o| is_allocator(o));
-    let mut numbers = Numbers::new(allocators.map(|o| o.first));
+    let mut numbers = Numbers::new(allocators.map(|o| o.first), parallel.copies.len() as u32);
     let order = program.objects.iter().enumerate();
     let (first, rest): (Vec<_>, Vec<_>) = order.partition(|(_, o)| is_allocator(o));
     for (index, object) in first.into_iter().chain(rest) {
@@ -260,6 +267,7 @@ fn holding(
             .collect(),
         parallel: BTreeMap::new(),
         workers: parallel.copies.len() as u32,
+        shared: how.shared(),
     };
     // What is one for all workers is seen through any of them, and replicas are compared with each other (`replica.rs`).
     let copies = match how {

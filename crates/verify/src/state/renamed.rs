@@ -11,8 +11,8 @@ use super::Numbers;
 /// An entry of one side.
 #[derive(Clone, Copy)]
 pub struct Entry<'a> {
-    /// who has it
-    pub worker: u32,
+    /// whose numbers are in it; any worker's where all share it
+    pub worker: Option<u32>,
     pub key: &'a Vec<u8>,
     pub value: &'a Vec<u8>,
 }
@@ -146,7 +146,7 @@ mod tests {
         let (here, there) = (owned(here), owned(there));
         let numbers = Numbers::of(leases.iter().map(|(here, there)| (0, *there, *here)), 1000);
         let of = |(key, value)| Entry {
-            worker: 0,
+            worker: Some(0),
             key,
             value,
         };
