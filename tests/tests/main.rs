@@ -21,6 +21,7 @@ mod jobs;
 mod kernel;
 mod large;
 mod maps;
+mod numbered;
 mod places;
 mod planted;
 mod prefetch;

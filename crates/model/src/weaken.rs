@@ -29,6 +29,10 @@ pub const RULES: [&str; 23] = [
     "merge-spread",
 ];
 
+/// Switched off as well, but looked for by programs of its own (tests/tests/numbered.rs): what is wrong then the others cannot
+/// see, who leave it open which number is leased.
+pub const NUMBERS_APART: &str = "numbers-apart";
+
 /// Whether this rule is switched off.
 #[must_use]
 pub fn weak(rule: &str) -> bool {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use millrace_model::Model;
+use millrace_model::weaken::{NUMBERS_APART, weak};
 use millrace_object::program::{ObjectId, Program};
 use millrace_steer::Kind;
 
@@ -325,7 +326,7 @@ fn candidate(
             equality::judge(model, name, &own, &program.ports),
         )
     };
-    if declared.is_some_and(|o| o.kind.leases()) && !reached {
+    if declared.is_some_and(|o| o.kind.leases()) && !reached && !weak(NUMBERS_APART) {
         home = Some(Home::Dealt);
     }
     let capacity = declared.map_or(0, |o| o.capacity);
