@@ -248,6 +248,9 @@ enum mr_conflict_what {
     MR_CONFLICT_FULL = 2,   /* the object was full, and no longer is */
     MR_CONFLICT_WRITE = 3,  /* the step is a writer's: the packet waited for all other cores */
     MR_CONFLICT_OTHER = 4,  /* what it met is over */
+    MR_CONFLICT_ROOM = 5,   /* nobody, but the packet had no room for more, and ran alone */
+    MR_CONFLICT_POOL = 6,   /* nobody, but the core had no entry or number of its own left, and the packet ran alone */
+    MR_CONFLICT_WAYS = 7,   /* nobody, but the bucket was full, and the packet ran alone */
 };
 
 struct mr_conflict {

@@ -673,6 +673,19 @@ MR_OUTLINE void transact_conflict(struct transact *t)
 }
 #endif
 
+#ifdef MR_PROFILE
+/* A packet that runs alone for a reason of the protocol itself: at its step. Steps that run alone always say so themselves. */
+MR_OUTLINE void transact_conflict_alone(struct transact *t)
+{
+    static const u32 what[] = {
+        [TRANSACT_WHY_ROOM] = MR_CONFLICT_ROOM, [TRANSACT_WHY_POOL] = MR_CONFLICT_POOL, [TRANSACT_WHY_BUCKET] = MR_CONFLICT_WAYS,
+    };
+
+    if (t->crowded && t->why < sizeof what / sizeof *what)
+        conflicts_note(t->conflicts, (u32)t->step, UINT32_MAX, what[t->why], NULL, 0);
+}
+#endif
+
 /* After an attempt that did not commit: what has to be done before the next one. */
 MR_OUTLINE void transact_again(struct transact *t)
 {
@@ -687,6 +700,7 @@ MR_OUTLINE void transact_again(struct transact *t)
     if (t->late > t->time)
         t->time = t->late;
     if (t->crowded || t->attempts >= TRANSACT_ALONE) {
+        TRANSACT_PROFILED(transact_conflict_alone(t);)
         if (t->whys)
             t->whys[t->crowded ? t->why : TRANSACT_WHY_ATTEMPTS]++;
         if (TRANSACT_FAULT(TRANSACT_FAULT_ALONE))

@@ -1,5 +1,6 @@
 //! Counts of a run, in the terms of the program's objects.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_dataplane::account::{Account, StageAccount};
@@ -34,9 +35,9 @@ pub struct Measured<'a> {
     pub spread: &'a Spread,
     /// strategies that the function could have instead
     pub others: &'a [Strategy],
-    /// ns a packet on one core without others, where that was measured
-    pub alone: Option<f64>,
-    /// ns a packet as it runs, of several turns, where that was measured
+    /// ns a packet of the same code on one worker, where that was measured
+    pub solo: Option<f64>,
+    /// ns a packet as it runs where nothing is counted, of several turns, where that was measured
     pub now: Option<f64>,
     /// where workers were seen
     pub times: &'a [Time],
@@ -49,6 +50,27 @@ fn gain(removed: f64) -> f64 {
     1.0 / (1.0 - removed.clamp(0.0, 0.95))
 }
 
+impl Report {
+    /// Takes into the predicted gain of a recipe that packets cost so many ns more on one worker with it.
+    pub fn costs(&mut self, recipe: usize, more: f64) {
+        let now = self.ns_per_packet;
+        if let Some(recipe) = self.recipes.get_mut(recipe).filter(|_| now > 0.0) {
+            recipe.gain = 1.0 / (1.0 / recipe.gain + more / now).max(0.05);
+        }
+    }
+
+    /// Sorts recipes by their gains, the greatest first.
+    pub fn sort(&mut self) {
+        self.recipes.sort_by(better);
+    }
+}
+
+/// The greater gain first; where none is told apart those of the object itself stay before other strategies.
+fn better(a: &Recipe, b: &Recipe) -> Ordering {
+    let hundredths = |r: &Recipe| (r.gain * 100.0).round();
+    hundredths(b).total_cmp(&hundredths(a))
+}
+
 fn at(what: What) -> &'static str {
     match what {
         What::Entry => "entry",
@@ -56,6 +78,9 @@ fn at(what: What) -> &'static str {
         What::Full => "full",
         What::Write => "write",
         What::Other => "other",
+        What::Room => "room",
+        What::Pool => "pool",
+        What::Ways => "ways",
     }
 }
 
@@ -73,10 +98,13 @@ pub fn report(m: &Measured<'_>) -> Report {
         b.ns.total_cmp(&a.ns)
             .then_with(|| (&a.line, &a.operation).cmp(&(&b.line, &b.operation)))
     });
-    // What a packet costs beyond one on one core is what others cost it, waits that nothing counts included.
+    // What a packet costs beyond one on one worker is what others cost it, waits that nothing counts included: but what a
+    // packet was counted to wait for keeps each other worker waiting at most as long, and no few conflicts explain much.
     let counted = if all > 0.0 { total / all } else { 0.0 };
-    let lost = match m.alone {
-        Some(alone) if ns > 0.0 && total > 0.0 => 1.0 - alone / ns,
+    let lost = match m.solo {
+        Some(solo) if ns > 0.0 && total > 0.0 => {
+            (1.0 - solo / ns).clamp(0.0, counted * m.cores.max(1) as f64)
+        }
         _ => counted,
     };
     // Not below nothing, nor its negative.
@@ -155,7 +183,7 @@ pub fn report(m: &Measured<'_>) -> Report {
             });
         }
     }
-    recipes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    recipes.sort_by(better);
     let mut seen = BTreeSet::new();
     recipes.retain(|r| seen.insert((r.object.clone(), r.from.clone(), r.to.clone())));
     let mut notes = vec![
@@ -274,6 +302,7 @@ fn aborts(m: &Measured<'_>, ns_per_packet: f64) -> Vec<Counted> {
         sum.0 += c.count;
         sum.1 += match c.what {
             What::Write => c.ticks as f64 * m.ns_per_tick,
+            _ if c.alone.is_some() => waited(m, c.count, ns_per_packet),
             // The attempt is repeated.
             _ => c.count as f64 * ns_per_packet,
         };
@@ -300,13 +329,12 @@ fn aborts(m: &Measured<'_>, ns_per_packet: f64) -> Vec<Counted> {
             Some(what),
         ));
     }
+    let conflicts = m.account.conflicts.iter();
+    let told: BTreeSet<&String> = conflicts.filter_map(|(_, c)| c.alone.as_ref()).collect();
     let reasons = m.account.transactions.iter().flat_map(|t| &t.reasons);
-    for (why, count) in reasons {
+    for (why, count) in reasons.filter(|(why, _)| !told.contains(why)) {
         let (line, operation, object) = said(why);
-        // All others stand still meanwhile; its own work it has to do in any case. The mean has the others' waits in it.
-        let waits = *count as f64 * (m.cores.max(1) - 1) as f64;
-        let read = m.account.read.max(1) as f64;
-        let ns = waits * ns_per_packet * read / (read + waits);
+        let ns = waited(m, *count, ns_per_packet);
         out.push((
             Abort {
                 line,
@@ -323,6 +351,14 @@ fn aborts(m: &Measured<'_>, ns_per_packet: f64) -> Vec<Counted> {
         ));
     }
     out
+}
+
+/// What all other workers wait for packets that run alone, ns; their own work these have to do in any case. The mean has the others'
+/// waits in it.
+fn waited(m: &Measured<'_>, packets: u64, ns_per_packet: f64) -> f64 {
+    let waits = packets as f64 * (m.cores.max(1) - 1) as f64;
+    let read = m.account.read.max(1) as f64;
+    waits * ns_per_packet * read / (read + waits)
 }
 
 /// A reason to run alone, `FILE:LINE: OPERATION of OBJECT`, or one of the protocol itself.

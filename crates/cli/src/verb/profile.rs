@@ -10,7 +10,7 @@ use millrace_dataplane::account::Account;
 use millrace_dataplane::clock::Rate;
 use millrace_dataplane::mailbox::Mailbox;
 use millrace_dataplane::probe::Probe;
-use millrace_place::Strategy;
+use millrace_place::{Held, Strategy};
 use millrace_profile::{
     Change, Measured, Prefetch, Recipe, Report, Sources, Spread, Tried, page, report, text, times,
 };
@@ -93,6 +93,10 @@ pub struct Profile {
 
 /// Turns in which it is measured what a packet costs on one core, and what as it runs.
 const BESIDE: usize = 5;
+/// Recipes whose own cost is measured before they are told.
+const FORESEEN: usize = 3;
+/// By how much, as a part, two measurements on one worker must differ to be different.
+const TOLD_APART: f64 = 0.05;
 
 /// Strategies that are tried in place of another, beside what the plan takes for the best.
 const OTHERS: [Strategy; 3] = [Strategy::Transact, Strategy::Lock, Strategy::Replicate];
@@ -135,7 +139,8 @@ impl Profile {
         }
         others.retain(|s| !matches!(s, Strategy::Mixed | Strategy::Alone));
         others.dedup();
-        let (alone, now) = self.beside(&make, &counting, &ports)?;
+        let base = function::load(&self.nf, &arranged.divided(&make))?;
+        let (solo, now) = self.beside(&base, &ports)?;
         let plan = arranged.plan.as_ref();
         let infeasible: Vec<String> = plan
             .into_iter()
@@ -153,11 +158,14 @@ impl Profile {
             ns_per_tick: rate.ns_per_tick(),
             spread: &spread,
             others: &others,
-            alone: Some(alone),
+            solo,
             now: Some(now),
             infeasible: &infeasible,
             times: &times(&counting.module, program, &places),
         });
+        if let Some(solo) = solo {
+            self.foresee(&make, &ports, solo, (&counting.folder, &mut report));
+        }
         if self.tries {
             self.attempt(&make, strategy, &ports, (&counting.folder, &mut report))?;
         }
@@ -213,7 +221,7 @@ impl Profile {
                 probes.extend(Probe::begin());
             }));
         }
-        let account = self.run_with(function, ports, true, mailboxes)?;
+        let account = self.run_with(function, ports, (true, workers), mailboxes)?;
         let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
         let places = probes.drain(..).flat_map(Probe::end).collect();
         Ok((account, places))
@@ -221,14 +229,14 @@ impl Profile {
 
     /// Runs it over the packets once.
     fn run(&self, function: &Function, ports: &Ports, prefetch: bool) -> Result<Account, Failure> {
-        self.run_with(function, ports, prefetch, Vec::new())
+        self.run_with(function, ports, (prefetch, self.cores.into()), Vec::new())
     }
 
     fn run_with(
         &self,
         function: &Function,
         ports: &Ports,
-        prefetch: bool,
+        (prefetch, workers): (bool, usize),
         mailboxes: Vec<Arc<Mailbox>>,
     ) -> Result<Account, Failure> {
         let link = function.link(0, Vec::new(), prefetch)?;
@@ -238,26 +246,58 @@ impl Profile {
             mailboxes,
             ..Job::of(function, ports)?
         };
-        job.workers = usize::from(self.cores).min(function.workers.max(1));
+        job.workers = workers.min(function.workers.max(1));
         let opened = job.open(ports, &STOP)?;
         opened.run(&STOP, &mut |_| {})
     }
 
-    /// ns a packet on one core, and as it runs: the least of several turns, since other work on the machine only adds to it.
-    fn beside(
+    /// ns a packet on one worker, of state that any worker may have, and on all: the least of several turns, since other work on
+    /// the machine only adds to it.
+    fn beside(&self, base: &Function, ports: &Ports) -> Result<(Option<f64>, f64), Failure> {
+        let workers = usize::from(self.cores);
+        let places = base.placement.iter().flat_map(|p| &p.objects);
+        let owned = |held: &Held| matches!(held, Held::Divided | Held::Alone);
+        let any = !places.map(|place| &place.held).any(owned);
+        let solo = any.then(|| self.least(base, ports, 1)).transpose()?;
+        Ok((solo, self.least(base, ports, workers)?))
+    }
+
+    fn least(&self, function: &Function, ports: &Ports, workers: usize) -> Result<f64, Failure> {
+        let mut least = f64::INFINITY;
+        for _ in 0..BESIDE {
+            let account = self.run_with(function, ports, (true, workers), Vec::new())?;
+            least = least.min(account.function.ns_per_packet);
+        }
+        Ok(least)
+    }
+
+    /// What the first recipes that change the function cost a packet themselves, which one worker shows.
+    fn foresee(
         &self,
         make: &Make,
-        counting: &Function,
         ports: &Ports,
-    ) -> Result<(f64, f64), Failure> {
-        let alone = function::load(&self.nf, make)?;
-        let (mut one, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..BESIDE {
-            one.push(self.run(&alone, ports, true)?.function.ns_per_packet);
-            all.push(self.run(counting, ports, true)?.function.ns_per_packet);
+        solo: f64,
+        (folder, report): (&Path, &mut Report),
+    ) {
+        let changes = |r: &Recipe| !matches!(r.change, Change::Source | Change::Strategy(_));
+        let all = report.recipes.iter().enumerate();
+        let first: Vec<usize> = (all.filter(|(_, r)| changes(r)).map(|(at, _)| at))
+            .take(FORESEEN)
+            .collect();
+        for at in first {
+            let Some(recipe) = report.recipes.get(at) else {
+                continue;
+            };
+            // What cannot be made is said where it is tried.
+            let changed = self.changed(make, (folder, recipe));
+            if let Ok(then) = changed.and_then(|changed| self.least(&changed, ports, 1)) {
+                // Less is what other work on the machine does to two runs of one code.
+                if (then - solo).abs() > solo * TOLD_APART {
+                    report.costs(at, then - solo);
+                }
+            }
         }
-        let least = |all: &[f64]| all.iter().copied().fold(f64::MAX, f64::min);
-        Ok((least(&one), least(&all)))
+        report.sort();
     }
 
     /// How the packets come to workers.

@@ -31,6 +31,12 @@ pub enum What {
     Write,
     /// something that was over when it was looked for
     Other,
+    /// nobody: the packet had no room for more in what it reads and writes, and ran alone
+    Room,
+    /// nobody: the worker had no entry or number of its own left, and the packet ran alone
+    Pool,
+    /// nobody: the bucket was full, and the packet ran alone
+    Ways,
 }
 
 /// What packets of a worker met, of one kind.
@@ -46,6 +52,8 @@ pub struct Conflict {
     pub count: u64,
     /// ticks of [`crate::clock`] that the packets waited; 0 where they run again
     pub ticks: u64,
+    /// where packets ran alone, why, as [`Instance::ran_alone`]'s reasons have it
+    pub alone: Option<String>,
     /// the key at which most of them were, and how many more were there than were not
     pub key: Option<(Vec<u8>, u64)>,
 }
@@ -102,8 +110,16 @@ impl Instance {
                     1 => What::Bucket,
                     2 => What::Full,
                     3 => What::Write,
+                    5 => What::Room,
+                    6 => What::Pool,
+                    7 => What::Ways,
                     _ => What::Other,
                 },
+                // As `enum transact_why` numbers them.
+                alone: (5..=7).contains(&what).then(|| {
+                    let whys = self.module.reasons_alone();
+                    whys.get(what as usize - 5).cloned().unwrap_or_default()
+                }),
                 count,
                 ticks,
                 key: key.map(|key| (key, votes)),

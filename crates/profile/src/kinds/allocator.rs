@@ -1,5 +1,6 @@
 //! Allocators: `ALLOCATOR`.
 
+use millrace_dataplane::module::What;
 use millrace_object::state::allocator;
 
 use super::{Advice, Idea, Met, word};
@@ -23,11 +24,16 @@ const AGAIN: u64 = 2;
 
 fn cause(met: &Met<'_>) -> String {
     let (name, mine) = (&met.object.name, word(&met.abort.operation));
-    match empty(met) {
+    let pool = met.what == Some(What::Pool);
+    match empty(met) || pool {
         true => format!(
-            "allocation from an empty pool: {} of {} numbers of {name} are leased",
+            "allocation from an empty pool: {} of {} numbers of {name} are leased{}",
             met.entries.unwrap_or(0),
-            met.object.capacity
+            met.object.capacity,
+            match pool {
+                true => ", and a worker whose own are used up runs alone to take some of another's",
+                false => "",
+            }
         ),
         false if met.what.is_some() => format!(
             "packets of several cores use one lease of {name}, {}: {mine} and a change of its value or its end",
@@ -43,7 +49,14 @@ fn cause(met: &Met<'_>) -> String {
 fn ideas(met: &Met<'_>) -> Vec<Idea> {
     let capacity = met.object.capacity;
     let mut ideas = Vec::new();
-    if empty(met) {
+    if met.what == Some(What::Pool) {
+        ideas.push(Idea::option(
+            "capacity",
+            capacity.saturating_add(capacity.div_ceil(25)),
+            0.9,
+            "over-provisioning: with 4 % more numbers each worker has some of its own left",
+        ));
+    } else if empty(met) {
         ideas.push(Idea::option(
             "capacity",
             capacity.saturating_mul(2),

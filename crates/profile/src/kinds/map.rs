@@ -43,6 +43,15 @@ fn cause(met: &Met<'_>) -> String {
         Some(What::Write) => format!(
             "{mine} changes {name}, so that the packet waits for all other cores and runs alone"
         ),
+        Some(What::Pool) => format!(
+            "an insertion by a worker whose pool is empty: {mine} of {name} runs alone and takes half of the fullest pool"
+        ),
+        Some(What::Ways) => {
+            format!("{mine} into a bucket of {name} that is full, which runs alone to make room")
+        }
+        Some(What::Room) => format!(
+            "the packet reads or writes more than a transaction has room for, from {mine} of {name} on, and runs alone"
+        ),
         None => format!("{mine} runs alone: {name} has no room for it in the worker's part"),
         _ if mine == theirs => format!("two packets with {mine} {} of {name}", met.of_keys()),
         _ => format!("{mine} and {theirs} {} of {name}", met.of_keys()),
@@ -72,13 +81,13 @@ fn ideas(met: &Met<'_>) -> Vec<Idea> {
         });
     }
     match met.what {
-        Some(What::Bucket) => ideas.push(Idea::option(
+        Some(What::Bucket | What::Ways) => ideas.push(Idea::option(
             "capacity",
             capacity.saturating_mul(2),
             0.5,
             "a larger map has more buckets, so that fewer keys meet in one",
         )),
-        Some(What::Full) | None => ideas.push(Idea::option(
+        Some(What::Full | What::Pool) | None => ideas.push(Idea::option(
             "capacity",
             capacity.saturating_mul(2),
             0.9,

@@ -188,7 +188,7 @@ impl Profiler for Traced {
             ns_per_tick,
             spread: &Spread::default(),
             others: &[],
-            alone: None,
+            solo: None,
             now: None,
             infeasible: &[],
             times: &times(&known.module, &known.program, places),
