@@ -172,6 +172,14 @@ impl Router {
         self.world.outcomes.borrow_mut().take().unwrap_or_default()
     }
 
+    /// Lets time pass, as [`Router::advance`]; what became of packets that elements released, once nothing is left to do.
+    pub fn pass_time(&self, to: i64) -> Vec<Outcome> {
+        *self.world.outcomes.borrow_mut() = Some(Vec::new());
+        self.advance(to);
+        self.settle();
+        self.world.outcomes.borrow_mut().take().unwrap_or_default()
+    }
+
     fn settle(&self) {
         let mut worked = true;
         while worked && self.world.step() {
