@@ -132,6 +132,8 @@ fn find(graph: &Graph, id: usize, name: &str) -> Option<usize> {
 pub struct Router {
     world: World,
     tasks: Vec<usize>,
+    /// of these, the elements that have a task, once they were asked where time stands still
+    polled: Cell<Option<Vec<usize>>>,
 }
 
 /// Times with their elements, and the time of each element.
