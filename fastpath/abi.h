@@ -23,7 +23,7 @@ typedef int64_t s64;
 enum mr_fate {
     MR_ABORTED = 0, /* the program said so (XDP_ABORTED), or gave a verdict that does not exist */
     MR_DROP = 1,    /* `out` is the index of the reason, 0 when none was given */
-    MR_PASS = 2,    /* XDP_PASS: to the host's own network stack */
+    MR_PASS = 2,    /* XDP_PASS: to the host's own network stack; `out` is the number of a HAND_OVER, else 0 */
     MR_FORWARD = 3, /* `out` is the port; if there is no such port, the host aborts the packet */
     MR_FLOOD = 4,   /* to every port but the ingress port */
     MR_CONSUME = 5, /* taken by the program; leaves no port */

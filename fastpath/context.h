@@ -103,8 +103,8 @@ MR_INLINE void mr_verdict_handlers(struct mr_packet *pkt, u64 r0)
             pkt->fate = MR_CONSUME;
         break;
     case MR_VERDICT_PASS:
-        if (argument == 0)
-            pkt->fate = MR_PASS;
+        pkt->fate = MR_PASS;
+        pkt->out = argument;
         break;
     default:
         break;

@@ -12,6 +12,9 @@
 #define CONSUME ((int)(3u << 24))
 /* To the network stack of the host. */
 #define PASS ((int)(4u << 24))
+/* To the host for a purpose of its own, from 1: the slow path of a synthesised function, a number an element
+ * (docs/click.md). Where nobody takes it the packet is passed, as by PASS. */
+#define HAND_OVER(purpose) ((int)(4u << 24 | ((__u32)(purpose) & 0xffffff)))
 /* Discarded, without or with a reason. The reason is a plain word, DROP_BECAUSE(no_flow); each is
  * counted by itself. */
 #define DROP ((int)0)

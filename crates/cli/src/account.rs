@@ -68,6 +68,7 @@ fn written(name: &str, account: &Account, prepared: Duration, how: &str) -> Stri
     let _ = ports(&mut text, account);
     let _ = queues(&mut text, account);
     let _ = elements(&mut text, account);
+    let _ = slow(&mut text, account);
     let _ = state(&mut text, account);
     let _ = outputs(&mut text, account);
     let _ = costs(&mut text, account, prepared, how);
@@ -118,7 +119,11 @@ fn fates(text: &mut String, name: &str, a: &Account) -> std::fmt::Result {
         }
     }
     if a.created > 0 {
-        writeln!(text, "\n  copies made by floods: {}", grouped(a.created))?;
+        let what = match a.stages.iter().any(|s| s.slow.is_some()) {
+            true => "packets made",
+            false => "copies made by floods",
+        };
+        writeln!(text, "\n  {what}: {}", grouped(a.created))?;
     }
     Ok(())
 }
@@ -230,6 +235,40 @@ fn elements(text: &mut String, a: &Account) -> std::fmt::Result {
             text,
             "  {name:<width$}{packets:>14}{bursts:>14}{ns:>14.1}{cycles:>16.1}{share:>7.1} %"
         )?;
+    }
+    Ok(())
+}
+
+/// Packets that functions handed over to their slow paths, by element: those that had some.
+fn slow(text: &mut String, a: &Account) -> std::fmt::Result {
+    let stages = a.stages.iter();
+    for (stage, slow) in stages.filter_map(|s| Some((s, s.slow.as_ref()?))) {
+        let name = match a.stages.len() {
+            1 => String::new(),
+            _ => format!(" of {}", stage.name),
+        };
+        writeln!(
+            text,
+            "\n  slow path{name}: {} packets handed over, {} left it",
+            grouped(slow.handed),
+            grouped(slow.left)
+        )?;
+        let more = [
+            ("refused, their element's queue was full", slow.refused),
+            ("led to more packets than one may", slow.bounded),
+        ];
+        for (what, packets) in more.into_iter().filter(|m| m.1 > 0) {
+            writeln!(text, "    {:>14}  {what}", grouped(packets))?;
+        }
+        let had = slow.elements.iter().filter(|e| e.handed + e.refused > 0);
+        for element in had {
+            let packets = grouped(element.handed + element.refused);
+            writeln!(
+                text,
+                "    {packets:>14}  {}: {}",
+                element.element, element.why
+            )?;
+        }
     }
     Ok(())
 }

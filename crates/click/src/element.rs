@@ -94,7 +94,7 @@ pub trait Element {
         None
     }
 
-    /// What it does to packets, for synthesis; none if that cannot be said.
+    /// What it does to packets, for synthesis; none if it does more than to its packets.
     fn meaning(&self) -> Option<crate::meaning::Meaning> {
         None
     }

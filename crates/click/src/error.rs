@@ -1,19 +1,19 @@
 //! Errors of the Click language, with the place in the author's file.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A place in a configuration, as `# LINE "FILE"` directives rename it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// the file's name
-    pub file: Rc<str>,
+    pub file: Arc<str>,
     /// line, from 1
     pub line: u32,
     /// column in bytes, from 1
     pub column: u32,
     /// the line itself, cut after [`MOST_SHOWN`] bytes
-    pub text: Rc<str>,
+    pub text: Arc<str>,
 }
 
 /// Bytes of a line that is shown, at most.

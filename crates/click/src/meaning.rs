@@ -1,8 +1,9 @@
 //! What elements do to a packet, as data: what is synthesised from a configuration is made from this, so that it comes from
 //! the same arguments as the interpreter's elements.
 //!
-//! An element whose behaviour is not one of these (it makes packets, draws at random, or is driven by handlers) has no meaning,
-//! and is refused by name and place.
+//! What makes, copies or holds packets, or remembers them, is [`Meaning::Outside`]: the interpreter runs its packets, on the slow path. An
+//! element that acts on others (it calls handlers, writes files, makes packets of its own) has no meaning, and is refused by name and
+//! place.
 
 use crate::filter::Condition;
 use crate::rewriter::{Specification, Timeouts};

@@ -12,6 +12,8 @@ use crate::replica::Elephant;
 
 /// Reason of packets longer than a module takes.
 pub const OVERSIZE: &str = "oversize";
+/// The reason of packets for which the slow path had no room.
+pub const SLOW_FULL: &str = "slow_path_full";
 /// Reason of packets sent to a port that does not exist.
 pub const NO_SUCH_PORT: &str = "no_such_port";
 /// Reason of packets that the program aborted.
@@ -37,7 +39,8 @@ pub struct Account {
     pub aborted: u64,
     /// packets that the outputs have taken and kept
     pub written: u64,
-    /// copies among the packets sent: a flood to n ports makes n - 1
+    /// packets sent beside those that were read: of a flood to n ports n - 1 copies, what elements send of their own, and what leaves slow
+    /// paths
     pub created: u64,
     /// packets dropped or aborted, by reason
     pub reasons: BTreeMap<String, u64>,
@@ -280,9 +283,44 @@ pub struct StageAccount {
     /// how full its state objects are, those that keep that; of an element that has left those that were full
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableAccount>,
+    /// what it handed over to its slow path; none where it has none. The first worker's account has it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowAccount>,
     /// it is not in the chain any more
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
+}
+
+/// What a function handed over to its slow path (docs/click.md).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowAccount {
+    /// packets that it took
+    pub handed: u64,
+    /// packets for which it had no room: dropped, `slow_path_full`
+    pub refused: u64,
+    /// packets that left it, each counted as created where it left
+    pub left: u64,
+    /// packets that its elements dropped
+    pub dropped: u64,
+    /// packets that led to more than one may: what came after that is lost
+    pub bounded: u64,
+    /// elements at which packets were handed over
+    pub elements: Vec<SlowElement>,
+}
+
+/// An element whose packets go to the slow path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlowElement {
+    /// the element, `NAME :: CLASS`
+    pub element: String,
+    /// why
+    pub why: String,
+    /// packets that were taken
+    pub handed: u64,
+    /// packets for which there was no room
+    pub refused: u64,
 }
 
 /// How full a state object is, as its worker has seen it in about the last tenth of a second.

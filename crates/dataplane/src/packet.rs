@@ -164,7 +164,7 @@ impl Fate {
             (1, port) => Self::Forwarded(port),
             (2, 0) => Self::Flooded,
             (3, 0) => Self::Consumed,
-            (4, 0) => Self::Passed,
+            (4, _) => Self::Passed,
             _ => Self::Aborted,
         }
     }
@@ -375,6 +375,10 @@ impl Burst {
         let wire = cut.saturating_add(bytes.len() as u32);
         Some(Outcome {
             fate,
+            purpose: match fate {
+                Fate::Passed => descriptor.out,
+                _ => 0,
+            },
             bytes,
             wire,
             came,
@@ -390,6 +394,8 @@ impl Burst {
 pub struct Outcome<'a> {
     /// what became of it
     pub fate: Fate,
+    /// of one that was passed, the number with which it was handed over; else 0
+    pub purpose: u32,
     /// its bytes now
     pub bytes: &'a [u8],
     /// its length on the wire now

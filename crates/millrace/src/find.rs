@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use millrace_synth::Options;
 
 use crate::Error;
+use crate::click::slow;
 
 /// Where data of programs is installed, without `XDG_DATA_DIRS`.
 const SYSTEM: &str = "/usr/local/share:/usr/share";
@@ -34,12 +36,14 @@ pub struct Found {
     pub program: Option<String>,
     /// the folder it stands in; its packet tests are in `tests` there
     pub folder: PathBuf,
+    /// the slow path of a synthesised function that hands packets over
+    pub slow: Option<Arc<slow::Configuration>>,
 }
 
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
+/// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.click:whole`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
 /// folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
@@ -63,15 +67,8 @@ fn look(word: &str) -> Result<Found, Error> {
             return Ok(found(Source::Object(object), Some(program.to_owned())));
         }
     }
-    if let Some(file) = word
-        .strip_suffix(EARLY)
-        .filter(|file| file.ends_with(".click"))
-    {
+    if let Some((file, options)) = asked(word) {
         let path = Path::new(file);
-        let options = Options {
-            early_discard: true,
-            ..Options::default()
-        };
         if path.is_file() {
             return configuration(path, options);
         }
@@ -86,13 +83,26 @@ fn look(word: &str) -> Result<Found, Error> {
     }
 }
 
-/// Behind the name of a configuration: a packet that is dropped behind a rewriter opens no flow there, and keeps none alive.
-const EARLY: &str = ":early-discard";
+/// The file of a configuration and how it is synthesised, by the words behind its name: `:early-discard`, `:whole`.
+fn asked(word: &str) -> Option<(&str, Options)> {
+    let (mut file, mut options) = (word, Options::default());
+    while let Some((rest, last)) = file.rsplit_once(':') {
+        match last {
+            "early-discard" => options.early_discard = true,
+            "whole" => options.whole = true,
+            _ => return None,
+        }
+        file = rest;
+    }
+    (file != word && file.ends_with(".click")).then_some((file, options))
+}
 
 fn configuration(path: &Path, options: Options) -> Result<Found, Error> {
+    let (source, slow) = crate::click::source(path, options)?;
     Ok(Found {
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
-        ..found(Source::C(crate::click::source(path, options)?), None)
+        slow: slow.map(Arc::new),
+        ..found(Source::C(source), None)
     })
 }
 
@@ -108,6 +118,7 @@ fn found(source: Source, program: Option<String>) -> Found {
         folder: folder.map(Path::to_owned).unwrap_or_default(),
         source,
         program,
+        slow: None,
     }
 }
 

@@ -11,6 +11,7 @@ use millrace_control::Exposed;
 use millrace_dataplane::module::{Entry, Homes};
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::replica::{Heavies, Small};
+use millrace_dataplane::worker::slow::SlowPaths;
 use millrace_dataplane::worker::{Behaviour, Code, Link, ModuleCode};
 use millrace_dataplane::{Config, Module, Share};
 use millrace_emit::cache::Cache;
@@ -22,6 +23,7 @@ use millrace_place::{Held, Placement};
 use millrace_steer::Owners;
 
 use crate::budget::Budgets;
+use crate::click::slow::{self, Slow};
 use crate::find::{Found, Source};
 use crate::written::{Proved, packet_entry, set};
 use crate::{Error, bundle, place, rules, seed, verdicts};
@@ -116,6 +118,8 @@ pub struct Function {
     pub placement: Option<Arc<Placement>>,
     /// where a few heavy keys are replicated: the code for these, beside the one for each worker's part
     pub small: Option<Arc<Module>>,
+    /// what runs packets that it hands over; none of a function that is not synthesised, or hands none over
+    pub slow: Option<Arc<slow::Configuration>>,
     /// clang's warnings about the source, if it was compiled
     pub warnings: String,
     /// from the word to loaded
@@ -287,6 +291,7 @@ impl Found {
             workers: 1,
             placement: None,
             small: None,
+            slow: self.slow.clone(),
             warnings: String::new(),
             prepared: Duration::ZERO,
             timings: Timings::default(),
@@ -399,11 +404,21 @@ impl Function {
             reasons: self.reasons.clone(),
             objects_bytes: self.objects_bytes + self.small.as_ref().map_or(0, |m| m.state_bytes()),
             shares: self.shares(),
+            slow: self.slow_path()?,
         })
     }
 }
 
 impl Function {
+    /// What runs packets that it hands over.
+    fn slow_path(&self) -> Result<Option<Arc<dyn SlowPaths>>, Error> {
+        let Some(configuration) = &self.slow else {
+            return Ok(None);
+        };
+        let slow = Slow::new((**configuration).clone()).map_err(Error::wrong)?;
+        Ok(Some(Arc::new(slow)))
+    }
+
     /// What its program says of it beside other elements of a chain; nothing of a module alone.
     fn behaviour(&self) -> Behaviour {
         let Some(program) = &self.program else {

@@ -147,7 +147,9 @@ impl Job {
     /// # Errors
     /// One cannot be opened, or workers cannot share it.
     pub fn open(mut self, ports: &Ports, stop: &'static AtomicBool) -> Result<Opened, Error> {
-        let ends = if self.serve || self.chain.len() > 1 || ports.live() {
+        // A slow path is beside workers that serve ports; one sequence of packets on several cores has none.
+        let slow = self.workers < 2 && self.chain.iter().any(|link| link.slow.is_some());
+        let ends = if self.serve || slow || self.chain.len() > 1 || ports.live() {
             if self.cpus.is_empty() {
                 // More workers than processors: the system shares them out.
                 self.cpus = processors::processors(ports.words());

@@ -47,13 +47,13 @@ fn wrong(program: &Program, value: u32) -> Option<String> {
     }
     let (kind, argument) = (value >> 24, value & 0xff_ffff);
     match (kind, argument) {
-        (1, _) | (0 | 2..=4, 0) => None,
+        (1 | 4, _) | (0 | 2 | 3, 0) => None,
         (0, reason) => {
             let name = program.reasons.get(reason as usize);
             let name = name.map_or_else(|| format!("reason_{reason}"), Clone::clone);
             Some(format!("the packet is dropped and counted as `{name}`"))
         }
-        (2..=4, _) => Some("FLOOD, CONSUME and PASS have no number beside them".to_owned()),
+        (2 | 3, _) => Some("FLOOD and CONSUME have no number beside them".to_owned()),
         _ => Some("the packet is aborted".to_owned()),
     }
 }

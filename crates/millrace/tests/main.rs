@@ -18,8 +18,10 @@ mod errors;
 mod hybrid;
 mod mistakes;
 mod ordinary;
+mod public_chains;
 mod replicas;
 mod rows;
+mod slow;
 mod stages;
 
 /// A path of the repository.

@@ -128,6 +128,7 @@ fn together(parts: &[Part<'_>], topology: &Topology, trace: &Trace, burst: usize
                 reasons: vec!["dropped".into()],
                 objects_bytes: 0,
                 shares: Vec::new(),
+                slow: None,
             }
         }
     });

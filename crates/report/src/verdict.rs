@@ -67,6 +67,7 @@ pub(crate) fn verdict(printer: &Printer<'_>, path: &Path, program: &Program, rol
         }
         2 => "flood".to_owned(),
         3 => "consume".to_owned(),
+        4 if low > 0 => format!("hand over to the host: {low}"),
         4 => "pass to the host".to_owned(),
         _ => format!("{n:#x}, which is no verdict"),
     }
@@ -115,7 +116,7 @@ impl Ending {
         }
         // Of a flood and the like the lower bits say nothing.
         match n >> 24 {
-            2..=4 => Self::Number(n >> 24 << 24, 0),
+            2 | 3 => Self::Number(n >> 24 << 24, 0),
             _ => Self::Number(n, 0),
         }
     }

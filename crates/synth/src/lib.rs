@@ -13,6 +13,7 @@ pub mod diagram;
 pub mod emit;
 pub mod field;
 pub mod flows;
+pub mod interpreter;
 pub mod operations;
 pub mod packet;
 pub mod picture;
@@ -20,9 +21,11 @@ pub mod redundant;
 pub mod reference;
 mod refusal;
 mod sets;
+pub mod slow;
 pub mod witness;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -43,6 +46,8 @@ pub struct Options {
     pub reasons: bool,
     /// a packet that is dropped behind a rewriter opens no flow there, and refreshes none
     pub early_discard: bool,
+    /// no packet is passed to the host for its flow's sake: rewriters are on the slow path, too, where packets of it need their flows
+    pub whole: bool,
 }
 
 /// A configuration, synthesised.
@@ -65,6 +70,8 @@ pub struct Synthesis {
     pub flows: flows::Flows,
     /// rewriters, by the number that names words of their entries
     pub rewriters: Vec<usize>,
+    /// elements whose packets are handed over to the slow path
+    pub slow: Vec<slow::Slow>,
     /// elements by which values of fields became of interest
     pub origins: std::collections::HashMap<(field::Var, u64), usize>,
 }
@@ -135,15 +142,99 @@ pub fn synthesise_on(
     if ports.is_empty() {
         return Err(errors);
     }
-    let mut work = Backward::new(&router, ports, options.reasons);
-    let root = match work.all() {
-        Ok(root) if errors.is_empty() => root,
-        Ok(_) => return Err(errors),
-        Err(more) => {
-            errors.extend(more);
-            return Err(errors);
-        }
+    let mut outside: BTreeMap<usize, String> = BTreeMap::new();
+    loop {
+        let tried = match attempt(&router, &ports, options, &outside) {
+            Ok(tried) if errors.is_empty() => tried,
+            Ok(_) => return Err(errors),
+            Err(more) => {
+                errors.extend(more);
+                return Err(errors);
+            }
+        };
+        let (more, done) = match tried {
+            Tried::Outside(more) => (more, None),
+            Tried::Done(done) => (BTreeMap::new(), Some(done)),
+        };
+        let Some(done) = done else {
+            let before = outside.len();
+            for (id, why) in more {
+                outside.entry(id).or_insert(why);
+            }
+            if outside.len() == before {
+                // Each attempt takes at least one element out.
+                return Err(vec![refusal::full()]);
+            }
+            continue;
+        };
+        let (work, root, flows) = *done;
+        return Ok(Synthesis {
+            options,
+            name: name.to_owned(),
+            slow: slow::all(
+                &router,
+                (&work.store, &work.actions, root),
+                &work.rewriters,
+                &outside,
+            ),
+            flows,
+            store: work.store,
+            actions: work.actions,
+            root,
+            ports: work.ports,
+            rewriters: work.rewriters,
+            origins: work.origins,
+            router,
+        });
+    }
+}
+
+/// What is left of [`Backward`].
+struct Diagrams {
+    store: Store,
+    actions: Actions,
+    ports: Vec<String>,
+    rewriters: Vec<usize>,
+    origins: std::collections::HashMap<(field::Var, u64), usize>,
+}
+
+/// What became of an attempt.
+enum Tried {
+    /// these elements cannot be synthesised
+    Outside(BTreeMap<usize, String>),
+    Done(Box<(Diagrams, Id, flows::Flows)>),
+}
+
+/// Synthesises with some elements left out.
+fn attempt(
+    router: &Router,
+    ports: &[String],
+    options: Options,
+    outside: &BTreeMap<usize, String>,
+) -> Result<Tried, Vec<Error>> {
+    let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside);
+    let root = work.all()?;
+    if !work.unsaid.is_empty() {
+        return Ok(Tried::Outside(work.unsaid));
+    }
+    let together = |all: &[usize], (id, why): (usize, String)| {
+        let elements = &router.graph().elements;
+        let title = elements.get(id).map_or_else(String::new, |e| e.title());
+        let others = all.iter().filter(|other| **other != id);
+        let others = others.map(|other| {
+            (
+                *other,
+                format!("{title}, whose flows it shares, is on the slow path"),
+            )
+        });
+        let mut more: BTreeMap<usize, String> = others.collect();
+        more.insert(id, why);
+        Tried::Outside(more)
     };
+    let conflicts = slow::conflicts((&work.store, &work.actions, root), &work.rewriters, router);
+    if let Some((rewriter, why, _)) = conflicts.into_values().next().filter(|_| options.whole) {
+        return Ok(together(&work.rewriters, (rewriter, why)));
+    }
     let Backward {
         mut store,
         mut actions,
@@ -152,26 +243,27 @@ pub fn synthesise_on(
         origins,
         ..
     } = work;
-    let flows = flows::Work {
-        router: &router,
+    let merged = flows::Work {
+        router,
         store: &mut store,
         actions: &mut actions,
         rewriters: &rewriters,
         early: options.early_discard,
     }
-    .all(root)?;
-    Ok(Synthesis {
-        options,
-        flows,
-        name: name.to_owned(),
+    .all(root);
+    let flows = match merged {
+        Ok(flows) => flows,
+        Err(flows::Stop::Full) => return Err(vec![refusal::full()]),
+        Err(flows::Stop::Refused(id, why)) => return Ok(together(&rewriters, (id, why))),
+    };
+    let diagrams = Diagrams {
         store,
         actions,
-        root,
         ports,
         rewriters,
         origins,
-        router,
-    })
+    };
+    Ok(Tried::Done(Box::new((diagrams, root, flows))))
 }
 
 /// Names of devices, in the order of the text, and what no packet passes but that does something all the same.

@@ -15,7 +15,7 @@ use crate::action::{Action, Verdict};
 use crate::classes;
 use crate::diagram::{Id, Node};
 use crate::field::{Base, Var};
-use crate::reference::{Became, Reference};
+use crate::reference::{Became, Passed, Reference};
 
 /// Counts of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -275,7 +275,7 @@ pub fn costs(of: &Synthesis) -> Vec<Cost> {
             counts.iter().map(|c| c.inputs.iter().sum()).collect()
         };
         let before = inputs();
-        let Some((became, _)) = reference.pass(came, 0, &frame) else {
+        let Some(Passed { became, .. }) = reference.pass(came, 0, &frame) else {
             continue;
         };
         if !matches!(became, Became::Left(by, _) if by == port) {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use millrace_click::meaning::Meaning;
+use millrace_click::interpreter::Outcome;
 use millrace_click::packet::Packet;
 
 use crate::Synthesis;
 use crate::action::Verdict;
 use crate::diagram::Node;
+use crate::interpreter::Gates;
 
 /// What became of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,67 +26,59 @@ pub enum Became {
 /// The interpreter beside a synthesis.
 pub struct Reference<'a> {
     of: &'a Synthesis,
-    /// elements where packets enter, by port
-    enters: Vec<Option<usize>>,
-    /// ports of elements where packets leave
-    leaves: Vec<Option<u8>>,
+    gates: Gates,
     /// elements whose work is not synthesised
     outside: BTreeSet<usize>,
+}
+
+/// What the interpreter did with a packet.
+pub struct Passed {
+    /// what became of it
+    pub became: Became,
+    /// whether it came to an element whose work is not synthesised, so that it may be handed over
+    pub outside: bool,
+    /// all packets that left, in order, those among them that elements held before: port and bytes
+    pub left: Vec<(u8, Vec<u8>)>,
 }
 
 impl<'a> Reference<'a> {
     /// Looks for where packets enter and leave.
     #[must_use]
     pub fn new(of: &'a Synthesis) -> Self {
-        let count = of.router.graph().elements.len();
-        let number = |name: &String| of.ports.iter().position(|p| p == name);
-        let mut enters = vec![None; of.ports.len()];
-        let mut leaves = vec![None; count];
-        for id in 0..count {
-            match of.router.meaning(id) {
-                Some(Meaning::Enter(name)) => {
-                    if let Some(slot) = number(&name).and_then(|n| enters.get_mut(n)) {
-                        *slot = Some(id);
-                    }
-                }
-                Some(Meaning::Leave(name)) => {
-                    if let Some(slot) = leaves.get_mut(id) {
-                        *slot = number(&name).map(|n| n as u8);
-                    }
-                }
-                _ => {}
-            }
-        }
         let outside = of.actions.all().filter_map(|action| match action.verdict {
             Verdict::Hand(id) => Some(id),
             _ => None,
         });
         Self {
             of,
-            enters,
-            leaves,
+            gates: Gates::of(&of.router, &of.ports),
             outside: outside.collect(),
         }
     }
 
-    /// Gives a packet to the interpreter at a time, ns: what became of it, and whether it came to an element whose work is not
-    /// synthesised, so that it may be handed over. None if no element receives from the port.
+    /// Gives a packet to the interpreter at a time, ns. None if no element receives from the port.
     #[must_use]
-    pub fn pass(&self, port: u8, time: u64, frame: &[u8]) -> Option<(Became, bool)> {
-        let from = (*self.enters.get(usize::from(port))?)?;
+    pub fn pass(&self, port: u8, time: u64, frame: &[u8]) -> Option<Passed> {
+        let from = (*self.gates.enters.get(usize::from(port))?)?;
         let seen = || -> u64 {
             let counts = self.of.router.counts();
             let of = |id: &usize| counts.get(*id).map_or(0, |c| c.inputs.iter().sum::<u64>());
             self.outside.iter().map(of).sum()
         };
         let before = if self.outside.is_empty() { 0 } else { seen() };
-        self.of
-            .router
-            .advance(i64::try_from(time).unwrap_or(i64::MAX));
-        let outcomes = self.of.router.enter(from, 0, Packet::new(frame));
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let mut outcomes = match self.of.router.next_timer() {
+            Some(due) if due <= time => self.of.router.pass_time(time),
+            _ => {
+                self.of.router.advance(time);
+                Vec::new()
+            }
+        };
+        let released = outcomes.len();
+        outcomes.extend(self.of.router.enter(from, 0, Packet::new(frame)));
         let outside = !self.outside.is_empty() && seen() > before;
-        let became = match outcomes.as_slice() {
-            [one] if one.left => match self.leaves.get(one.element).copied().flatten() {
+        let became = match outcomes.get(released..).unwrap_or(&[]) {
+            [one] if one.left => match self.gates.port(one) {
                 Some(port) => Became::Left(port, one.packet.data().to_vec()),
                 None => Became::Other(1),
             },
@@ -93,7 +86,12 @@ impl<'a> Reference<'a> {
             [_] => Became::Dropped(usize::MAX),
             several => Became::Other(several.len()),
         };
-        Some((became, outside))
+        let left = |o: &Outcome| Some((self.gates.port(o)?, o.packet.data().to_vec()));
+        Some(Passed {
+            became,
+            outside,
+            left: outcomes.iter().filter_map(left).collect(),
+        })
     }
 
     /// The element that an outcome names, in words.

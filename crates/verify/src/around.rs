@@ -348,7 +348,7 @@ fn fate(dialect: Dialect, verdict: u32, port: u32) -> Option<Fate> {
         (Dialect::Handlers, 1, to) => Fate::Forwarded(to),
         (Dialect::Handlers, 2, 0) => Fate::Flooded,
         (Dialect::Handlers, 3, 0) => Fate::Consumed,
-        (Dialect::Handlers, 4, 0) => Fate::Passed,
+        (Dialect::Handlers, 4, _) => Fate::Passed,
         (Dialect::Handlers, ..) => Fate::Aborted,
         (Dialect::Xdp, 0, 1) => Fate::Dropped(0),
         (Dialect::Xdp, 0, 2) => Fate::Passed,

@@ -6,6 +6,7 @@ use clap::Args;
 use millrace::Make;
 use millrace::click::compare::{Both, Given};
 use millrace_synth::operations::{self, Cost};
+use millrace_synth::slow::Slow;
 use millrace_synth::{Options, Synthesis, classes, emit, picture, redundant, reference};
 use millrace_traffic::capture::Reader;
 use millrace_traffic::split::{Side, Split};
@@ -16,7 +17,7 @@ use crate::{function, screen};
 
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
 /// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
-/// --early-discard.
+/// --early-discard, FILE.click:whole that of --whole.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
@@ -31,6 +32,10 @@ pub struct Chain {
     /// Drop a packet that will be dropped behind a rewriter before it opens a flow there, or keeps one alive
     #[arg(long)]
     early_discard: bool,
+
+    /// Pass no packet to the host for its flow's sake: rewriters are on the slow path, too, where packets of it need their flows
+    #[arg(long)]
+    whole: bool,
 
     /// Tell drops by different elements apart, each with the element's name as its reason; otherwise a packet is dropped at
     /// the first test that says that some element will drop it
@@ -98,6 +103,7 @@ impl Chain {
                 "classes": classes,
                 "operations": costs,
                 "filters": redundant::filters(&synthesis),
+                "slow_path": slow_path(&synthesis),
                 "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
                     json!({ "kind": what, "reason": when })
                 }).collect::<Vec<_>>(),
@@ -133,6 +139,7 @@ impl Chain {
         Options {
             reasons: self.reasons,
             early_discard: self.early_discard,
+            whole: self.whole,
         }
     }
 
@@ -140,6 +147,9 @@ impl Chain {
         let mut word = self.file.to_string_lossy().into_owned();
         if self.early_discard {
             word.push_str(":early-discard");
+        }
+        if self.whole {
+            word.push_str(":whole");
         }
         let function = function::load(&word, &Make::default())?;
         let spread = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
@@ -178,6 +188,7 @@ impl Chain {
                         "forwarded": forwarded,
                         "dropped": dropped,
                         "handed_over": handed,
+                        "made": found.made,
                         "difference": found.difference,
                     })
                 })
@@ -191,8 +202,13 @@ impl Chain {
                         screen::out(&format!("{}: not equal on {what}:\n{difference}", of.name));
                     }
                     None => screen::out(&format!(
-                        "{}: equal on {what}: {} packets ({forwarded} forwarded, {dropped} dropped, {handed} handed over)",
-                        of.name, found.packets
+                        "{}: equal on {what}: {} packets ({forwarded} forwarded, {dropped} dropped, {handed} handed over{})",
+                        of.name,
+                        found.packets,
+                        match found.made {
+                            0 => String::new(),
+                            made => format!(", from which {made} came"),
+                        }
                     )),
                 }
             }
@@ -238,6 +254,22 @@ impl Chain {
             })
             .collect())
     }
+}
+
+/// Elements on the slow path, with their places.
+fn slow_path(of: &Synthesis) -> Vec<serde_json::Value> {
+    let elements = &of.router.graph().elements;
+    let one = |(s, title): (&Slow, String)| {
+        let place = elements.get(s.element).map(|e| &e.place);
+        json!({
+            "element": title,
+            "file": place.map_or("", |p| &*p.file),
+            "line": place.map_or(0, |p| p.line),
+            "why": s.why,
+            "passed": !s.run,
+        })
+    };
+    of.slow.iter().zip(of.titles()).map(one).collect()
 }
 
 /// Paths of a diagram of which packets are made.
@@ -287,6 +319,16 @@ fn text(
     if !costs.is_empty() {
         text.push('\n');
         text.push_str(&operations::table(costs));
+    }
+    if !of.slow.is_empty() {
+        text.push_str("\nslow path: packets of these elements are run by the interpreter\n");
+    }
+    for (slow, title) in of.slow.iter().zip(of.titles()) {
+        let passed = match slow.run {
+            true => "",
+            false => ": passed to the host",
+        };
+        text.push_str(&format!("    {title}: {}{passed}\n", slow.why));
     }
     let relaxations = of.flows.relaxations();
     if !relaxations.is_empty() {

@@ -11,6 +11,7 @@ use millrace_place::Strategy;
 use millrace_plan::{SOLVER_TIME, Wanted, text};
 use millrace_steer::nic;
 use millrace_traffic::split::Split;
+use serde::Serialize;
 
 use crate::failure::{DONE, Failure};
 use crate::{budget, function, screen};
@@ -77,6 +78,22 @@ pub struct Plan {
     json: bool,
 }
 
+/// An element whose packets go to the slow path.
+#[derive(Serialize)]
+struct SlowPath<'a> {
+    element: &'a str,
+    why: &'a str,
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slow_path: Vec<SlowPath<'a>>,
+    #[serde(flatten)]
+    plan: &'a millrace_plan::Plan,
+}
+
 impl Plan {
     /// Whether standard output is for one JSON document.
     pub fn json(&self) -> bool {
@@ -120,10 +137,25 @@ impl Plan {
             };
             plan = proved.measured(plan, &mut model, &wanted, &traced, &mut screen::err)?;
         }
+        let slow_path = { found.slow.iter() }
+            .flat_map(|slow| slow.elements())
+            .map(|(element, why)| SlowPath { element, why })
+            .collect::<Vec<_>>();
         if self.json {
-            screen::document(&plan);
+            screen::document(&Document {
+                slow_path,
+                plan: &plan,
+            });
         } else {
             screen::out(text::text(&plan).trim_end());
+            if !slow_path.is_empty() {
+                screen::out(
+                    "\nslow path: packets of these elements go to one interpreter beside all workers",
+                );
+            }
+            for SlowPath { element, why } in slow_path {
+                screen::out(&format!("  {element}: {why}"));
+            }
         }
         Ok(DONE)
     }

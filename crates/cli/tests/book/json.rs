@@ -141,11 +141,19 @@ const COMMANDS: [(&str, &[&str]); 20] = [
     ),
     ("check FOLDER", &["check crates/object/tests/programs"]),
     ("model", &["model nat", "model policer"]),
-    ("plan", &["plan nat --cores 4", "plan policer --cores 4"]),
+    (
+        "plan",
+        &[
+            "plan nat --cores 4",
+            "plan policer --cores 4",
+            "plan crates/millrace/tests/slow/everything.click --cores 4",
+        ],
+    ),
     (
         "run",
         &[
             "run firewall nop --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT --sample 1/2 --export ipfix:127.0.0.1:4739",
+            "run crates/millrace/tests/slow/everything.click --in captures/talk.pcap --out OUT",
             "run policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24 --out OUT",
         ],
     ),
@@ -154,12 +162,16 @@ const COMMANDS: [(&str, &[&str]); 20] = [
         &[
             "chain chains/napts/napts-10.click",
             "chain chains/routers/routers-1.click",
+            "chain chains/routers/hops-10.click",
             "chain chains/acl/acl-251.click",
         ],
     ),
     (
         "chain --compare",
-        &["chain chains/routers/routers-1.click --compare --random 100"],
+        &[
+            "chain chains/routers/routers-1.click --compare --random 100",
+            "chain chains/routers/hops-10.click --compare --random 100",
+        ],
     ),
     ("test", &["test policer"]),
     (

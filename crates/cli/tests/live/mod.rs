@@ -14,6 +14,7 @@ mod carried;
 mod changes;
 mod dpdk;
 mod faults;
+mod hops;
 mod idle;
 mod in_kernel;
 mod instance;

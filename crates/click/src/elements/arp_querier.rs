@@ -1,7 +1,8 @@
 //! `ARPQuerier(IP, ETH [, TIMEOUT, CAPACITY, …])`: input 0: an Ethernet header for the destination annotation is put in front; packets to
 //! an address that is not known are held, and a request (RFC 826) goes out (output 1, or 0 if it is not connected). Input 1: answers.
 //!
-//! At most 2048 packets are held (CAPACITY), the oldest goes first. Answers are believed for TIMEOUT (300 s). Handlers: `table`,
+//! At most 2048 packets are held (CAPACITY), the oldest goes first. A request for an address goes out at most every 100 ms. Answers are
+//! believed for TIMEOUT (300 s), of at most 65,536 addresses (ENTRY_CAPACITY, or 0), the oldest goes first. Handlers: `table`,
 //! `drops`, `queries`, `insert` and `delete` (written).
 
 use crate::arguments::Args;
@@ -40,6 +41,8 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         |t, _| crate::arguments::duration(t),
     )?;
     let capacity = args.number_word("CAPACITY", 2048)?;
+    let entries = args.number_word("ENTRY_CAPACITY", 0)?;
+    let entries = usize::try_from(entries).map_err(|_| "bad ENTRY_CAPACITY")?;
     let first = args.take("IP").ok_or("too few arguments: IP, ETH")?;
     let second = args.take("ETH");
     args.all();
@@ -54,6 +57,12 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         mac,
         timeout,
         capacity,
+        entries: if entries == 0 {
+            MOST_ENTRIES
+        } else {
+            entries.min(MOST_ENTRIES)
+        },
+        asked: BTreeMap::new(),
         table: BTreeMap::new(),
         held: VecDeque::new(),
         drops: 0,
@@ -61,11 +70,19 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     }))
 }
 
+/// Addresses that are known, at most.
+const MOST_ENTRIES: usize = 65_536;
+/// Time between two requests for an address, nanoseconds.
+const AGAIN: i64 = crate::arguments::SECOND / 10;
+
 struct Querier {
     ip: [u8; 4],
     mac: [u8; 6],
     timeout: i64,
     capacity: usize,
+    entries: usize,
+    /// when an address that packets are held for was asked for last
+    asked: BTreeMap<[u8; 4], i64>,
     /// addresses and when they were learned
     table: BTreeMap<[u8; 4], ([u8; 6], i64)>,
     held: VecDeque<([u8; 4], Packet)>,
@@ -99,7 +116,16 @@ impl Querier {
     }
 
     fn learn(&mut self, ip: [u8; 4], mac: [u8; 6], cx: &Context<'_>) {
+        if self.table.len() >= self.entries
+            && !self.table.contains_key(&ip)
+            && let Some(oldest) = { self.table.iter() }
+                .min_by_key(|(_, (_, at))| *at)
+                .map(|(ip, _)| *ip)
+        {
+            self.table.remove(&oldest);
+        }
         self.table.insert(ip, (mac, cx.now()));
+        self.asked.remove(&ip);
         let (ready, held) = std::mem::take(&mut self.held)
             .into_iter()
             .partition(|(to, _)| *to == ip);
@@ -148,15 +174,20 @@ impl Element for Querier {
         {
             Some((mac, _)) => self.send(packet, mac, cx),
             None => {
-                let asked = self.held.iter().any(|(other, _)| *other == to);
+                let asked = self.asked.get(&to).is_some_and(|at| cx.now() - at < AGAIN);
                 self.held.push_back((to, packet));
                 if self.held.len() > self.capacity
                     && let Some((_, old)) = self.held.pop_front()
                 {
                     self.drops += 1;
                     cx.drop(old);
+                    // Of an address for which none is held any more nothing is kept.
+                    let held = &self.held;
+                    self.asked
+                        .retain(|ip, _| held.iter().any(|(to, _)| to == ip));
                 }
-                if !asked {
+                if !asked && self.held.iter().any(|(other, _)| *other == to) {
+                    self.asked.insert(to, cx.now());
                     self.ask(to, cx);
                 }
             }

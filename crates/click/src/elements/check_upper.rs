@@ -4,6 +4,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use millrace_wire::checksum::Sum;
 use millrace_wire::{ipv4, tcp};
@@ -106,6 +107,12 @@ impl Check {
 }
 
 impl Element for Check {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside(
+            "it verifies the sum of a transport header",
+        ))
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let Some(why) = self.wrong(&packet) else {
             return Some(packet);

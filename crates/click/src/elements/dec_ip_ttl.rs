@@ -51,27 +51,30 @@ impl Element for Ttl {
         if !self.active || group && !self.multicast {
             return Some(packet);
         }
-        let ip = packet.ip_mut().filter(|ip| ip.len() >= ipv4::HEADER);
-        let Some(ip) = ip else {
-            self.drops += 1;
-            cx.reject(1, packet);
-            return None;
-        };
-        if ip[8] <= 1 {
+        if !lower(&mut packet) {
             self.drops += 1;
             cx.reject(1, packet);
             return None;
         }
-        let (Some(from), Some(sum)) = (word(ip, 8), word(ip, ipv4::CHECKSUM)) else {
-            return Some(packet);
-        };
-        ip[8] -= 1;
-        let to = from.wrapping_sub(0x100);
-        put(ip, ipv4::CHECKSUM, replace(sum, from, to));
         Some(packet)
     }
 
     fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
         (name == "drops").then(|| Ok(self.drops.to_string()))
     }
+}
+
+/// Lowers the time to live, the header's sum with it (RFC 1624); false, and nothing is changed, where it is 1 or less or the packet has
+/// no IP header.
+pub(super) fn lower(packet: &mut Packet) -> bool {
+    let ip = packet.ip_mut().filter(|ip| ip.len() >= ipv4::HEADER);
+    let Some(ip) = ip.filter(|ip| ip[8] > 1) else {
+        return false;
+    };
+    if let (Some(from), Some(sum)) = (word(ip, 8), word(ip, ipv4::CHECKSUM)) {
+        ip[8] -= 1;
+        let to = from.wrapping_sub(0x100);
+        put(ip, ipv4::CHECKSUM, replace(sum, from, to));
+    }
+    true
 }

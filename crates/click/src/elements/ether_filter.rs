@@ -5,6 +5,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::{Kind, Packet};
 
 /// HostEtherFilter
@@ -34,6 +35,10 @@ struct Filter {
 }
 
 impl Element for Filter {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes the packet's type"))
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let address = |at: usize| -> [u8; 6] {
             let bytes = packet

@@ -5,6 +5,7 @@ use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::headers;
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use millrace_wire::checksum::replace;
 use millrace_wire::{ipv4, put, word};
@@ -52,6 +53,10 @@ fn encap(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Responder;
 
 impl Element for Responder {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it makes ICMP messages"))
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let Some(key) = headers::echo_key(&packet)
             .filter(|_| packet.upper().and_then(|u| u.first()) == Some(&8))
@@ -81,6 +86,10 @@ struct Encap {
 }
 
 impl Element for Encap {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it makes ICMP messages"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let mut header = vec![0; 28];
         header[0] = 0x45;

@@ -4,6 +4,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use millrace_wire::{ipv4, put};
 
@@ -86,6 +87,10 @@ struct Encap {
 }
 
 impl Element for Encap {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("the packet becomes longer"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let mut header = vec![0; ipv4::HEADER];
         let length = packet.len() + self.upper.len();

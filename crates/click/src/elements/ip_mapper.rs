@@ -27,6 +27,8 @@ pub const PATTERNS: Class = Class {
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let mut patterns = Vec::new();
     for text in args.all() {
+        // The word that an input of a rewriter begins with may stand here, too.
+        let text = text.trim().strip_prefix("pattern ").unwrap_or(&text);
         let text = format!("pattern {text}");
         patterns.push(Specification::read(
             &text,

@@ -7,7 +7,8 @@
 //!
 //! Keywords: MAPPING_CAPACITY (a number, or a rewriter whose capacity is shared), GUARANTEE, TIMEOUT, TCP_TIMEOUT, UDP_TIMEOUT,
 //! TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, STREAMING_TIMEOUT, REPLY_ANNO (this byte of annotations comes back with answers),
-//! SET_AGGREGATE (the flow's number), DST_ANNO. Handlers: `patterns`, `patternN` (written), `size`, `capacity` (written), `nmappings`,
+//! SET_AGGREGATE (the flow's number), DST_ANNO; and of the Click that SNF's authors changed, DEC_IP_TTL (the time to live is lowered
+//! before all else, and a packet whose is 1 or less dropped), CALC_CHECKSUM (true: sums follow). Handlers: `patterns`, `patternN` (written), `size`, `capacity` (written), `nmappings`,
 //! `mapping_failures`, `tcp_table`, `udp_table`, `table`, `tcp_lookup`, `udp_lookup`.
 
 use crate::arguments::Args;
@@ -92,7 +93,7 @@ enum What {
     Ping,
 }
 
-const KEYWORDS: [&str; 22] = [
+const KEYWORDS: [&str; 24] = [
     "MAPPING_CAPACITY",
     "CAPACITY",
     "GUARANTEE",
@@ -115,6 +116,8 @@ const KEYWORDS: [&str; 22] = [
     "IGNORE_ANNO",
     "LATENCY",
     "INFLOW_ANNO",
+    "DEC_IP_TTL",
+    "CALC_CHECKSUM",
 ];
 
 /// The patterns of the IPRewriterPatterns elements.
@@ -226,6 +229,10 @@ fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
     })?;
     let aggregate = args.flag("SET_AGGREGATE", false)?;
     let destination = args.flag("DST_ANNO", true)?;
+    let lowers = args.flag("DEC_IP_TTL", false)?;
+    if !args.flag("CALC_CHECKSUM", true)? {
+        return Err("CALC_CHECKSUM false is not supported: sums always follow".into());
+    }
     args.done()?;
     let udp = setup.class(setup.id) == "UDPRewriter";
     Ok(Box::new(Rewriting {
@@ -236,6 +243,7 @@ fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
         aggregate,
         destination,
         udp,
+        lowers,
     }))
 }
 
@@ -252,6 +260,8 @@ struct Rewriting {
     destination: bool,
     /// all flows age as those of UDP
     udp: bool,
+    /// the time to live is lowered
+    lowers: bool,
 }
 
 impl Rewriting {
@@ -387,6 +397,7 @@ impl Element for Rewriting {
             () if self.shared.is_some() => Some("its capacity is another rewriter's"),
             () if self.annotation.is_some() => Some("REPLY_ANNO is given"),
             () if self.aggregate => Some("SET_AGGREGATE is given"),
+            () if self.lowers => Some("DEC_IP_TTL is given"),
             () => None,
         };
         Some(Meaning::Rewrite(Box::new(crate::meaning::Rewriting {
@@ -409,6 +420,9 @@ impl Element for Rewriting {
     }
 
     fn push(&mut self, port: usize, mut packet: Packet, cx: &Context<'_>) {
+        if self.lowers && !super::dec_ip_ttl::lower(&mut packet) {
+            return cx.drop(packet);
+        }
         let Some(keys) = self.keys(&packet) else {
             return match self.table.inputs.get(port) {
                 Some(Specification::Pass(output)) => cx.push(*output, packet),

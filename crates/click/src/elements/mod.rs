@@ -7,6 +7,7 @@ pub mod check_ip_header;
 pub mod check_upper;
 pub mod classifier;
 pub mod counter;
+pub mod cycles;
 pub mod dec_ip_ttl;
 pub mod device;
 pub mod discard;
@@ -74,6 +75,9 @@ pub const CLASSES: &[Class] = &[
     counter::MP,
     counter::RCU,
     counter::AVERAGE_MP,
+    cycles::SET,
+    cycles::ACCUM,
+    cycles::ROUND_TRIP,
     dec_ip_ttl::CLASS,
     device::CLASS,
     device::POLL,

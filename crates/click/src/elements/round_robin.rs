@@ -4,6 +4,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use std::collections::VecDeque;
 
@@ -72,6 +73,10 @@ struct Robin {
 }
 
 impl Element for Robin {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("its output is that of the packet before"))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         let port = self.next;
         self.next = (port + 1) % cx.outputs().max(1);
@@ -99,6 +104,10 @@ struct Stride {
 }
 
 impl Element for Stride {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("its output is that of the packet before"))
+    }
+
     fn pull(&mut self, _: usize, cx: &Context<'_>) -> Option<Packet> {
         for at in 0..self.passes.len() {
             let (pass, input) = *self.passes.get(at)?;

@@ -3,6 +3,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::{Packet, VLAN};
 
 /// SetVLANAnno
@@ -32,6 +33,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Set(u16);
 
 impl Element for Set {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes a VLAN tag"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         packet.anno[VLAN..VLAN + 2].copy_from_slice(&self.0.to_be_bytes());
         Some(packet)

@@ -5,6 +5,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::AGGREGATE;
 use crate::packet::Packet;
 
@@ -89,6 +90,10 @@ fn ip_mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Hub;
 
 impl Element for Hub {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it copies packets"))
+    }
+
     fn push(&mut self, from: usize, packet: Packet, cx: &Context<'_>) {
         for port in (0..cx.outputs()).filter(|p| *p != from) {
             cx.push(port, packet.clone());
@@ -99,6 +104,10 @@ impl Element for Hub {
 struct ByAggregate;
 
 impl Element for ByAggregate {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("its output is an annotation"))
+    }
+
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
         let number = u32::from_be_bytes(packet.quad(AGGREGATE)) as usize;
         cx.push(number % cx.outputs().max(1), packet);
@@ -109,6 +118,10 @@ impl Element for ByAggregate {
 struct Stamp(Option<Option<i64>>);
 
 impl Element for Stamp {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes time stamps"))
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         packet.time = match &mut self.0 {
             None => cx.now(),
@@ -123,6 +136,10 @@ impl Element for Stamp {
 struct EtherMirror;
 
 impl Element for EtherMirror {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it swaps addresses"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(header) = packet.data_mut().get_mut(..12) {
             header.rotate_left(6);
@@ -134,6 +151,10 @@ impl Element for EtherMirror {
 struct IpMirror;
 
 impl Element for IpMirror {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it swaps addresses"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(key) = crate::headers::key(&packet) {
             // Sums do not change: the same words are in them.

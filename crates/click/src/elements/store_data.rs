@@ -6,6 +6,7 @@ use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
 use crate::language::args::unquote;
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// StoreData
@@ -94,6 +95,10 @@ struct Store {
 }
 
 impl Element for Store {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes bytes without their sums"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let end = self.offset + self.data.len();
         if self.grow && end > packet.len() {
@@ -120,6 +125,10 @@ struct Move {
 }
 
 impl Element for Move {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes bytes without their sums"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let data = packet.data();
         let end = (self.from + self.length).min(data.len());
@@ -137,6 +146,10 @@ impl Element for Move {
 struct Resize(isize, isize);
 
 impl Element for Resize {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it writes bytes without their sums"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         match usize::try_from(self.0) {
             Ok(more) => packet.push(more),

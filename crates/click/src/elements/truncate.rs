@@ -5,6 +5,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// Truncate
@@ -51,6 +52,10 @@ struct Truncate {
 }
 
 impl Element for Truncate {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it changes the packet's length"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let cut = packet.len().saturating_sub(self.length);
         packet.truncate(self.length);
@@ -64,6 +69,10 @@ impl Element for Truncate {
 struct Pad(Option<usize>);
 
 impl Element for Pad {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it changes the packet's length"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let full = packet.len() + packet.missing.min(65_535) as usize;
         let to = self.0.unwrap_or(full);

@@ -6,6 +6,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use crate::packet::VLAN;
 
@@ -116,6 +117,10 @@ struct Encap {
 }
 
 impl Element for Encap {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("the packet becomes longer or shorter"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(header) = &self.header {
             packet.prepend(header);
@@ -158,6 +163,10 @@ impl Element for Encap {
 struct Decap(bool);
 
 impl Element for Decap {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("the packet becomes longer or shorter"))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         let mut tag = [0; 2];
         if packet.data().get(12..14) == Some(&[0x81, 0]) && packet.len() >= 18 {

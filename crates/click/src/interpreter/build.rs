@@ -88,6 +88,7 @@ impl Router {
         let mut router = Self {
             world,
             tasks: Vec::new(),
+            polled: Cell::default(),
         };
         router.start()?;
         Ok(router)

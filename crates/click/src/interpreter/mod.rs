@@ -132,6 +132,8 @@ fn find(graph: &Graph, id: usize, name: &str) -> Option<usize> {
 pub struct Router {
     world: World,
     tasks: Vec<usize>,
+    /// of these, the elements that have a task, once they were asked where time stands still
+    polled: Cell<Option<Vec<usize>>>,
 }
 
 /// Times with their elements, and the time of each element.
@@ -211,6 +213,25 @@ impl Router {
     #[must_use]
     pub fn now(&self) -> i64 {
         self.world.now.get()
+    }
+
+    /// When the next timer is due, nanoseconds; none where no element waits for one.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<i64> {
+        self.world.timers.borrow().due.first().map(|due| due.0)
+    }
+
+    /// Begins a new budget of steps. Why the bounds were passed since the last time, if they were: the packets that were under way then
+    /// are gone, and the configuration goes on without them.
+    pub fn renew(&self) -> Option<String> {
+        self.world.steps.set(0);
+        let failed = self.world.failed.borrow_mut().take();
+        if failed.is_some() {
+            self.world.pending.borrow_mut().clear();
+            self.world.stop.set(false);
+            self.world.over.set(false);
+        }
+        failed
     }
 
     /// A read handler: `ELEMENT.HANDLER`, or that of the whole configuration.

@@ -172,19 +172,31 @@ impl Router {
         self.world.outcomes.borrow_mut().take().unwrap_or_default()
     }
 
+    /// Lets time pass, as [`Router::advance`]; what became of packets that elements released, once nothing is left to do.
+    pub fn pass_time(&self, to: i64) -> Vec<Outcome> {
+        *self.world.outcomes.borrow_mut() = Some(Vec::new());
+        self.advance(to);
+        self.settle();
+        self.world.outcomes.borrow_mut().take().unwrap_or_default()
+    }
+
     fn settle(&self) {
+        let mut tasks = self.polled.take().unwrap_or_else(|| self.tasks.clone());
         let mut worked = true;
         while worked && self.world.step() {
             worked = false;
-            for id in &self.tasks {
-                let done = self
-                    .context(*id)
-                    .with(*id, |element, cx| element.task(cx))
-                    .flatten();
-                worked |= done == Some(true);
+            // An element without a task never has one.
+            tasks.retain(|id| {
+                let done = { self.context(*id) }.with(*id, |element, cx| element.task(cx));
+                if done == Some(None) {
+                    return false;
+                }
+                worked |= done.flatten() == Some(true);
                 self.world.drain();
-            }
+                true
+            });
         }
+        self.polled.set(Some(tasks));
     }
 }
 

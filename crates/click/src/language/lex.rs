@@ -1,6 +1,6 @@
 //! Words of the Click language, with their places.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::error::{MOST_SHOWN, Place};
 
@@ -49,7 +49,7 @@ impl Token {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    file: Rc<str>,
+    file: Arc<str>,
     line: u32,
     /// where the current line begins
     begin: usize,

@@ -278,6 +278,7 @@ impl Parallel {
                 reasons: run.reasons.clone(),
                 objects_bytes: run.objects_bytes,
                 shares,
+                slow: None,
             }],
             topology: None,
             ports: std::mem::take(&mut run.ports),

@@ -15,6 +15,7 @@ use super::condition::Condition;
 use super::foreign::{self, Handed};
 use super::lives::Life;
 use super::order::{Behaviour, Order};
+use super::slow::SlowPaths;
 use super::stage::Stage;
 use super::watch::Watch;
 use crate::module::{Config, Homes, Module, ModuleError, ObjectInfo, Shared, abi};
@@ -38,6 +39,8 @@ pub struct Link {
     pub objects_bytes: u64,
     /// how each object stands on the workers, in the module's order; those that are missing are copies
     pub shares: Vec<Share>,
+    /// what runs packets that it hands over; none: they are passed to the host
+    pub slow: Option<Arc<dyn SlowPaths>>,
 }
 
 impl Link {
@@ -145,6 +148,8 @@ pub struct End {
     pub looped: bool,
     /// it was to go to several ports and was aborted
     pub flooded: bool,
+    /// the slow path had no room for it
+    pub refused: bool,
 }
 
 /// What this many workers have in common of each element: of a foreign one nothing.
@@ -542,7 +547,7 @@ impl Chain {
                     End {
                         stage: stage as u32,
                         looped: true,
-                        flooded: false,
+                        ..End::default()
                     }
                 }
                 Next::Through => End {
@@ -551,8 +556,8 @@ impl Chain {
                 },
                 Next::Flooded => End {
                     stage: decided,
-                    looped: false,
                     flooded: true,
+                    ..End::default()
                 },
             };
             self.order.leaves(index);

@@ -179,10 +179,12 @@ pub enum Host {
     Undeclared,
     /// longer than a function takes, and so seen by none
     Oversize,
+    /// handed over to a slow path that had no room for it
+    SlowFull,
 }
 
 /// Their names in an account.
-pub const HOST_REASONS: [&str; 9] = [
+pub const HOST_REASONS: [&str; 10] = [
     crate::account::ABORTED,
     crate::account::NO_SUCH_PORT,
     crate::account::NO_OTHER_PORT,
@@ -192,6 +194,7 @@ pub const HOST_REASONS: [&str; 9] = [
     "chain_flood",
     "undeclared_reason",
     crate::account::OVERSIZE,
+    crate::account::SLOW_FULL,
 ];
 
 /// Where each counter stands.

@@ -177,6 +177,7 @@ impl Count<'_> {
             _ if !within => self.aborted(from, Host::Aborted),
             abi::fate::FORWARD => self.aborted(from, Host::NoSuchPort),
             abi::fate::FLOOD => self.dropped(from, Host::NoOtherPort),
+            abi::fate::DROP if end.refused => self.dropped(from, Host::SlowFull),
             abi::fate::DROP => {
                 let stage = stages.get(end.stage as usize);
                 let reason = packet.out as usize;

@@ -11,6 +11,7 @@ use super::chain::Link;
 use super::condition::{Condition, Watched};
 use super::counters::{Counters, OfStage};
 use super::foreign::Epilogue;
+use super::slow::SlowPaths;
 use super::tables::Tables;
 use crate::account::{StageAccount, TableAccount};
 
@@ -35,6 +36,8 @@ pub struct Life {
     classed: bool,
     /// how full its objects are
     pub(super) tables: Tables,
+    /// what runs packets that it hands over
+    slow: Option<Arc<dyn SlowPaths>>,
     /// one a worker
     counters: Vec<Counters>,
 }
@@ -50,6 +53,7 @@ impl Life {
             reasons: reasons.to_vec(),
             guests: Vec::new(),
             classed: false,
+            slow: None,
             tables: Tables::default(),
             counters: (0..workers.max(1)).map(|_| Counters::new(count)).collect(),
         }
@@ -61,6 +65,7 @@ impl Life {
         Self {
             guests: link.conditions(),
             classed: link.classed(),
+            slow: link.slow.clone(),
             tables: Tables::of(link, workers),
             ..Self::new(id, &link.name, &link.reasons, workers)
         }
@@ -286,7 +291,11 @@ impl Lives {
             (
                 l.name.as_str(),
                 l.sum(workers),
-                Some((guests(l), l.tables.account(workers))),
+                Some((
+                    guests(l),
+                    l.tables.account(workers),
+                    l.slow.as_ref().filter(|_| first).map(|slow| slow.account()),
+                )),
             )
         });
         let left = inside.left.iter();
@@ -302,7 +311,8 @@ impl Lives {
         for (name, sums, there) in all {
             let left = there.is_none();
             // Of what has left it is known what was refused.
-            let (guests, tables) = there.unwrap_or_else(|| (Vec::new(), refused(&sums)));
+            let (guests, tables, slow) =
+                there.unwrap_or_else(|| (Vec::new(), refused(&sums), None));
             told.stages.push(StageAccount {
                 name: name.to_owned(),
                 packets: sums.packets,
@@ -316,6 +326,7 @@ impl Lives {
                     .collect(),
                 guests,
                 tables,
+                slow,
                 left,
             });
             told.timers += sums.timers;

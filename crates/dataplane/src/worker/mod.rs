@@ -31,6 +31,8 @@ mod report;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod row;
 mod shared;
+#[allow(unsafe_code, reason = "packets lie in memory that queues lend")]
+pub mod slow;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod stage;
 mod tables;
@@ -353,7 +355,12 @@ fn worker(
 ) -> Result<Worker, ModuleError> {
     let stamps = queues.iter().filter_map(|q| q.next_stamp());
     let start = stamps.min().unwrap_or_else(now);
-    let burst = serve.burst.clamp(1, MAX_BURST);
+    // What a packet leads to on a slow path comes before the next packet of a capture.
+    let slow = serve.chain.iter().any(|link| link.slow.is_some());
+    let burst = match slow && queues.iter().any(|q| q.keeps_time()) {
+        true => 1,
+        false => serve.burst.clamp(1, MAX_BURST),
+    };
     let topology = serve
         .topology
         .clone()
@@ -407,6 +414,11 @@ fn worker(
         keep: serve.keep.clone(),
         group: serve.chain.first().and_then(|l| l.replicas().cloned()),
     };
+    if worker.queues.iter().any(|q| q.queue.keeps_time()) {
+        let slow = worker.chain.stages.iter_mut();
+        slow.filter_map(|s| s.slow.as_mut())
+            .for_each(|slow| slow.at_once());
+    }
     if let Some(part) = serve.keep.as_ref().and_then(|k| k.begin.get(number)) {
         worker.resume(part, &serve.chain, start)?;
     }
@@ -424,3 +436,10 @@ mod tests;
     reason = "an element of the tests' own"
 )]
 mod tests_made;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a slow path of the tests' own"
+)]
+mod tests_slow;

@@ -36,6 +36,7 @@ const HOST: [Host; HOST_REASONS.len()] = [
     Host::ChainFlood,
     Host::Undeclared,
     Host::Oversize,
+    Host::SlowFull,
 ];
 
 /// Counters of all workers, and the names of what they count.

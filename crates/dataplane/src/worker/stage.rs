@@ -7,6 +7,7 @@ use super::classed::Classed;
 use super::foreign::{self, Epilogue, Foreign, Given};
 use super::lives::Life;
 use super::order::Behaviour;
+use super::slow::SlowPath;
 use crate::clock;
 use crate::module::{
     Conflict, Instance, Keeping, ModuleError, ObjectInfo, Record, Shared, TransactCounts, abi,
@@ -39,6 +40,8 @@ pub struct Stage {
     /// it goes on where another run was
     pub(super) resumed: bool,
     running: Running,
+    /// what runs packets that it hands over
+    pub(super) slow: Option<Box<dyn SlowPath>>,
     /// what became of a foreign element, at the end
     pub epilogue: Option<Epilogue>,
 }
@@ -142,6 +145,7 @@ impl Stage {
             timers,
             behaviour,
             running,
+            slow: link.slow.as_ref().map(|slow| slow.open()),
             epilogue: None,
         })
     }
@@ -256,6 +260,9 @@ impl Stage {
 
     /// As [`Foreign::sent`], each with its packet class.
     pub fn sent(&mut self, after: bool, each: &mut dyn FnMut(u16, u16, &[u8])) {
+        if let Some(slow) = self.slow.as_mut().filter(|_| !after) {
+            slow.back(&mut |port, bytes| each(0, port, bytes));
+        }
         match &mut self.running {
             Running::Foreign { element, .. } => {
                 element.sent(after, &mut |port, bytes| each(0, port, bytes));
@@ -265,12 +272,17 @@ impl Stage {
         }
     }
 
+    /// Whether packets may come back from its slow path.
+    pub fn awaits(&self) -> bool {
+        self.slow.as_ref().is_some_and(|slow| slow.waits())
+    }
+
     /// As [`Foreign::holds`].
     pub fn holds(&self) -> bool {
         match &self.running {
             Running::Foreign { element, .. } => element.holds(),
             Running::Classed(classed) => classed.holds(),
-            Running::Module { .. } => false,
+            Running::Module { .. } => self.awaits(),
         }
     }
 

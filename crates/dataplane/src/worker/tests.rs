@@ -28,6 +28,7 @@ pub(super) fn link(name: &str) -> Link {
         reasons: vec!["dropped".into(), "no_flow".into()],
         objects_bytes: 0,
         shares: Vec::new(),
+        slow: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use millrace_dataplane::packet::{Arrival, Burst, Fate};
 use millrace_dataplane::{Config, Instance};
 use millrace_synth::Synthesis;
+use millrace_synth::interpreter::Interpreter;
 use millrace_synth::reference::{Became, Reference, Sessions};
 
 use crate::{Error, Function};
@@ -28,6 +29,8 @@ pub struct Compared {
     pub packets: u64,
     /// of these, those that were forwarded, dropped, handed over
     pub fates: [u64; 3],
+    /// packets that left because of packets that were handed over, then or later
+    pub made: u64,
     /// of the packets, answers to a flow that one of the two does not know any more, because packets that ended at a hop have kept
     /// single hops of it alive, or ended them (`early-discard`)
     pub relaxed: u64,
@@ -43,6 +46,8 @@ pub struct Both<'a> {
     instance: Instance,
     burst: Burst,
     number: u64,
+    /// what runs packets that are handed over
+    slow: Option<Interpreter>,
     /// whether the packet answers something, where packets may end at any hop
     answer: bool,
     /// what was found so far
@@ -70,6 +75,10 @@ impl<'a> Both<'a> {
             instance,
             burst: Burst::new(1, of.ports.len() as u32, function.layout),
             number: 0,
+            slow: { function.slow.as_ref() }
+                .map(|slow| slow.interpreter())
+                .transpose()
+                .map_err(Error::wrong)?,
             answer: false,
             found: Compared::default(),
         })
@@ -110,10 +119,22 @@ impl<'a> Both<'a> {
         }
     }
 
+    fn differs(&mut self, given: &Given, theirs: &str, ours: &str) {
+        let name = self.of.ports.get(usize::from(given.port));
+        self.found.difference = Some(format!(
+            "packet {} at {} ns by {}: {}\n  interpreter  {theirs}\n  function     {ours}",
+            self.number - 1,
+            given.time,
+            name.map_or("?", String::as_str),
+            hex(&given.bytes),
+        ));
+    }
+
     /// One packet; where it left, if both let it.
     fn one(&mut self, given: &Given) -> Option<(u8, Vec<u8>)> {
         let now = BEGIN + given.time;
-        let (theirs, outside) = self.reference.pass(given.port, now, &given.bytes)?;
+        let passed = self.reference.pass(given.port, now, &given.bytes)?;
+        let (theirs, outside) = (passed.became, passed.outside);
         let arrival = Arrival {
             number: self.number,
             port: u32::from(given.port),
@@ -128,13 +149,37 @@ impl<'a> Both<'a> {
         }
         self.instance
             .burst(self.function.entry, true, &mut self.burst);
-        let (fate, bytes) = match self.burst.outcome(0) {
-            Some(outcome) => (outcome.fate, outcome.bytes.to_vec()),
+        let (fate, bytes, purpose) = match self.burst.outcome(0) {
+            Some(outcome) => (outcome.fate, outcome.bytes.to_vec(), outcome.purpose),
             None => return None,
         };
         self.burst.clear();
         self.number += 1;
         self.found.packets += 1;
+        if let Some(slow) = &self.slow {
+            let mut left = Vec::new();
+            let mut each = |port: u8, bytes: &[u8]| left.push((port, bytes.to_vec()));
+            let handed = fate == Fate::Passed && purpose > 0;
+            match handed {
+                true => slow.enter(given.port, now, &bytes, &mut each),
+                false => slow.pass_time(now, &mut each),
+            };
+            if handed || !left.is_empty() {
+                if let (false, Fate::Forwarded(port)) = (handed, fate) {
+                    left.push((port as u8, bytes.clone()));
+                }
+                if let Some(count) = self.found.fates.get_mut(if handed { 2 } else { 0 }) {
+                    *count += 1;
+                }
+                self.found.made += left.len() as u64;
+                if left != passed.left {
+                    self.differs(given, &several(&passed.left), &several(&left));
+                    return None;
+                }
+                let last = left.pop();
+                return last.filter(|_| handed);
+            }
+        }
         let words = |became: &Became| self.reference.words(became);
         let (ours, slot) = match fate {
             Fate::Forwarded(port) => (words(&Became::Left(port as u8, bytes.clone())), 0),
@@ -168,16 +213,8 @@ impl<'a> Both<'a> {
         }
         let same = ours == words(&theirs) || drawn || slot == 2 && outside;
         if !same {
-            let hex: Vec<String> = given.bytes.iter().map(|b| format!("{b:02x}")).collect();
-            let name = self.of.ports.get(usize::from(given.port));
-            self.found.difference = Some(format!(
-                "packet {} at {} ns by {}: {}\n  interpreter  {}\n  function     {ours}",
-                self.number - 1,
-                given.time,
-                name.map_or("?", String::as_str),
-                hex.join(" "),
-                words(&theirs)
-            ));
+            let theirs = words(&theirs);
+            self.differs(given, &theirs, &ours);
             return None;
         }
         if let Some(count) = self.found.fates.get_mut(slot) {
@@ -188,6 +225,24 @@ impl<'a> Both<'a> {
             _ => None,
         }
     }
+}
+
+/// Packets that leave, in words.
+fn several(left: &[(u8, Vec<u8>)]) -> String {
+    let one = |(port, bytes): &(u8, Vec<u8>)| format!("port {port}: {}", hex(bytes));
+    match left {
+        [] => "nothing leaves".into(),
+        left => left
+            .iter()
+            .map(one)
+            .collect::<Vec<_>>()
+            .join("\n               "),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let each: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    each.join(" ")
 }
 
 /// A frame without its destination address, its source port, and the sums that cover them: a mapper's pattern is drawn and a port

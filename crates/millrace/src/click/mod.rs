@@ -1,6 +1,7 @@
 //! Click configurations as functions: synthesised to C, which goes the way of every source.
 
 pub mod compare;
+pub mod slow;
 
 use std::path::{Path, PathBuf};
 
@@ -30,11 +31,14 @@ pub fn read(path: &Path, whole: bool, options: Options) -> Result<Synthesis, Err
     })
 }
 
-/// The C that a configuration becomes, in the user's cache.
+/// The C that a configuration becomes, in the user's cache, and its slow path, if it has one.
 ///
 /// # Errors
 /// Those of [`read`], and of the cache.
-pub(crate) fn source(path: &Path, options: Options) -> Result<PathBuf, Error> {
+pub(crate) fn source(
+    path: &Path,
+    options: Options,
+) -> Result<(PathBuf, Option<slow::Configuration>), Error> {
     let synthesis = read(path, true, options)?;
     let text = emit::lined(&synthesis);
     let cache = Cache::of_user()?;
@@ -43,5 +47,6 @@ pub(crate) fn source(path: &Path, options: Options) -> Result<PathBuf, Error> {
     if !cache.has(&entry) {
         cache.write(&entry, text.as_bytes())?;
     }
-    Ok(entry)
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok((entry, slow::Configuration::of(&synthesis, folder)))
 }

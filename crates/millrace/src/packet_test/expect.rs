@@ -151,6 +151,7 @@ mod tests {
         };
         let outcome = Outcome {
             fate: got,
+            purpose: 0,
             bytes: after,
             wire: 3,
             came: 3,

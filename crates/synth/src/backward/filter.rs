@@ -168,13 +168,13 @@ impl Backward<'_> {
         let mut node = equal;
         for part in parts.iter().rev() {
             let Some(intervals) = compared(*part) else {
-                return Ok(self.without(id, "a mask has too many holes"));
+                return Ok(self.unsaid(id, "a mask has too many holes"));
             };
             let scattered = part.mask.trailing_zeros() + 16 < 64 - part.var.most().leading_zeros()
                 && part.mask
                     != part.var.most() >> part.mask.trailing_zeros() << part.mask.trailing_zeros();
             if scattered && less != greater {
-                return Ok(self.without(id, "a mask with holes is compared by size"));
+                return Ok(self.unsaid(id, "a mask with holes is compared by size"));
             }
             let kids: Vec<_> = intervals
                 .iter()

@@ -37,7 +37,7 @@ impl Backward<'_> {
             return Ok(no);
         };
         if shape.cut.is_some_and(|cut| cut != at) {
-            return Ok(self.without(id, "a header within the payload of another is read"));
+            return Ok(self.unsaid(id, "a header within the payload of another is read"));
         }
         let var = Var::Room(at, shape.cut.is_some());
         self.origins.entry((var, bytes)).or_insert(id);
@@ -69,7 +69,7 @@ impl Backward<'_> {
             return Ok(wrong);
         }
         if shape.cut.is_some_and(|cut| cut != at) {
-            return Ok(self.without(id, "a header within the payload of another is checked"));
+            return Ok(self.unsaid(id, "a header within the payload of another is checked"));
         }
         let known = shape.right.filter(|r| r.0 == at);
         let after = Shape {

@@ -115,13 +115,24 @@ pub struct Backward<'a> {
     depth: usize,
     /// whether drops by different elements are different actions
     reasons: bool,
+    /// elements all of whose packets are handed over, and why
+    outside: &'a BTreeMap<usize, String>,
+    /// elements that cannot be synthesised, and why, which are not outside yet
+    pub unsaid: BTreeMap<usize, String>,
 }
 
 impl<'a> Backward<'a> {
-    /// Nothing is known yet.
+    /// Nothing is known yet. All packets of the elements that are `outside` are handed over.
     #[must_use]
-    pub fn new(router: &'a Router, ports: Vec<String>, reasons: bool) -> Self {
+    pub fn new(
+        router: &'a Router,
+        ports: Vec<String>,
+        reasons: bool,
+        outside: &'a BTreeMap<usize, String>,
+    ) -> Self {
         Self {
+            outside,
+            unsaid: BTreeMap::new(),
             router,
             store: Store::default(),
             actions: Actions::default(),
@@ -228,6 +239,12 @@ impl<'a> Backward<'a> {
     /// Refuses an element and goes on, so that all refusals are found.
     fn without(&mut self, id: usize, why: &str) -> Id {
         self.refuse(id, why);
+        self.hand(id)
+    }
+
+    /// Notes that what an element does cannot be said as a diagram: all its packets have to be handed over.
+    fn unsaid(&mut self, id: usize, why: &str) -> Id {
+        self.unsaid.entry(id).or_insert_with(|| why.to_owned());
         self.hand(id)
     }
 

@@ -14,7 +14,7 @@ impl Backward<'_> {
     pub(super) fn rewrite(&mut self, to: Port, shape: Shape, rewriting: &Rewriting) -> Made {
         let id = to.element;
         if let Some(why) = rewriting.unusual {
-            return Ok(self.without(id, why));
+            return Ok(self.unsaid(id, why));
         }
         let Some(at) = shape.ip() else {
             return Ok(self.dropped(id));
@@ -27,7 +27,7 @@ impl Backward<'_> {
             }
         };
         let Ok(hop) = u8::try_from(hop) else {
-            return Ok(self.without(id, "there are more than 255 rewriters"));
+            return Ok(self.unsaid(id, "there are more than 255 rewriters"));
         };
         let asked = self.by_transport(id, shape, at, &mut |work, upper| {
             if upper == 0 {

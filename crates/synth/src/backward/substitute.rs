@@ -34,7 +34,7 @@ impl Backward<'_> {
                 value => {
                     if let Some((written, _)) = new.iter().find(|w| clashes(w, var)) {
                         let why = format!("{var} is tested behind it, and it writes {written}");
-                        self.refuse(element, &why);
+                        self.unsaid(element, &why);
                     }
                     let mut changed = Vec::with_capacity(kids.len());
                     for (first, kid) in &kids {

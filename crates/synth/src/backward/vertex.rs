@@ -12,6 +12,9 @@ use crate::field::{Var, bit, ip};
 impl Backward<'_> {
     pub(super) fn vertex(&mut self, to: Port, shape: Shape) -> Made {
         let id = to.element;
+        if self.outside.contains_key(&id) {
+            return Ok(self.hand(id));
+        }
         let Some(meaning) = self.router.meaning(id) else {
             return Ok(self.without(id, "nothing says what it does to a packet"));
         };
@@ -52,7 +55,7 @@ impl Backward<'_> {
             Meaning::Unstrip(bytes) => {
                 let head = shape.head - bytes as i32;
                 match head < 0 {
-                    true => Ok(self.without(id, "it goes back beyond the frame's first byte")),
+                    true => Ok(self.unsaid(id, "it goes back beyond the frame's first byte")),
                     false => self.next(id, 0, Shape { head, ..shape }),
                 }
             }
@@ -84,7 +87,7 @@ impl Backward<'_> {
                 }
                 let head = shape.head - bytes.len() as i32;
                 if head < 0 {
-                    return Ok(self.without(id, "the frame becomes longer than it came"));
+                    return Ok(self.unsaid(id, "the frame becomes longer than it came"));
                 }
                 let link = Some(head);
                 let inner = self.next(
@@ -178,7 +181,7 @@ impl Backward<'_> {
         match u8::try_from(at) {
             Ok(at) if at >= 4 => Some(Var::Anno(at)),
             _ => {
-                self.refuse(id, "it uses bytes of the destination annotation");
+                self.unsaid(id, "it uses bytes of the destination annotation");
                 None
             }
         }

@@ -17,7 +17,7 @@ impl Backward<'_> {
         for route in sorted {
             let size = u64::from(!route.mask);
             if (size + 1).count_ones() != 1 {
-                return Ok(self.without(id, "a route's mask has holes"));
+                return Ok(self.unsaid(id, "a route's mask has holes"));
             }
             let inner = self.next(id, route.output, shape)?;
             let inner = match route.gateway {
@@ -45,17 +45,17 @@ impl Backward<'_> {
         shape: Shape,
     ) -> Made {
         let Ok(first) = u32::try_from(at) else {
-            return Ok(self.without(id, "it writes in front of the frame"));
+            return Ok(self.unsaid(id, "it writes in front of the frame"));
         };
         let end = first + bytes.len() as u32;
         if shape.ip().is_some_and(|at| end > u32::from(at)) || end > 14 {
-            return Ok(self.without(id, "it writes bytes of the IP header without its sum"));
+            return Ok(self.unsaid(id, "it writes bytes of the IP header without its sum"));
         }
         let ones = vec![0xff; bytes.len()];
         let mut node = inner;
         for part in parts(Base::Frame, shape.layout(), first, &ones, bytes) {
             if part.mask != part.var.most() {
-                return Ok(self.without(id, "it writes a part of a field"));
+                return Ok(self.unsaid(id, "it writes a part of a field"));
             }
             let write = plain(Value::Constant(part.value));
             node = self.written(id, node, part.var, write)?;
@@ -76,7 +76,7 @@ impl Backward<'_> {
             return Ok(inner);
         }
         let Ok(first) = u32::try_from(at) else {
-            return Ok(self.without(id, "it reads in front of the frame"));
+            return Ok(self.unsaid(id, "it reads in front of the frame"));
         };
         // Not marked yet: its place says where the IP header is meant to be.
         let layout = match shape.network {
@@ -85,7 +85,7 @@ impl Backward<'_> {
         };
         let var = of_frame(layout, first * 8);
         if !matches!(var, Var::Bits(_, start, 32) if start == first * 8) {
-            return Ok(self.without(
+            return Ok(self.unsaid(
                 id,
                 "the bytes that it reads are no address of the IP header",
             ));
@@ -171,7 +171,7 @@ impl Backward<'_> {
             },
         )?;
         if mask != 0xfc {
-            return Ok(self.without(id, "it writes a part of a field"));
+            return Ok(self.unsaid(id, "it writes a part of a field"));
         }
         let write = Write {
             value: Value::Constant(u64::from(value >> 2)),

@@ -496,7 +496,11 @@ impl Emitter<'_> {
             }
             Verdict::Hand(element) => {
                 self.at(element);
-                self.say(depth, "return PASS;");
+                let code = match self.of.number(element) {
+                    Some(number) => format!("return HAND_OVER({number});"),
+                    None => "return PASS;".into(),
+                };
+                self.say(depth, &code);
             }
             Verdict::Leave { element, port } => {
                 self.at(element);

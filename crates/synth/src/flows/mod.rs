@@ -22,7 +22,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use millrace_click::error::Error;
 use millrace_click::interpreter::Router;
 use millrace_click::meaning::{Meaning, Rewriting};
 use millrace_click::rewriter::{Specification, Timeouts};
@@ -31,7 +30,6 @@ use crate::action::{Actions, Stateful, Value, Verdict};
 use crate::backward::{WORDS, word_of};
 use crate::diagram::{Full, Id, Node, Store};
 use crate::field::{Var, Word};
-use crate::refusal;
 
 mod answers;
 mod lean;
@@ -310,15 +308,9 @@ impl Work<'_> {
     /// Merges what can be merged.
     ///
     /// # Errors
-    /// Why not, at the rewriter.
-    pub fn all(&mut self, root: Id) -> Result<Flows, Vec<Error>> {
-        self.merge(root).map_err(|stop| match stop {
-            Stop::Refused(id, why) => match self.router.graph().elements.get(id) {
-                Some(element) => vec![refusal::at(element, &why)],
-                None => Vec::new(),
-            },
-            Stop::Full => vec![refusal::full()],
-        })
+    /// Why not: the rewriter, or the budget is spent.
+    pub fn all(&mut self, root: Id) -> Result<Flows, Stop> {
+        self.merge(root)
     }
 
     fn rewriting(&self, id: usize) -> Result<Rewriting, Stop> {

@@ -7,7 +7,7 @@ use millrace_click::interpreter::Memory;
 use millrace_click::language::{Graph, Limits, flatten, parse};
 use millrace_synth::action::Verdict;
 use millrace_synth::field::Var;
-use millrace_synth::reference::{Became, Reference, random};
+use millrace_synth::reference::{Became, Passed, Reference, random};
 use millrace_synth::{Options, Synthesis, classes, packet, synthesise_on, witness};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +30,7 @@ pub fn synthesis(text: &str, reasons: bool) -> Result<Synthesis, String> {
         host,
         Options {
             reasons,
-            early_discard: false,
+            ..Options::default()
         },
     );
     done.map_err(|errors| {
@@ -41,7 +41,11 @@ pub fn synthesis(text: &str, reasons: bool) -> Result<Synthesis, String> {
 
 /// Gives one packet to both, and says how they differ.
 pub fn differ(reference: &Reference, of: &Synthesis, port: u8, frame: &[u8]) -> Option<String> {
-    let (theirs, outside) = reference.pass(port, 0, frame)?;
+    let Passed {
+        became: theirs,
+        outside,
+        ..
+    } = reference.pass(port, 0, frame)?;
     let fate = packet::apply(of, frame, port).unwrap();
     let ours = match fate.verdict {
         Verdict::Leave { port, .. } => Became::Left(port, fate.bytes),

@@ -149,6 +149,7 @@ pub fn link(name: &str, code: Code) -> Link {
         reasons: vec![DROPPED.to_owned()],
         objects_bytes: 0,
         shares: Vec::new(),
+        slow: None,
     }
 }
 

@@ -401,12 +401,18 @@ impl Run {
             && guest.is_none()
             && chain.file.is_none()
             && elements.len() == 1
-            && !ports.live();
-        if self.fates.is_some() && !captures {
-            return Err(
-                Failure::wrong("--fates is for one function between captures")
-                    .help("leave it out, or name captures as --in and --out"),
+            && !ports.live()
+            && !(self.cores == 1 && first.is_some_and(|f| f.slow.is_some()));
+        if self.cores > 1 && captures && first.is_some_and(|f| f.slow.is_some()) {
+            screen::err(
+                "note: over captures the slow path is beside one worker: on several cores its packets are passed to the host",
             );
+        }
+        if self.fates.is_some() && !captures {
+            return Err(Failure::wrong(
+                "--fates is for one function between captures, without a slow path",
+            )
+            .help("leave it out, or name captures as --in and --out"));
         }
         if self.sample.is_some() && in_kernel {
             return Err(

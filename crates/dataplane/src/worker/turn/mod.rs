@@ -143,7 +143,8 @@ impl Worker {
             }
             quiet = quiet.saturating_add(1);
             self.count().once(Once::Idle, 1);
-            if quiet > PATIENCE && !self.busy {
+            let awaits = self.chain.stages.iter().any(|stage| stage.awaits());
+            if quiet > PATIENCE && !self.busy && !awaits {
                 self.refresh();
                 self.tables();
                 self.look(false);
@@ -215,6 +216,7 @@ impl Worker {
         if received == 0 {
             let time = self.queues_time();
             self.fire(time);
+            self.slow_time(time);
             if !self.sequenced {
                 // Packets fire them by themselves, so that the moment does not depend on where a burst ends.
                 if !self.in_packets_time() {

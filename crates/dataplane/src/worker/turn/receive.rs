@@ -48,6 +48,7 @@ impl Worker {
             self.replicated();
         }
         let received = self.frames.len();
+        self.hand_over();
         self.emit(false);
         self.deliver();
         self.give_back(index);
