@@ -19,7 +19,7 @@ pub mod picture;
 pub mod redundant;
 pub mod reference;
 mod refusal;
-mod sets;
+pub mod sets;
 pub mod witness;
 
 use std::cell::RefCell;

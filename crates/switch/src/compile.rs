@@ -1,0 +1,755 @@
+//! A synthesis as tables of rows and groups.
+//!
+//! Table 0 tells apart what a switch reads differently: frames with VLAN tags, IP headers that it cannot read (whose fields it has
+//! as zero), TCP and UDP whose ports it cannot read (zero, too: later fragments, short packets), other IP, other types. Where only
+//! tests of addresses and ports are left the rest is a region, whose number is written into metadata; its rules are in table 3, behind
+//! tables that look up ranges of ports. What differs between the packets of a flow (time to live, code points) is in table 4.
+
+use std::collections::HashMap;
+
+use millrace_synth::Synthesis;
+use millrace_synth::diagram::{Id, Node};
+use millrace_synth::field::{Var, bit, ip};
+
+use crate::Error;
+use crate::cubes::{FROM, PROTOCOL, TO, WORDS, field, matches, var};
+use crate::flatten::{flatten, of_ethernet, packet_field};
+use crate::flows::{Line, list};
+use crate::hints;
+use crate::openflow::{Do, Field, Group, Match, Row, Table};
+use crate::outcome::{BACK, IP, Outcome, SERVER};
+use crate::ports::{Side, ranges, side};
+use crate::project::{Case, Projection};
+use crate::spread;
+use crate::switch::Switch;
+
+/// A server behind the switch: it runs the chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Server {
+    /// its share of the traffic, in proportion to those of others
+    pub weight: u16,
+    /// the switch's ports to it, one for each device
+    pub ports: Vec<u32>,
+}
+
+/// What is known of packets that come to the switch, and cannot be seen in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Assumptions {
+    /// IP headers are right: version, lengths, sum
+    pub headers: bool,
+    /// IP headers have no options
+    pub options: bool,
+    /// frames have no padding, or nobody minds it
+    pub padding: bool,
+    /// frames have at most 1,514 bytes
+    pub mtu: bool,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// the switch
+    pub switch: Switch,
+    /// its ports, one for each device
+    pub ports: Vec<u32>,
+    /// servers, at least one
+    pub servers: Vec<Server>,
+    /// what is known
+    pub assume: Assumptions,
+}
+
+/// Rules of a switch.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// tables by number; those without rows are left out
+    pub tables: Vec<Table>,
+    /// groups, where there are several servers
+    pub groups: Vec<Group>,
+    /// what is used that OpenFlow 1.3 does not have
+    pub extensions: Vec<&'static str>,
+    /// why packets go to servers, with the number of actions for which it is so
+    pub reasons: Vec<(String, usize)>,
+    /// fields that make a difference and are not seen
+    pub unseen: Vec<String>,
+    /// bits of metadata for ranges of source and destination ports
+    pub bits: [u32; 2],
+    /// ports of the switch to servers
+    pub to_servers: Vec<u32>,
+}
+
+const LINK: u8 = 0;
+const SOURCE_PORTS: u8 = 1;
+const DESTINATION_PORTS: u8 = 2;
+const FLOWS: u8 = 3;
+const PACKETS: u8 = 4;
+const SERVERS: u8 = 5;
+/// Names of tables.
+const NAMES: [&str; 6] = [
+    "links",
+    "source ports",
+    "destination ports",
+    "flows",
+    "packets",
+    "servers",
+];
+/// The longest frame of an Ethernet link with 1,500 bytes of IP.
+const MTU: u64 = 1500;
+
+/// Makes the rules.
+///
+/// # Errors
+/// Ports and servers that do not fit the chain, classes that become too many rows, tables that the switch does not hold.
+pub fn compile(of: &Synthesis, request: &Request) -> Result<Rules, Error> {
+    check(of, request)?;
+    let mut work = Work {
+        of,
+        request,
+        projection: Projection::new(of),
+        regions: Vec::new(),
+        numbers: HashMap::new(),
+        tables: NAMES.iter().map(|_| Vec::new()).collect(),
+    };
+    let groups = work.servers()?;
+    let mut links = Vec::new();
+    for port in 0..of.ports.len() as u8 {
+        for (matches, to) in work.device(port)? {
+            links.push((port, matches, to));
+        }
+    }
+    let bits = work.regions(&links)?;
+    work.finish(groups, bits)
+}
+
+fn check(of: &Synthesis, request: &Request) -> Result<(), Error> {
+    let devices = of.ports.len();
+    let fits = |ports: &[u32]| ports.len() == devices;
+    let help = format!("give one for each of {}", of.ports.join(", "));
+    if !fits(&request.ports) {
+        let what = format!("{} ports of the switch for {devices} devices", request.ports.len());
+        return Err(Error::new(what, help));
+    }
+    if request.servers.is_empty() || request.servers.iter().any(|s| !fits(&s.ports)) {
+        return Err(Error::new(
+            format!("a server needs {devices} ports of the switch, as the chain has devices"),
+            help,
+        ));
+    }
+    if request.servers.iter().any(|s| s.weight == 0) {
+        return Err(Error::new(
+            "a server has the weight 0",
+            "give it a share, or leave it out",
+        ));
+    }
+    let servers = request.servers.iter().flat_map(|s| &s.ports);
+    let mut all: Vec<u32> = request.ports.iter().chain(servers).copied().collect();
+    all.sort_unstable();
+    // Numbers from 0xffffff00 on are reserved (OpenFlow 1.3.5, 7.2.1).
+    let twice = all.windows(2).find(|w| w.first() == w.last());
+    if let Some(port) = twice.and_then(|w| w.first()) {
+        return Err(Error::new(
+            format!("the switch's port {port} is named twice"),
+            "each device and each server's link has a port of its own",
+        ));
+    }
+    match all.iter().find(|p| **p == 0 || **p >= 0xffff_ff00) {
+        Some(port) => Err(Error::new(
+            format!("{port} is no port of a switch"),
+            "ports are numbers from 1 to 4294967039",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Where a row of the first table leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum To {
+    Leaf(u32),
+    Region(usize),
+}
+
+struct Work<'a> {
+    of: &'a Synthesis,
+    request: &'a Request,
+    projection: Projection<'a>,
+    regions: Vec<Id>,
+    numbers: HashMap<Id, usize>,
+    tables: Vec<Vec<Row>>,
+}
+
+impl Work<'_> {
+    fn row(&mut self, table: u8, priority: u16, matches: Vec<Match>, does: Vec<Do>) {
+        self.row_from(table, priority, matches, does, None);
+    }
+
+    fn row_from(
+        &mut self,
+        table: u8,
+        priority: u16,
+        matches: Vec<Match>,
+        does: Vec<Do>,
+        from: Option<String>,
+    ) {
+        if let Some(rows) = self.tables.get_mut(usize::from(table)) {
+            rows.push(Row {
+                table,
+                priority,
+                matches,
+                does,
+                from,
+            });
+        }
+    }
+
+    /// The last table, what servers send, and groups.
+    fn servers(&mut self) -> Result<Vec<Group>, Error> {
+        let request = self.request;
+        let mut groups = Vec::new();
+        let fields = match request.servers.as_slice() {
+            [_] => Vec::new(),
+            _ if !request.switch.select_by_fields => {
+                return Err(Error::new(
+                    "OpenFlow 1.3 leaves to the switch how a group divides packets: answers would come to servers that do not know their flow",
+                    "name one server, or a switch that divides by fields (ovs)",
+                ));
+            }
+            _ => spread::fields(self.of)?,
+        };
+        for device in 0..request.ports.len() {
+            let to = |s: &Server| s.ports.get(device).copied().unwrap_or(0);
+            let does = match fields.get(device) {
+                None => Do::Output(request.servers.first().map_or(0, to)),
+                Some(by) => {
+                    let id = device as u32 + 1;
+                    groups.push(Group {
+                        id,
+                        by: *by,
+                        buckets: request.servers.iter().map(|s| (s.weight, to(s))).collect(),
+                    });
+                    Do::Group(id)
+                }
+            };
+            let port = request.ports.get(device).copied().unwrap_or(0);
+            let came = vec![Match::exact(Field::InPort, u64::from(port))];
+            self.row(SERVERS, 1, came, vec![does]);
+            for server in &request.servers {
+                let came = vec![Match::exact(Field::InPort, u64::from(to(server)))];
+                self.row(LINK, 1, came, vec![Do::Output(port)]);
+            }
+        }
+        Ok(groups)
+    }
+
+    fn known_ip(&self, port: u8) -> Vec<(Var, u64, u64)> {
+        let assume = self.request.assume;
+        let most = if assume.mtu { MTU } else { 65_535 };
+        let long = if assume.mtu { MTU + u64::from(IP) } else { 65_535 };
+        let mut known = vec![
+            (Var::Port, u64::from(port), u64::from(port)),
+            (Var::Bits(millrace_synth::field::Base::Frame, 96, 16), 0x0800, 0x0800),
+            (Var::Length, 34, long),
+            (ip(IP, bit::LENGTH), 20, most),
+            (ip(IP, bit::IHL), 5, if assume.options { 5 } else { 15 }),
+        ];
+        if assume.headers {
+            known.extend([
+                (ip(IP, 0), 4, 4),
+                (Var::Checked(IP, false), 1, 1),
+                (Var::Checked(IP, true), 1, 1),
+            ]);
+        }
+        known
+    }
+
+    /// Lines of the first table for one device, the first that fits counts.
+    fn device(&mut self, port: u8) -> Result<Vec<(Vec<Match>, To)>, Error> {
+        let came = u64::from(port);
+        let frame = |low, high, least| {
+            vec![
+                (Var::Port, came, came),
+                (kind(), low, high),
+                (Var::Length, least, 65_535),
+            ]
+        };
+        let mut lines = Vec::new();
+        // Behind a tag the switch reads the type of what is tagged.
+        let tagged = [0x8100, 0x88a8];
+        let mut all = Vec::new();
+        for kind in tagged {
+            all.push(self.link(port, &frame(kind, kind, 18), false)?);
+        }
+        let tagged = self.projection.all(&all)?;
+        self.lines(&[Match::exact(Field::Tagged, 1)], tagged, false, &mut lines)?;
+        self.ip(port, &mut lines)?;
+        // Types that the chain asks for, one by one, and all others.
+        let (mut single, mut others) = (Vec::new(), Vec::new());
+        for (low, high) in self.intervals(kind(), &[0x600, 0x800, 0x801]) {
+            match (low, high) {
+                (0x800, _) => {}
+                _ if high < 0x600 => {
+                    // IEEE 802.3: a length.
+                    single.push((0x05ff, self.link(port, &frame(low, high, 14), false)?));
+                }
+                _ if low == high => {
+                    single.push((low, self.link(port, &frame(low, low, 14), false)?));
+                }
+                _ => others.push(self.link(port, &frame(low, high, 14), false)?),
+            }
+        }
+        let lengths: Vec<Id> = single
+            .iter()
+            .filter(|s| s.0 == 0x05ff)
+            .map(|s| s.1)
+            .collect();
+        single.retain(|s| s.0 != 0x05ff);
+        if !lengths.is_empty() {
+            single.push((0x05ff, self.projection.all(&lengths)?));
+        }
+        let rest = self.projection.all(&others)?;
+        for (value, to) in single.into_iter().filter(|s| s.1 != rest) {
+            self.lines(&[Match::exact(Field::EthType, value)], to, false, &mut lines)?;
+        }
+        self.lines(&[], rest, false, &mut lines)?;
+        Ok(lines)
+    }
+
+    /// Lines for frames of IP.
+    fn ip(&mut self, port: u8, lines: &mut Vec<(Vec<Match>, To)>) -> Result<(), Error> {
+        let ethernet = Match::exact(Field::EthType, 0x0800);
+        let known = self.known_ip(port);
+        let ttl = self.request.switch.ttl;
+        let sees = move |ports: bool| {
+            move |v: Var| {
+                let word = crate::cubes::word(v);
+                of_ethernet(v)
+                    || word.is_some_and(|w| ports || !matches!(w, TO | FROM))
+                    || packet_field(v).is_some_and(|f| ttl || f != Field::Ttl)
+            }
+        };
+        let (mut kids, mut unread) = (Vec::new(), Vec::new());
+        for (low, high) in self.intervals(var(PROTOCOL), &[6, 7, 17, 18]) {
+            let least = match low {
+                6 => 20,
+                17 => 8,
+                _ => 0,
+            };
+            let mut known = known.clone();
+            known.push((var(PROTOCOL), low, high));
+            let protocol = if low == high { low } else { 256 };
+            let mut case = Case {
+                known: &known,
+                sees: &sees(false),
+                protocol,
+                has_ip: true,
+                padding: self.request.assume.padding,
+                port,
+            };
+            let mut made = self.projection.case(&case)?;
+            if least > 0 {
+                // Ports that are not both zero were read: the header is whole, and begins with this packet.
+                let mut whole = known.clone();
+                for one in &mut whole {
+                    if one.0 == Var::Length {
+                        one.1 += least;
+                    }
+                }
+                whole.extend([
+                    (ip(IP, bit::OFFSET), 0, 0),
+                    (Var::Room(IP, true), least, 65_535),
+                    (Var::Room(IP, false), least, 65_535),
+                ]);
+                let seen = sees(true);
+                case.known = &whole;
+                case.sees = &seen;
+                let read = self.projection.case(&case)?;
+                if read != made {
+                    unread.push((low, made));
+                    made = read;
+                }
+            }
+            kids.push((low, made));
+        }
+        let main = self.projection.store.select(var(PROTOCOL), kids)?;
+        // A header that the switch cannot read has zeros in its place.
+        let zero = |fields: &[Field]| {
+            let all = fields.iter().map(|f| Match::exact(*f, 0));
+            std::iter::once(ethernet).chain(all).collect::<Vec<_>>()
+        };
+        let unreadable = self.link(
+            port,
+            &[
+                (Var::Port, u64::from(port), u64::from(port)),
+                (kind(), 0x0800, 0x0800),
+                (Var::Length, 14, 65_535),
+            ],
+            true,
+        )?;
+        if unreadable != main {
+            let fields = [Field::IpProto, Field::Ipv4Src, Field::Ipv4Dst];
+            self.lines(&zero(&fields), unreadable, true, lines)?;
+        }
+        for (protocol, to) in unread {
+            let mut all = zero(&[Field::PortSrc, Field::PortDst]);
+            all.insert(1, Match::exact(Field::IpProto, protocol));
+            self.lines(&all, to, true, lines)?;
+        }
+        self.lines(&[ethernet], main, false, lines)
+    }
+
+    /// Frames of which nothing but Ethernet's addresses is seen.
+    fn link(&mut self, port: u8, known: &[(Var, u64, u64)], has_ip: bool) -> Result<Id, Error> {
+        Ok(self.projection.case(&Case {
+            known,
+            sees: &of_ethernet,
+            protocol: 256,
+            has_ip,
+            padding: self.request.assume.padding && has_ip,
+            port,
+        })?)
+    }
+
+    /// Intervals into which the chain divides a variable's values, and the values given.
+    fn intervals(&self, of: Var, more: &[u64]) -> Vec<(u64, u64)> {
+        let store = &self.of.store;
+        let mut cuts = vec![0];
+        cuts.extend(more);
+        for id in store.reachable(self.of.root) {
+            if let Node::Branch { var, kids } = store.node(id)
+                && *var == of
+            {
+                cuts.extend(kids.iter().map(|k| k.0));
+            }
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        let ends = cuts.iter().skip(1).map(|c| c - 1).chain([of.most()]);
+        cuts.iter().copied().zip(ends).collect()
+    }
+
+    /// Lines of a case; what would need further tests goes to a server if nothing more is `read` of these packets.
+    fn lines(
+        &mut self,
+        first: &[Match],
+        id: Id,
+        unread: bool,
+        lines: &mut Vec<(Vec<Match>, To)>,
+    ) -> Result<(), Error> {
+        for (more, to) in flatten(&self.projection.store, id, &of_ethernet)? {
+            let to = match self.projection.store.node(to) {
+                Node::Leaf(leaf) => To::Leaf(*leaf),
+                Node::Branch { .. } if unread => To::Leaf(SERVER),
+                Node::Branch { .. } => {
+                    let next = self.regions.len();
+                    let number = *self.numbers.entry(to).or_insert(next);
+                    if number == next {
+                        self.regions.push(to);
+                    }
+                    To::Region(number)
+                }
+            };
+            lines.push((more.into_iter().chain(first.iter().copied()).collect(), to));
+        }
+        Ok(())
+    }
+
+    /// What rows do for an outcome; `port` where it is known by which device packets came.
+    fn does(&self, leaf: u32) -> Vec<Do> {
+        match self.projection.outcomes.get(leaf) {
+            Outcome::Server => vec![Do::Goto(SERVERS)],
+            Outcome::Drop => Vec::new(),
+            Outcome::Forward(to, writes) => {
+                let mut does = writes.clone();
+                does.push(match *to {
+                    BACK => Do::Back,
+                    to => Do::Output(self.request.ports.get(usize::from(to)).copied().unwrap_or(0)),
+                });
+                does
+            }
+        }
+    }
+
+    /// All tables but the last; gives the numbers of bits.
+    fn regions(&mut self, links: &[(u8, Vec<Match>, To)]) -> Result<[u32; 2], Error> {
+        let hints = match self.regions.is_empty() {
+            true => Vec::new(),
+            false => hints::all(self.of),
+        };
+        let mut lists = Vec::new();
+        for id in self.regions.clone() {
+            lists.push(list(&mut self.projection.store, id, &hints)?);
+        }
+        let region_bits = usize::BITS - lists.len().saturating_sub(1).leading_zeros();
+        let both = [FROM, TO].map(|word| ranges(lists.iter().flatten(), word));
+        let [from, to] = &both;
+        // Half of the room each, unless the other needs less.
+        let room = 64 - region_bits;
+        let [few, many] = [from, to].map(|ranges| side(ranges, 0, 64).bits);
+        let few = few.min((room / 2).max(room.saturating_sub(many)));
+        let middle = region_bits + few;
+        let sides = [side(from, region_bits, middle), side(to, middle, 64)];
+        let [source, destination] = &sides;
+        let entry = |lines: &[Line]| {
+            let uses = |side: &Side, word| {
+                let mut all = lines.iter().map(|l| l.cube.get(word));
+                all.any(|range| side.codes.contains_key(&range))
+            };
+            match (uses(source, FROM), uses(destination, TO)) {
+                (true, _) => SOURCE_PORTS,
+                (false, true) => DESTINATION_PORTS,
+                (false, false) => FLOWS,
+            }
+        };
+        let region_mask = (1_u64 << region_bits) - 1;
+        // The first table.
+        let count = links.len();
+        for (n, (port, matches, to)) in links.iter().enumerate() {
+            let number = self.request.ports.get(usize::from(*port)).copied().unwrap_or(0);
+            let mut all = vec![Match::exact(Field::InPort, u64::from(number))];
+            all.extend(matches);
+            let does = match to {
+                To::Leaf(leaf) => self.does(*leaf),
+                To::Region(region) => {
+                    let table = lists.get(*region).map_or(FLOWS, |l| entry(l));
+                    match region_bits {
+                        0 => vec![Do::Goto(table)],
+                        _ => vec![Do::Write(*region as u64, region_mask), Do::Goto(table)],
+                    }
+                }
+            };
+            self.row(LINK, priority(count - n + 1, "links")?, all, does);
+        }
+        let next = match destination.codes.is_empty() {
+            true => FLOWS,
+            false => DESTINATION_PORTS,
+        };
+        let masks = self.request.switch.masked_ports;
+        for (table, side, field, next) in [
+            (SOURCE_PORTS, source, Field::PortSrc, next),
+            (DESTINATION_PORTS, destination, Field::PortDst, FLOWS),
+        ] {
+            if side.codes.is_empty() {
+                continue;
+            }
+            let mask = side.codes.values().fold(0, |m, (_, _, mask)| m | mask);
+            for (protocol, one) in [(6, 1), (17, 2)] {
+                for (value, ports, bits) in side.rows(one, masks) {
+                    let all = vec![
+                        Match::exact(Field::EthType, 0x0800),
+                        Match::exact(Field::IpProto, protocol),
+                        Match { field, value, mask: ports },
+                    ];
+                    self.row(table, 2, all, vec![Do::Write(bits, mask), Do::Goto(next)]);
+                }
+            }
+            self.row(table, 1, Vec::new(), vec![Do::Goto(next)]);
+        }
+        self.flows(&lists, region_mask, &sides)?;
+        Ok(sides.map(|s| s.bits))
+    }
+
+    /// Tables of flows and of packets.
+    fn flows(&mut self, lists: &[Vec<Line>], mask: u64, sides: &[Side; 2]) -> Result<(), Error> {
+        let mut nodes: HashMap<Id, u64> = HashMap::new();
+        let mut order = Vec::new();
+        for (region, lines) in lists.iter().enumerate() {
+            let mut rows = Vec::new();
+            for line in lines {
+                let does = match self.projection.store.node(line.to) {
+                    Node::Leaf(leaf) => self.does(*leaf),
+                    Node::Branch { .. } => {
+                        let next = nodes.len() as u64;
+                        let number = *nodes.entry(line.to).or_insert(next);
+                        if number == next {
+                            order.push(line.to);
+                        }
+                        vec![Do::Write(number, u64::MAX), Do::Goto(PACKETS)]
+                    }
+                };
+                for all in self.expand(line, region as u64, mask, sides)? {
+                    rows.push((all, does.clone(), line.from.clone()));
+                }
+            }
+            let count = rows.len();
+            for (n, (all, does, from)) in rows.into_iter().enumerate() {
+                let priority = priority(count - n, "flows")?;
+                self.row_from(FLOWS, priority, all, does, from);
+            }
+        }
+        for (number, id) in order.into_iter().enumerate() {
+            let lines = flatten(&self.projection.store, id, &|v| packet_field(v).is_some())?;
+            let count = lines.len();
+            for (n, (matches, to)) in lines.into_iter().enumerate() {
+                let leaf = match self.projection.store.node(to) {
+                    Node::Leaf(leaf) => *leaf,
+                    Node::Branch { .. } => SERVER,
+                };
+                let mut all = vec![Match::exact(Field::Metadata, number as u64)];
+                if !matches.is_empty() {
+                    all.push(Match::exact(Field::EthType, 0x0800));
+                }
+                all.extend(matches);
+                let does = self.does(leaf);
+                self.row(PACKETS, priority(count - n, "packets")?, all, does);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of a line: one, unless a range is no prefix and has no bit.
+    fn expand(
+        &self,
+        line: &Line,
+        region: u64,
+        mask: u64,
+        sides: &[Side; 2],
+    ) -> Result<Vec<Vec<Match>>, Error> {
+        let mut metadata = Match {
+            field: Field::Metadata,
+            value: region,
+            mask,
+        };
+        let mut rows = vec![Vec::new()];
+        let mut whole = true;
+        for word in 0..WORDS {
+            let (low, high) = line.cube.get(word);
+            let of = match word {
+                FROM => sides.first(),
+                TO => sides.get(1),
+                _ => None,
+            };
+            if let Some((_, value, mask)) = of.and_then(|s| s.codes.get(&(low, high))) {
+                metadata.value |= value;
+                metadata.mask |= mask;
+                continue;
+            }
+            let exact = word == PROTOCOL
+                || matches!(word, FROM | TO) && !self.request.switch.masked_ports;
+            let pieces = matches(field(word), low, high, exact).ok_or_else(|| {
+                Error::new(
+                    format!("the range {low}-{high} of ports has no bit of metadata left, and the switch matches no masked ports"),
+                    "use fewer ranges of ports, or a switch that has masks for them (ovs)",
+                )
+            })?;
+            whole &= pieces == [None];
+            rows = rows
+                .iter()
+                .flat_map(|row: &Vec<Match>| {
+                    pieces.iter().map(move |piece| {
+                        let mut row = row.clone();
+                        row.extend(piece);
+                        row
+                    })
+                })
+                .collect();
+        }
+        for row in &mut rows {
+            if !whole {
+                row.insert(0, Match::exact(Field::EthType, 0x0800));
+            }
+            if metadata.mask != 0 {
+                row.insert(0, metadata);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn finish(self, groups: Vec<Group>, bits: [u32; 2]) -> Result<Rules, Error> {
+        let mut tables: Vec<Table> = Vec::new();
+        for (number, (mut rows, name)) in self.tables.into_iter().zip(NAMES).enumerate() {
+            rows.sort_by_key(|r| u16::MAX - r.priority);
+            if !rows.is_empty() {
+                tables.push(Table {
+                    number: number as u8,
+                    name,
+                    rows,
+                });
+            }
+        }
+        let most = tables.iter().max_by_key(|t| t.rows.len());
+        if let Some(table) = most.filter(|t| t.rows.len() > self.request.switch.rows) {
+            return Err(Error::new(
+                format!(
+                    "table {} ({}) needs {} rows, and the switch holds {} in a table",
+                    table.number,
+                    table.name,
+                    table.rows.len(),
+                    self.request.switch.rows
+                ),
+                format!(
+                    "the smallest that would do has {} rows in a table; or let the switch have fewer rules of the chain",
+                    table.rows.len()
+                ),
+            ));
+        }
+        let all = || tables.iter().flat_map(|t| &t.rows).flat_map(|r| &r.matches);
+        let mut extensions = Vec::new();
+        let is_port = |m: &Match| matches!(m.field, Field::PortSrc | Field::PortDst);
+        if all().any(|m| is_port(m) && m.mask != 0xffff) {
+            extensions.push("masked ports");
+        }
+        if all().any(|m| m.field == Field::Ttl) {
+            extensions.push("nw_ttl");
+        }
+        if !groups.is_empty() {
+            extensions.push("selection_method");
+        }
+        let servers = &self.request.servers;
+        Ok(Rules {
+            tables,
+            groups,
+            extensions,
+            reasons: self.projection.outcomes.reasons.into_iter().collect(),
+            unseen: self.projection.unseen.into_iter().collect(),
+            bits,
+            to_servers: servers.iter().flat_map(|s| s.ports.clone()).collect(),
+        })
+    }
+}
+
+/// The field of Ethernet's type.
+fn kind() -> Var {
+    Var::Bits(millrace_synth::field::Base::Frame, 96, 16)
+}
+
+fn priority(number: usize, table: &str) -> Result<u16, Error> {
+    u16::try_from(number).map_err(|_| {
+        Error::new(
+            format!("{number} rows of the table of {table} come one before the other, and a switch has 65,535 priorities"),
+            "divide the chain, and let the switch have its first part",
+        )
+    })
+}
+
+impl Rules {
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.tables.iter().flat_map(|t| &t.rows)
+    }
+
+    /// Groups, for `ovs-ofctl -O OpenFlow15 add-groups`.
+    #[must_use]
+    pub fn groups_text(&self) -> String {
+        self.groups.iter().map(|g| format!("{g}\n")).collect()
+    }
+
+    /// Rows, for `ovs-ofctl -O OpenFlow13 add-flows`, with where they come from as comments.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for table in &self.tables {
+            text.push_str(&format!(
+                "# table {}: {}, {} rows\n",
+                table.number,
+                table.name,
+                table.rows.len()
+            ));
+            for row in &table.rows {
+                if let Some(from) = &row.from {
+                    text.push_str(&format!("# {from}\n"));
+                }
+                text.push_str(&format!("{row}\n"));
+            }
+        }
+        text
+    }
+}
+

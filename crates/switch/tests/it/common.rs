@@ -1,0 +1,130 @@
+//! Chains, and what their interpreter says.
+
+use std::path::{Path, PathBuf};
+
+use millrace_switch::run::{Fate, Switch};
+use millrace_switch::switch::Switch as Kind;
+use millrace_switch::{Assumptions, Request, Rules, Server, compile};
+use millrace_synth::field::{Base, Var, bit, ip};
+use millrace_synth::packet::value;
+use millrace_synth::reference::{Became, Reference};
+use millrace_synth::{Options, Synthesis, graph, synthesise};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A chain of chains/.
+pub fn chain(path: &str) -> Synthesis {
+    let path = root().join("chains").join(path);
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let graph = graph(&path).unwrap();
+    synthesise(&name, graph, path.parent().unwrap(), Options::default()).unwrap()
+}
+
+/// A request for Open vSwitch: devices at 1, 2, …, one server at 11, 12, ….
+pub fn request(of: &Synthesis) -> Request {
+    let devices = of.ports.len() as u32;
+    Request {
+        switch: Kind::open_vswitch(),
+        ports: (1..=devices).collect(),
+        servers: vec![Server {
+            weight: 1,
+            ports: (11..11 + devices).collect(),
+        }],
+        assume: Assumptions::default(),
+    }
+}
+
+/// All is known that may be.
+pub fn assumed() -> Assumptions {
+    Assumptions {
+        headers: true,
+        options: true,
+        padding: true,
+        mtu: true,
+    }
+}
+
+/// Whether what a switch did with a packet is what the interpreter says: whether a server has it, or why not.
+pub fn agrees(became: &Became, fate: &Fate, port: u8, assume: Assumptions) -> Result<bool, String> {
+    match fate {
+        Fate::Group(..) => Ok(true),
+        Fate::Left(to, _) if *to > 10 => match u32::from(port) + 11 == *to {
+            true => Ok(true),
+            false => Err(format!("it went to the server's port {to}, and came by {port}")),
+        },
+        Fate::Dropped => match became {
+            Became::Dropped(_) => Ok(false),
+            other => Err(format!("the switch dropped it; interpreter: {other:?}")),
+        },
+        Fate::Left(to, bytes) => {
+            let same = |right: &[u8]| match assume.padding {
+                true => bytes.starts_with(right),
+                false => bytes == right,
+            };
+            match became {
+                Became::Left(device, right) if u32::from(*device) + 1 == *to && same(right) => {
+                    Ok(false)
+                }
+                other => Err(format!("the switch sent {bytes:02x?} by {to}; interpreter: {other:02x?}")),
+            }
+        }
+    }
+}
+
+/// Whether a packet is one of those that are assumed.
+fn expected(frame: &[u8], assume: Assumptions) -> bool {
+    if value(frame, 0, Var::Bits(Base::Frame, 96, 16)) != 0x0800 {
+        return true;
+    }
+    (!assume.headers || value(frame, 0, Var::Checked(14, true)) == 1)
+        && (!assume.options || value(frame, 0, ip(14, bit::IHL)) == 5)
+        && (!assume.mtu || frame.len() <= 1514)
+}
+
+/// Packets of a chain: of its classes, and random ones.
+pub fn packets(of: &Synthesis, seed: u64, count: usize) -> Vec<(u8, Vec<u8>)> {
+    let mut all = millrace_synth::reference::witnesses(of, count / 4);
+    all.truncate(count / 2);
+    let random = millrace_synth::reference::random(of, seed);
+    let left = count - all.len();
+    all.extend(random.take(left));
+    all
+}
+
+/// Compares the software switch with the interpreter on the packets that are assumed; how many there were, and how many of them
+/// servers had.
+pub fn compared(
+    of: &Synthesis,
+    rules: &Rules,
+    assume: Assumptions,
+    packets: &[(u8, Vec<u8>)],
+) -> (usize, usize) {
+    let reference = Reference::new(of);
+    let switch = Switch::new(rules);
+    let (mut all, mut servers) = (0, 0);
+    for (n, (port, frame)) in packets.iter().enumerate() {
+        let known = reference.pass(*port, n as u64 * 1_000_000, frame);
+        let Some((became, _)) = known.filter(|_| expected(frame, assume)) else {
+            continue;
+        };
+        let fate = switch.pass(frame, u32::from(*port) + 1);
+        all += 1;
+        match agrees(&became, &fate, *port, assume) {
+            Ok(server) => servers += usize::from(server),
+            Err(why) => panic!("{}, packet {n} by {port}: {why}\n{frame:02x?}", of.name),
+        }
+    }
+    (all, servers)
+}
+
+/// The rules of a chain.
+pub fn rules(of: &Synthesis, assume: Assumptions) -> Rules {
+    let request = Request {
+        assume,
+        ..request(of)
+    };
+    compile(of, &request).unwrap()
+}

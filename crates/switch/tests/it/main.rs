@@ -1,0 +1,4 @@
+//! OpenFlow rules of synthesised chains, against the reference interpreter.
+
+mod common;
+mod rules;
