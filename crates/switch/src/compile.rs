@@ -2,23 +2,24 @@
 //!
 //! Table 0 tells apart what a switch reads differently: frames with VLAN tags, IP headers that it cannot read (whose fields it has
 //! as zero), TCP and UDP whose ports it cannot read (zero, too: later fragments, short packets), other IP, other types. Where only
-//! tests of addresses and ports are left the rest is a region, whose number is written into metadata; its rules are in table 3, behind
-//! tables that look up ranges of ports. What differs between the packets of a flow (time to live, code points) is in table 4.
+//! tests of addresses and ports are left the rest is a region, whose number is written into metadata; its rules are in a table behind
+//! those that look up ranges of ports. Rules with more ranges than metadata holds are divided into stages, each with tables of its
+//! own. What differs between the packets of a flow (time to live, code points) is in the last table but one.
 
 use std::collections::HashMap;
 
 use millrace_synth::Synthesis;
-use millrace_synth::diagram::{Id, Node};
+use millrace_synth::diagram::{Id, Node, Store};
 use millrace_synth::field::{Var, bit, ip};
 
 use crate::Error;
 use crate::cubes::{FROM, PROTOCOL, TO, WORDS, field, matches, var};
 use crate::flatten::{flatten, of_ethernet, packet_field};
 use crate::flows::{Line, list};
-use crate::hints;
+use crate::hints::{self, Hint};
 use crate::openflow::{Do, Field, Group, Match, Row, Table};
 use crate::outcome::{BACK, IP, Outcome, SERVER};
-use crate::ports::{Side, ranges, side};
+use crate::ports::{Side, Stage, stages};
 use crate::project::{Case, Projection};
 use crate::spread;
 use crate::switch::Switch;
@@ -71,27 +72,15 @@ pub struct Rules {
     pub reasons: Vec<(String, usize)>,
     /// fields that make a difference and are not seen
     pub unseen: Vec<String>,
-    /// bits of metadata for ranges of source and destination ports
-    pub bits: [u32; 2],
+    /// bits of metadata for ranges of source and destination ports, by stage
+    pub bits: Vec<[u32; 2]>,
     /// ports of the switch to servers
     pub to_servers: Vec<u32>,
 }
 
 const LINK: u8 = 0;
-const SOURCE_PORTS: u8 = 1;
-const DESTINATION_PORTS: u8 = 2;
-const FLOWS: u8 = 3;
-const PACKETS: u8 = 4;
-const SERVERS: u8 = 5;
-/// Names of tables.
-const NAMES: [&str; 6] = [
-    "links",
-    "source ports",
-    "destination ports",
-    "flows",
-    "packets",
-    "servers",
-];
+/// Tables that a switch may have (OpenFlow 1.3.5, 7.3.4.1).
+const MOST_TABLES: usize = 254;
 /// The longest frame of an Ethernet link with 1,500 bytes of IP.
 const MTU: u64 = 1500;
 
@@ -107,9 +96,10 @@ pub fn compile(of: &Synthesis, request: &Request) -> Result<Rules, Error> {
         projection: Projection::new(of),
         regions: Vec::new(),
         numbers: HashMap::new(),
-        tables: NAMES.iter().map(|_| Vec::new()).collect(),
+        tables: vec![Table::new(LINK, "links")],
+        packets: 0,
+        servers: 0,
     };
-    let groups = work.servers()?;
     let mut links = Vec::new();
     for port in 0..of.ports.len() as u8 {
         for (matches, to) in work.device(port)? {
@@ -117,6 +107,7 @@ pub fn compile(of: &Synthesis, request: &Request) -> Result<Rules, Error> {
         }
     }
     let bits = work.regions(&links)?;
+    let groups = work.servers()?;
     work.finish(groups, bits)
 }
 
@@ -125,7 +116,10 @@ fn check(of: &Synthesis, request: &Request) -> Result<(), Error> {
     let fits = |ports: &[u32]| ports.len() == devices;
     let help = format!("give one for each of {}", of.ports.join(", "));
     if !fits(&request.ports) {
-        let what = format!("{} ports of the switch for {devices} devices", request.ports.len());
+        let what = format!(
+            "{} ports of the switch for {devices} devices",
+            request.ports.len()
+        );
         return Err(Error::new(what, help));
     }
     if request.servers.is_empty() || request.servers.iter().any(|s| !fits(&s.ports)) {
@@ -173,7 +167,10 @@ struct Work<'a> {
     projection: Projection<'a>,
     regions: Vec<Id>,
     numbers: HashMap<Id, usize>,
-    tables: Vec<Vec<Row>>,
+    tables: Vec<Table>,
+    /// numbers of the last tables
+    packets: u8,
+    servers: u8,
 }
 
 impl Work<'_> {
@@ -189,9 +186,10 @@ impl Work<'_> {
         does: Vec<Do>,
         from: Option<String>,
     ) {
-        if let Some(rows) = self.tables.get_mut(usize::from(table)) {
-            rows.push(Row {
-                table,
+        if let Some(table) = self.tables.get_mut(usize::from(table)) {
+            let number = table.number;
+            table.rows.push(Row {
+                table: number,
                 priority,
                 matches,
                 does,
@@ -230,7 +228,7 @@ impl Work<'_> {
             };
             let port = request.ports.get(device).copied().unwrap_or(0);
             let came = vec![Match::exact(Field::InPort, u64::from(port))];
-            self.row(SERVERS, 1, came, vec![does]);
+            self.row(self.servers, 1, came, vec![does]);
             for server in &request.servers {
                 let came = vec![Match::exact(Field::InPort, u64::from(to(server)))];
                 self.row(LINK, 1, came, vec![Do::Output(port)]);
@@ -242,10 +240,18 @@ impl Work<'_> {
     fn known_ip(&self, port: u8) -> Vec<(Var, u64, u64)> {
         let assume = self.request.assume;
         let most = if assume.mtu { MTU } else { 65_535 };
-        let long = if assume.mtu { MTU + u64::from(IP) } else { 65_535 };
+        let long = if assume.mtu {
+            MTU + u64::from(IP)
+        } else {
+            65_535
+        };
         let mut known = vec![
             (Var::Port, u64::from(port), u64::from(port)),
-            (Var::Bits(millrace_synth::field::Base::Frame, 96, 16), 0x0800, 0x0800),
+            (
+                Var::Bits(millrace_synth::field::Base::Frame, 96, 16),
+                0x0800,
+                0x0800,
+            ),
             (Var::Length, 34, long),
             (ip(IP, bit::LENGTH), 20, most),
             (ip(IP, bit::IHL), 5, if assume.options { 5 } else { 15 }),
@@ -306,7 +312,12 @@ impl Work<'_> {
         }
         let rest = self.projection.all(&others)?;
         for (value, to) in single.into_iter().filter(|s| s.1 != rest) {
-            self.lines(&[Match::exact(Field::EthType, value)], to, false, &mut lines)?;
+            self.lines(
+                &[Match::exact(Field::EthType, value)],
+                to,
+                false,
+                &mut lines,
+            )?;
         }
         self.lines(&[], rest, false, &mut lines)?;
         Ok(lines)
@@ -454,61 +465,81 @@ impl Work<'_> {
     /// What rows do for an outcome; `port` where it is known by which device packets came.
     fn does(&self, leaf: u32) -> Vec<Do> {
         match self.projection.outcomes.get(leaf) {
-            Outcome::Server => vec![Do::Goto(SERVERS)],
+            Outcome::Server => vec![Do::Goto(self.servers)],
             Outcome::Drop => Vec::new(),
             Outcome::Forward(to, writes) => {
                 let mut does = writes.clone();
                 does.push(match *to {
                     BACK => Do::Back,
-                    to => Do::Output(self.request.ports.get(usize::from(to)).copied().unwrap_or(0)),
+                    to => Do::Output(
+                        self.request
+                            .ports
+                            .get(usize::from(to))
+                            .copied()
+                            .unwrap_or(0),
+                    ),
                 });
                 does
             }
         }
     }
 
-    /// All tables but the last; gives the numbers of bits.
-    fn regions(&mut self, links: &[(u8, Vec<Match>, To)]) -> Result<[u32; 2], Error> {
+    fn table(&mut self, name: &'static str) -> Result<u8, Error> {
+        let number = self.tables.len();
+        if number >= MOST_TABLES {
+            return Err(Error::new(
+                format!(
+                    "the rules become more than {MOST_TABLES} tables: their ranges of ports do not fit into metadata"
+                ),
+                "use fewer ranges of ports",
+            ));
+        }
+        self.tables.push(Table::new(number as u8, name));
+        Ok(number as u8)
+    }
+
+    /// All tables but the last; gives the numbers of bits by stage.
+    fn regions(&mut self, links: &[(u8, Vec<Match>, To)]) -> Result<Vec<[u32; 2]>, Error> {
         let hints = match self.regions.is_empty() {
             true => Vec::new(),
             false => hints::all(self.of),
         };
         let mut lists = Vec::new();
         for id in self.regions.clone() {
-            lists.push(list(&mut self.projection.store, id, &hints)?);
+            lists.push(shortest(&mut self.projection.store, id, &hints)?);
         }
         let region_bits = usize::BITS - lists.len().saturating_sub(1).leading_zeros();
-        let both = [FROM, TO].map(|word| ranges(lists.iter().flatten(), word));
-        let [from, to] = &both;
-        // Half of the room each, unless the other needs less.
-        let room = 64 - region_bits;
-        let [few, many] = [from, to].map(|ranges| side(ranges, 0, 64).bits);
-        let few = few.min((room / 2).max(room.saturating_sub(many)));
-        let middle = region_bits + few;
-        let sides = [side(from, region_bits, middle), side(to, middle, 64)];
-        let [source, destination] = &sides;
-        let entry = |lines: &[Line]| {
-            let uses = |side: &Side, word| {
-                let mut all = lines.iter().map(|l| l.cube.get(word));
-                all.any(|range| side.codes.contains_key(&range))
-            };
-            match (uses(source, FROM), uses(destination, TO)) {
-                (true, _) => SOURCE_PORTS,
-                (false, true) => DESTINATION_PORTS,
-                (false, false) => FLOWS,
-            }
-        };
         let region_mask = (1_u64 << region_bits) - 1;
-        // The first table.
+        let mut stages = stages(&lists, region_bits);
+        for stage in &mut stages {
+            let [source, destination] = &stage.sides;
+            let [source, destination] = [source, destination].map(|s| !s.codes.is_empty());
+            stage.source = match source {
+                true => Some(self.table("source ports")?),
+                false => None,
+            };
+            stage.destination = match destination {
+                true => Some(self.table("destination ports")?),
+                false => None,
+            };
+            stage.flows = self.table("flows")?;
+        }
+        self.packets = self.table("packets")?;
+        self.servers = self.table("servers")?;
         let count = links.len();
         for (n, (port, matches, to)) in links.iter().enumerate() {
-            let number = self.request.ports.get(usize::from(*port)).copied().unwrap_or(0);
+            let number = self
+                .request
+                .ports
+                .get(usize::from(*port))
+                .copied()
+                .unwrap_or(0);
             let mut all = vec![Match::exact(Field::InPort, u64::from(number))];
             all.extend(matches);
             let does = match to {
                 To::Leaf(leaf) => self.does(*leaf),
                 To::Region(region) => {
-                    let table = lists.get(*region).map_or(FLOWS, |l| entry(l));
+                    let table = stages.first().map_or(self.servers, |s| s.entry(*region));
                     match region_bits {
                         0 => vec![Do::Goto(table)],
                         _ => vec![Do::Write(*region as u64, region_mask), Do::Goto(table)],
@@ -517,61 +548,90 @@ impl Work<'_> {
             };
             self.row(LINK, priority(count - n + 1, "links")?, all, does);
         }
-        let next = match destination.codes.is_empty() {
-            true => FLOWS,
-            false => DESTINATION_PORTS,
-        };
+        for (number, stage) in stages.iter().enumerate() {
+            self.ports(stage, number > 0);
+        }
+        self.flows(&stages, region_mask)?;
+        Ok(stages
+            .iter()
+            .map(|s| s.sides.each_ref().map(|s| s.bits))
+            .collect())
+    }
+
+    /// Tables of ranges of a stage; codes of the stage before are taken away.
+    fn ports(&mut self, stage: &Stage<'_>, again: bool) {
         let masks = self.request.switch.masked_ports;
+        let [source, destination] = &stage.sides;
+        let next = stage.destination.unwrap_or(stage.flows);
         for (table, side, field, next) in [
-            (SOURCE_PORTS, source, Field::PortSrc, next),
-            (DESTINATION_PORTS, destination, Field::PortDst, FLOWS),
+            (stage.source, source, Field::PortSrc, next),
+            (stage.destination, destination, Field::PortDst, stage.flows),
         ] {
-            if side.codes.is_empty() {
-                continue;
-            }
+            let Some(table) = table else { continue };
             let mask = side.codes.values().fold(0, |m, (_, _, mask)| m | mask);
             for (protocol, one) in [(6, 1), (17, 2)] {
-                for (value, ports, bits) in side.rows(one, masks) {
+                for (value, ports, code) in side.rows(one, masks) {
                     let all = vec![
                         Match::exact(Field::EthType, 0x0800),
                         Match::exact(Field::IpProto, protocol),
-                        Match { field, value, mask: ports },
+                        Match {
+                            field,
+                            value,
+                            mask: ports,
+                        },
                     ];
-                    self.row(table, 2, all, vec![Do::Write(bits, mask), Do::Goto(next)]);
+                    self.row(table, 2, all, vec![Do::Write(code, mask), Do::Goto(next)]);
                 }
             }
-            self.row(table, 1, Vec::new(), vec![Do::Goto(next)]);
+            let mut does = vec![Do::Goto(next)];
+            if again {
+                does.insert(0, Do::Write(0, mask));
+            }
+            self.row(table, 1, Vec::new(), does);
         }
-        self.flows(&lists, region_mask, &sides)?;
-        Ok(sides.map(|s| s.bits))
     }
 
     /// Tables of flows and of packets.
-    fn flows(&mut self, lists: &[Vec<Line>], mask: u64, sides: &[Side; 2]) -> Result<(), Error> {
+    fn flows(&mut self, stages: &[Stage<'_>], mask: u64) -> Result<(), Error> {
         let mut nodes: HashMap<Id, u64> = HashMap::new();
         let mut order = Vec::new();
-        for (region, lines) in lists.iter().enumerate() {
-            let mut rows = Vec::new();
-            for line in lines {
-                let does = match self.projection.store.node(line.to) {
-                    Node::Leaf(leaf) => self.does(*leaf),
-                    Node::Branch { .. } => {
-                        let next = nodes.len() as u64;
-                        let number = *nodes.entry(line.to).or_insert(next);
-                        if number == next {
-                            order.push(line.to);
+        for (number, stage) in stages.iter().enumerate() {
+            for (region, lines) in stage.lines.iter().enumerate() {
+                let mut rows = Vec::new();
+                for line in *lines {
+                    let does = match self.projection.store.node(line.to) {
+                        Node::Leaf(leaf) => self.does(*leaf),
+                        Node::Branch { .. } => {
+                            let next = nodes.len() as u64;
+                            let number = *nodes.entry(line.to).or_insert(next);
+                            if number == next {
+                                order.push(line.to);
+                            }
+                            vec![Do::Write(number, u64::MAX), Do::Goto(self.packets)]
                         }
-                        vec![Do::Write(number, u64::MAX), Do::Goto(PACKETS)]
+                    };
+                    for all in self.expand(line, region as u64, mask, &stage.sides)? {
+                        rows.push((all, does.clone(), line.from.clone()));
                     }
-                };
-                for all in self.expand(line, region as u64, mask, sides)? {
-                    rows.push((all, does.clone(), line.from.clone()));
                 }
-            }
-            let count = rows.len();
-            for (n, (all, does, from)) in rows.into_iter().enumerate() {
-                let priority = priority(count - n, "flows")?;
-                self.row_from(FLOWS, priority, all, does, from);
+                // What no row of this stage takes is for the next one.
+                let more = stages.get(number + 1).filter(|s| !s.of(region).is_empty());
+                if let Some(next) = more {
+                    let all = match mask {
+                        0 => Vec::new(),
+                        _ => vec![Match {
+                            field: Field::Metadata,
+                            value: region as u64,
+                            mask,
+                        }],
+                    };
+                    rows.push((all, vec![Do::Goto(next.entry(region))], None));
+                }
+                let count = rows.len();
+                for (n, (all, does, from)) in rows.into_iter().enumerate() {
+                    let priority = priority(count - n, "flows")?;
+                    self.row_from(stage.flows, priority, all, does, from);
+                }
             }
         }
         for (number, id) in order.into_iter().enumerate() {
@@ -588,7 +648,7 @@ impl Work<'_> {
                 }
                 all.extend(matches);
                 let does = self.does(leaf);
-                self.row(PACKETS, priority(count - n, "packets")?, all, does);
+                self.row(self.packets, priority(count - n, "packets")?, all, does);
             }
         }
         Ok(())
@@ -621,8 +681,8 @@ impl Work<'_> {
                 metadata.mask |= mask;
                 continue;
             }
-            let exact = word == PROTOCOL
-                || matches!(word, FROM | TO) && !self.request.switch.masked_ports;
+            let exact =
+                word == PROTOCOL || matches!(word, FROM | TO) && !self.request.switch.masked_ports;
             let pieces = matches(field(word), low, high, exact).ok_or_else(|| {
                 Error::new(
                     format!("the range {low}-{high} of ports has no bit of metadata left, and the switch matches no masked ports"),
@@ -652,17 +712,11 @@ impl Work<'_> {
         Ok(rows)
     }
 
-    fn finish(self, groups: Vec<Group>, bits: [u32; 2]) -> Result<Rules, Error> {
-        let mut tables: Vec<Table> = Vec::new();
-        for (number, (mut rows, name)) in self.tables.into_iter().zip(NAMES).enumerate() {
-            rows.sort_by_key(|r| u16::MAX - r.priority);
-            if !rows.is_empty() {
-                tables.push(Table {
-                    number: number as u8,
-                    name,
-                    rows,
-                });
-            }
+    fn finish(self, groups: Vec<Group>, bits: Vec<[u32; 2]>) -> Result<Rules, Error> {
+        let mut tables = self.tables;
+        tables.retain(|t| !t.rows.is_empty());
+        for table in &mut tables {
+            table.rows.sort_by_key(|r| u16::MAX - r.priority);
         }
         let most = tables.iter().max_by_key(|t| t.rows.len());
         if let Some(table) = most.filter(|t| t.rows.len() > self.request.switch.rows) {
@@ -703,6 +757,31 @@ impl Work<'_> {
             to_servers: servers.iter().flat_map(|s| s.ports.clone()).collect(),
         })
     }
+}
+
+/// The shortest of the lists that routes alone give, and routes with the rules of one filter or of all: rules of a filter that packets of a region
+/// do not come to are a hindrance.
+fn shortest(store: &mut Store, id: Id, hints: &[Hint]) -> Result<Vec<Line>, Error> {
+    let mut filters: Vec<usize> = hints.iter().filter_map(|h| h.filter).collect();
+    filters.dedup();
+    let some = |wanted: &dyn Fn(usize) -> bool| -> Vec<Hint> {
+        let fits = |h: &&Hint| h.filter.is_none_or(wanted);
+        hints.iter().filter(fits).cloned().collect()
+    };
+    let mut sets = vec![some(&|_| false)];
+    sets.extend(filters.iter().map(|one| some(&|f| f == *one)));
+    if filters.len() > 1 {
+        sets.push(some(&|_| true));
+    }
+    let mut best = None;
+    for set in sets {
+        let made = list(store, id, &set);
+        let length = |m: &Result<Vec<Line>, Error>| m.as_ref().map_or(usize::MAX, Vec::len);
+        if best.as_ref().is_none_or(|b| length(&made) < length(b)) {
+            best = Some(made);
+        }
+    }
+    best.unwrap_or_else(|| list(store, id, &[]))
 }
 
 /// The field of Ethernet's type.
@@ -752,4 +831,3 @@ impl Rules {
         text
     }
 }
-

@@ -96,12 +96,12 @@ impl Cube {
 
     /// `yes` for packets of the cube, else `no`.
     pub(crate) fn diagram(&self, store: &mut Store, yes: Id, no: Id) -> Result<Id, Full> {
-        (0..WORDS).rev().try_fold(yes, |made, word| {
-            match self.whole(word) {
+        (0..WORDS)
+            .rev()
+            .try_fold(yes, |made, word| match self.whole(word) {
                 true => Ok(made),
                 false => store.within(var(word), &[self.get(word)], made, no),
-            }
-        })
+            })
     }
 }
 
@@ -127,7 +127,12 @@ pub(crate) fn prefixes(low: u64, high: u64, width: u32) -> Vec<(u64, u64)> {
 }
 
 /// The matches of a field of which an interval consists; nothing where all of it is.
-pub(crate) fn matches(field: Field, low: u64, high: u64, exact: bool) -> Option<Vec<Option<Match>>> {
+pub(crate) fn matches(
+    field: Field,
+    low: u64,
+    high: u64,
+    exact: bool,
+) -> Option<Vec<Option<Match>>> {
     if (low, high) == (0, field.all()) {
         return Some(vec![None]);
     }
@@ -138,5 +143,8 @@ pub(crate) fn matches(field: Field, low: u64, high: u64, exact: bool) -> Option<
         return Some((low..=high).map(|v| Some(Match::exact(field, v))).collect());
     }
     let all = prefixes(low, high, field.width()).into_iter();
-    Some(all.map(|(value, mask)| Some(Match { field, value, mask })).collect())
+    Some(
+        all.map(|(value, mask)| Some(Match { field, value, mask }))
+            .collect(),
+    )
 }

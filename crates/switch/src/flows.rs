@@ -105,8 +105,7 @@ fn redundant(lines: &mut Vec<(Cube, usize, Option<String>)>) {
     let mut kept: Vec<(Cube, usize, Option<String>)> = Vec::with_capacity(lines.len());
     while let Some(line) = lines.pop() {
         // Kept rows are later ones, the latest first.
-        let same = !kept.is_empty()
-            && kept.iter().all(|k| k.1 == line.1 || !k.0.meets(&line.0));
+        let same = !kept.is_empty() && kept.iter().all(|k| k.1 == line.1 || !k.0.meets(&line.0));
         if !same {
             kept.push(line);
         }
@@ -224,12 +223,7 @@ impl Targets {
     }
 
     /// The diagram with numbers in place of what is below the words of flows.
-    fn cut(
-        &mut self,
-        store: &mut Store,
-        id: Id,
-        memo: &mut HashMap<Id, Id>,
-    ) -> Result<Id, Error> {
+    fn cut(&mut self, store: &mut Store, id: Id, memo: &mut HashMap<Id, Id>) -> Result<Id, Error> {
         if let Some(done) = memo.get(&id) {
             return Ok(*done);
         }

@@ -20,6 +20,8 @@ const MOST: usize = 64;
 pub(crate) struct Hint {
     pub(crate) cube: Cube,
     pub(crate) from: String,
+    /// the filter that it is of
+    pub(crate) filter: Option<usize>,
 }
 
 /// Bad sources and routes, the longest first, then rules in order.
@@ -36,7 +38,14 @@ pub(crate) fn all(of: &Synthesis) -> Vec<Hint> {
                         && let Some(cube) = Cube::all().within(1, low, low | free)
                     {
                         let from = format!("{}: a route", element.title());
-                        routes.push((free, Hint { cube, from }));
+                        routes.push((
+                            free,
+                            Hint {
+                                cube,
+                                from,
+                                filter: None,
+                            },
+                        ));
                     }
                 }
             }
@@ -45,7 +54,14 @@ pub(crate) fn all(of: &Synthesis) -> Vec<Hint> {
                     let value = u64::from(u32::from_be_bytes(address));
                     if let Some(cube) = Cube::all().within(2, value, value) {
                         let from = format!("{}: a bad source", element.title());
-                        routes.push((0, Hint { cube, from }));
+                        routes.push((
+                            0,
+                            Hint {
+                                cube,
+                                from,
+                                filter: None,
+                            },
+                        ));
                     }
                 }
             }
@@ -54,7 +70,11 @@ pub(crate) fn all(of: &Synthesis) -> Vec<Hint> {
                     let from = format!("{}: rule {}", element.title(), n + 1);
                     for cube in cubes(condition, true).unwrap_or_default() {
                         let from = from.clone();
-                        rules.push(Hint { cube, from });
+                        rules.push(Hint {
+                            cube,
+                            from,
+                            filter: Some(id),
+                        });
                     }
                 }
             }
@@ -66,7 +86,11 @@ pub(crate) fn all(of: &Synthesis) -> Vec<Hint> {
     let protocols = [6, 17, 1].into_iter().filter_map(|protocol| {
         let cube = Cube::all().within(PROTOCOL, protocol, protocol)?;
         let from = format!("protocol {protocol}");
-        Some(Hint { cube, from })
+        Some(Hint {
+            cube,
+            from,
+            filter: None,
+        })
     });
     let routes = routes.into_iter().map(|r| r.1);
     // What takes all packets says nothing of which they are.

@@ -131,6 +131,16 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
+impl Table {
+    pub(crate) fn new(number: u8, name: &'static str) -> Self {
+        Self {
+            number,
+            name,
+            rows: Vec::new(),
+        }
+    }
+}
+
 /// A select group: each flow goes to one of its buckets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
@@ -144,11 +154,7 @@ pub struct Group {
 
 fn mac(value: u64) -> String {
     let bytes = value.to_be_bytes();
-    let words: Vec<String> = bytes
-        .iter()
-        .skip(2)
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let words: Vec<String> = bytes.iter().skip(2).map(|b| format!("{b:02x}")).collect();
     words.join(":")
 }
 
@@ -164,7 +170,11 @@ impl Match {
             Field::Tagged if value == 1 => write!(out, "vlan_tci=0x1000/0x1000"),
             Field::Tagged => write!(out, "vlan_tci=0x0000/0x1000"),
             Field::EthDst | Field::EthSrc => {
-                let name = if field == Field::EthDst { "dl_dst" } else { "dl_src" };
+                let name = if field == Field::EthDst {
+                    "dl_dst"
+                } else {
+                    "dl_src"
+                };
                 match whole {
                     true => write!(out, "{name}={}", mac(value)),
                     false => write!(out, "{name}={}/{}", mac(value), mac(mask)),
@@ -173,7 +183,11 @@ impl Match {
             Field::EthType => write!(out, "dl_type={value:#06x}"),
             Field::IpProto => write!(out, "nw_proto={value}"),
             Field::Ipv4Src | Field::Ipv4Dst => {
-                let name = if field == Field::Ipv4Src { "nw_src" } else { "nw_dst" };
+                let name = if field == Field::Ipv4Src {
+                    "nw_src"
+                } else {
+                    "nw_dst"
+                };
                 let address = Ipv4Addr::from(value as u32);
                 match whole {
                     true => write!(out, "{name}={address}"),
@@ -181,7 +195,11 @@ impl Match {
                 }
             }
             Field::PortSrc | Field::PortDst => {
-                let side = if field == Field::PortSrc { "src" } else { "dst" };
+                let side = if field == Field::PortSrc {
+                    "src"
+                } else {
+                    "dst"
+                };
                 match whole {
                     true => write!(out, "{upper}_{side}={value}"),
                     false => write!(out, "{upper}_{side}={value:#x}/{mask:#x}"),
@@ -293,7 +311,11 @@ impl fmt::Display for Row {
 /// A line of `ovs-ofctl add-groups`.
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = if self.by == Field::Ipv4Dst { "ip_dst" } else { "ip_src" };
+        let by = if self.by == Field::Ipv4Dst {
+            "ip_dst"
+        } else {
+            "ip_src"
+        };
         write!(
             f,
             "group_id={},type=select,selection_method=hash,fields({by})",

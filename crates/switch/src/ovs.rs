@@ -63,7 +63,10 @@ impl Bridge {
             let _ = pipe.write_all(input.as_bytes());
         }
         let done = child.wait_with_output().map_err(|e| {
-            Error::new(format!("ovs-ofctl: {e}"), "look whether the machine has memory left")
+            Error::new(
+                format!("ovs-ofctl: {e}"),
+                "look whether the machine has memory left",
+            )
         })?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if done.status.success() {
@@ -105,7 +108,10 @@ impl Bridge {
         match have.rows == wanted {
             true => Ok(have),
             false => Err(Error::new(
-                format!("bridge {}: {} of {wanted} rows are there", self.name, have.rows),
+                format!(
+                    "bridge {}: {} of {wanted} rows are there",
+                    self.name, have.rows
+                ),
                 "look whether another controller has the bridge (ovs-vsctl get-controller BRIDGE)",
             )),
         }

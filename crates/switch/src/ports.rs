@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cubes::{PROTOCOL, prefixes};
+use crate::cubes::{FROM, PROTOCOL, TO, prefixes};
 use crate::flows::Line;
 
 /// Codes of ranges of one side's ports.
@@ -20,28 +20,20 @@ pub(crate) struct Side {
     pub(crate) bits: u32,
 }
 
-/// Ranges that are neither one port nor all, with their protocols.
-pub(crate) fn ranges<'a>(
-    lines: impl Iterator<Item = &'a Line>,
-    word: usize,
-) -> BTreeMap<(u64, u64), u8> {
-    let mut found: BTreeMap<(u64, u64), u8> = BTreeMap::new();
-    for line in lines {
-        let (low, high) = line.cube.get(word);
-        if low == high || (low, high) == (0, 65_535) {
-            continue;
-        }
+/// Notes the range of a line that is neither one port nor all, with its protocols.
+fn note(found: &mut BTreeMap<(u64, u64), u8>, line: &Line, word: usize) {
+    let (low, high) = line.cube.get(word);
+    if low != high && (low, high) != (0, 65_535) {
         *found.entry((low, high)).or_default() |= match line.cube.get(PROTOCOL) {
             (6, 6) => 1,
             (17, 17) => 2,
             _ => 3,
         };
     }
-    found
 }
 
 /// Gives ranges codes in bits from `first` on, below `end`. Ranges for which there is no room left become prefixes.
-pub(crate) fn side(ranges: &BTreeMap<(u64, u64), u8>, first: u32, end: u32) -> Side {
+fn side(ranges: &BTreeMap<(u64, u64), u8>, first: u32, end: u32) -> Side {
     let mut side = Side::default();
     let mut left: Vec<(u64, u64)> = ranges.keys().copied().collect();
     left.sort_by_key(|r| (r.1, r.0));
@@ -75,6 +67,84 @@ pub(crate) fn side(ranges: &BTreeMap<(u64, u64), u8>, first: u32, end: u32) -> S
         left = rest;
     }
     side
+}
+
+/// A part of the rules, with tables of its own.
+pub(crate) struct Stage<'a> {
+    /// lines by region
+    pub(crate) lines: Vec<&'a [Line]>,
+    /// ranges of source and destination ports
+    pub(crate) sides: [Side; 2],
+    /// numbers of tables
+    pub(crate) source: Option<u8>,
+    pub(crate) destination: Option<u8>,
+    pub(crate) flows: u8,
+}
+
+impl Stage<'_> {
+    /// The lines of a region.
+    pub(crate) fn of(&self, region: usize) -> &[Line] {
+        self.lines.get(region).copied().unwrap_or(&[])
+    }
+
+    /// The table where packets of a region begin.
+    pub(crate) fn entry(&self, region: usize) -> u8 {
+        let uses = |side: &Side, word| {
+            let mut all = self.of(region).iter().map(|l| l.cube.get(word));
+            all.any(|range| side.codes.contains_key(&range))
+        };
+        let [source, destination] = &self.sides;
+        let first = self.source.filter(|_| uses(source, FROM));
+        let second = self.destination.filter(|_| uses(destination, TO));
+        first.or(second).unwrap_or(self.flows)
+    }
+}
+
+/// Divides lists, one a region, into as few parts as metadata has room for ranges; `used` bits are taken.
+pub(crate) fn stages(lists: &[Vec<Line>], used: u32) -> Vec<Stage<'_>> {
+    let mut left: Vec<&[Line]> = lists.iter().map(Vec::as_slice).collect();
+    let mut stages = Vec::new();
+    while left.iter().any(|l| !l.is_empty()) {
+        let mut taken = [BTreeMap::new(), BTreeMap::new()];
+        let mut lines = Vec::new();
+        for rest in &mut left {
+            let mut count = 0;
+            for line in *rest {
+                let mut more = taken.clone();
+                let [from, to] = &mut more;
+                note(from, line, FROM);
+                note(to, line, TO);
+                if more != taken {
+                    let bits: u32 = more.iter().map(|r| side(r, 0, 64).bits).sum();
+                    let all = more.iter().map(|r| side(r, 0, 64).codes.len());
+                    if used + bits > 64 || all.sum::<usize>() < more.iter().map(BTreeMap::len).sum()
+                    {
+                        break;
+                    }
+                    taken = more;
+                }
+                count += 1;
+            }
+            let (now, later) = rest.split_at(count);
+            lines.push(now);
+            *rest = later;
+        }
+        if lines.iter().all(|l| l.is_empty()) {
+            // One range alone has no room: the rest is of prefixes.
+            lines = std::mem::replace(&mut left, vec![&[]; lists.len()]);
+        }
+        let [from, to] = &taken;
+        let source = side(from, used, 64);
+        let destination = side(to, used + source.bits, 64);
+        stages.push(Stage {
+            lines,
+            sides: [source, destination],
+            source: None,
+            destination: None,
+            flows: 0,
+        });
+    }
+    stages
 }
 
 impl Side {

@@ -54,21 +54,16 @@ impl<'a> Projection<'a> {
         self.project(self.of.root, case, &mut HashMap::new())
     }
 
-    fn project(
-        &mut self,
-        id: Id,
-        case: &Case<'_>,
-        memo: &mut HashMap<Id, Id>,
-    ) -> Result<Id, Full> {
+    fn project(&mut self, id: Id, case: &Case<'_>, memo: &mut HashMap<Id, Id>) -> Result<Id, Full> {
         if let Some(done) = memo.get(&id) {
             return Ok(*done);
         }
         let of = self.of;
         let made = match of.store.node(id) {
             Node::Leaf(action) => {
-                let leaf =
-                    self.outcomes
-                        .of(of, *action, case.protocol, case.padding, case.has_ip);
+                let leaf = self
+                    .outcomes
+                    .of(of, *action, case.protocol, case.padding, case.has_ip);
                 let leaf = self.outcomes.back(leaf, case.port);
                 self.store.leaf(leaf)
             }

@@ -153,10 +153,9 @@ impl Key {
             .step_by(2)
             .map(|at| (at, word(frame, at).unwrap_or(0)))
             .collect();
-        if let (Some(to), Some(from)) = (
-            frame.get_mut(start..start + width),
-            bytes.get(8 - width..),
-        ) {
+        if let (Some(to), Some(from)) =
+            (frame.get_mut(start..start + width), bytes.get(8 - width..))
+        {
             match field {
                 Field::IpDscp | Field::IpEcn => {
                     let dscp = self.value(Field::IpDscp) << 2;

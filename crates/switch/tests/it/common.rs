@@ -53,7 +53,9 @@ pub fn agrees(became: &Became, fate: &Fate, port: u8, assume: Assumptions) -> Re
         Fate::Group(..) => Ok(true),
         Fate::Left(to, _) if *to > 10 => match u32::from(port) + 11 == *to {
             true => Ok(true),
-            false => Err(format!("it went to the server's port {to}, and came by {port}")),
+            false => Err(format!(
+                "it went to the server's port {to}, and came by {port}"
+            )),
         },
         Fate::Dropped => match became {
             Became::Dropped(_) => Ok(false),
@@ -68,7 +70,9 @@ pub fn agrees(became: &Became, fate: &Fate, port: u8, assume: Assumptions) -> Re
                 Became::Left(device, right) if u32::from(*device) + 1 == *to && same(right) => {
                     Ok(false)
                 }
-                other => Err(format!("the switch sent {bytes:02x?} by {to}; interpreter: {other:02x?}")),
+                other => Err(format!(
+                    "the switch sent {bytes:02x?} by {to}; interpreter: {other:02x?}"
+                )),
             }
         }
     }

@@ -7,14 +7,24 @@ fn chains(paths: &[&str], assume: Assumptions, count: usize) {
     for path in paths {
         let of = chain(path);
         let rules = rules(&of, assume);
-        let tables: Vec<_> = rules.tables.iter().map(|t| (t.name, t.rows.len())).collect();
+        let tables: Vec<_> = rules
+            .tables
+            .iter()
+            .map(|t| (t.name, t.rows.len()))
+            .collect();
         let packets = packets(&of, 1, count);
         let (all, servers) = compared(&of, &rules, assume, &packets);
-        println!("{}: {tables:?}, bits {:?}, {servers} of {all} to servers", of.name, rules.bits);
+        println!(
+            "{}: {tables:?}, bits {:?}, {servers} of {all} to servers",
+            of.name, rules.bits
+        );
         if let Ok(folder) = std::env::var("SHOW") {
             std::fs::write(format!("{folder}/{}.flows", of.name), rules.text()).unwrap();
         }
-        println!("    {:?} {:?} {:?}", rules.extensions, rules.reasons, rules.unseen);
+        println!(
+            "    {:?} {:?} {:?}",
+            rules.extensions, rules.reasons, rules.unseen
+        );
     }
 }
 
@@ -35,7 +45,15 @@ fn acl_8550() {
 
 #[test]
 fn others() {
-    let all = ["routers/routers-1.click", "routers/routers-10.click", "napts/napts-1.click", "firewall-router/firewall-router.click", "example/example.click", "napts/zones.click", "napts/napts-3.click"];
+    let all = [
+        "routers/routers-1.click",
+        "routers/routers-10.click",
+        "napts/napts-1.click",
+        "firewall-router/firewall-router.click",
+        "example/example.click",
+        "napts/zones.click",
+        "napts/napts-3.click",
+    ];
     chains(&all, Assumptions::default(), 10_000);
     chains(&all, assumed(), 10_000);
 }
