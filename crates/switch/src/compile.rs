@@ -182,10 +182,19 @@ impl Work<'_> {
         &mut self,
         table: u8,
         priority: u16,
-        matches: Vec<Match>,
+        mut matches: Vec<Match>,
         does: Vec<Do>,
         from: Option<String>,
     ) {
+        // What writes into the IP header has to match IP (OpenFlow 1.3.5, 7.2.3.6).
+        let writes = |one: &Do| match one {
+            Do::LowerTtl => true,
+            Do::Set(field, _) => !matches!(field, Field::EthDst | Field::EthSrc),
+            _ => false,
+        };
+        if does.iter().any(writes) && !matches.iter().any(|m| m.field == Field::EthType) {
+            matches.push(Match::exact(Field::EthType, 0x0800));
+        }
         if let Some(table) = self.tables.get_mut(usize::from(table)) {
             let number = table.number;
             table.rows.push(Row {

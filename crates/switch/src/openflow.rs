@@ -254,6 +254,12 @@ impl Row {
             .all(|m| value(m.field) & m.mask == m.value)
     }
 
+    /// Whether it needs the older protocol of Open vSwitch: OpenFlow 1.3 has no word for a field of it.
+    #[must_use]
+    pub fn extended(&self) -> bool {
+        self.matches.iter().any(|m| m.field == Field::Ttl)
+    }
+
     /// The row as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -299,7 +305,13 @@ impl fmt::Display for Row {
             if n > 0 {
                 out.push(',');
             }
-            one.text(protocol, &mut out);
+            match one {
+                // OpenFlow 1.0 has no instructions.
+                Do::Goto(table) if self.extended() => {
+                    let _ = write!(out, "resubmit(,{table})");
+                }
+                one => one.text(protocol, &mut out),
+            }
         }
         if self.does.is_empty() {
             out.push_str("drop");

@@ -39,8 +39,6 @@ pub(crate) struct Outcomes {
 
 /// The leaf of packets that a server decides on.
 pub(crate) const SERVER: u32 = 0;
-/// The leaf of packets that are dropped.
-pub(crate) const DROP: u32 = 1;
 
 impl Outcomes {
     pub(crate) fn new() -> Self {
@@ -155,13 +153,12 @@ fn written(action: &Action, protocol: u64, padding: bool, has_ip: bool) -> Resul
             return no();
         }
         let header = write.sums.header == Some(IP);
-        // Sums of addresses and ports, as a switch has them follow (OpenFlow 1.3.5, 5.12).
+        // Sums of addresses, as a switch has them follow (OpenFlow 1.3.5, 5.12).
         let upper = match protocol {
             6 | 17 => u64::from(write.sums.upper) == protocol,
             0..256 => write.sums.upper == 0,
             _ => false,
         };
-        let port = |bit| Var::Bits(Base::Upper(IP), bit, 16);
         let field = match *var {
             v if v == ip(IP, bit::TTL) => match write.value {
                 Value::Field(from, less) if from == v && header => {
@@ -177,8 +174,6 @@ fn written(action: &Action, protocol: u64, padding: bool, has_ip: bool) -> Resul
             v if v == ip(IP, 14) && header => Field::IpEcn,
             v if v == ip(IP, bit::SOURCE) && header && upper => Field::Ipv4Src,
             v if v == ip(IP, bit::DESTINATION) && header && upper => Field::Ipv4Dst,
-            v if v == port(0) && upper && matches!(protocol, 6 | 17) => Field::PortSrc,
-            v if v == port(16) && upper && matches!(protocol, 6 | 17) => Field::PortDst,
             _ => return no(),
         };
         // A sum that two elements write may be written as the other zero of ones' complement.

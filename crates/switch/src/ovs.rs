@@ -98,11 +98,15 @@ impl Bridge {
             let groups = rules.groups_text();
             self.run("OpenFlow15", &["add-groups", &self.name, "-"], &groups)?;
         }
-        let mut text = String::new();
-        for row in rules.rows() {
-            let _ = writeln!(text, "cookie={:#x},{row}", self.cookie);
+        for (version, extended) in [("OpenFlow13", false), ("OpenFlow10", true)] {
+            let mut text = String::new();
+            for row in rules.rows().filter(|r| r.extended() == extended) {
+                let _ = writeln!(text, "cookie={:#x},{row}", self.cookie);
+            }
+            if !text.is_empty() {
+                self.run(version, &["add-flows", &self.name, "-"], &text)?;
+            }
         }
-        self.run("OpenFlow13", &["add-flows", &self.name, "-"], &text)?;
         let have = self.have()?;
         let wanted = rules.rows().count();
         match have.rows == wanted {

@@ -112,12 +112,14 @@ impl Key {
         fields.insert(Field::IpProto, protocol);
         fields.insert(Field::Ipv4Src, number(ip, 12, 4));
         fields.insert(Field::Ipv4Dst, number(ip, 16, 4));
+        // A header of TCP has to be whole by its own length, too.
         let least = match protocol {
-            6 => 20,
+            6 => ((number(ip, long + 12, 1) >> 4) as usize * 4).max(20),
             17 => 8,
             _ => return key,
         };
-        if number(ip, 6, 2) & 0x1fff != 0 || total - long < least {
+        let short = protocol == 6 && number(ip, long + 12, 1) >> 4 < 5;
+        if number(ip, 6, 2) & 0x1fff != 0 || total - long < least || short {
             return key;
         }
         key.upper = Some(at + long);

@@ -79,7 +79,7 @@ pub fn agrees(became: &Became, fate: &Fate, port: u8, assume: Assumptions) -> Re
 }
 
 /// Whether a packet is one of those that are assumed.
-fn expected(frame: &[u8], assume: Assumptions) -> bool {
+pub fn expected(frame: &[u8], assume: Assumptions) -> bool {
     if value(frame, 0, Var::Bits(Base::Frame, 96, 16)) != 0x0800 {
         return true;
     }

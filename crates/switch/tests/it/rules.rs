@@ -18,9 +18,6 @@ fn chains(paths: &[&str], assume: Assumptions, count: usize) {
             "{}: {tables:?}, bits {:?}, {servers} of {all} to servers",
             of.name, rules.bits
         );
-        if let Ok(folder) = std::env::var("SHOW") {
-            std::fs::write(format!("{folder}/{}.flows", of.name), rules.text()).unwrap();
-        }
         println!(
             "    {:?} {:?} {:?}",
             rules.extensions, rules.reasons, rules.unseen
