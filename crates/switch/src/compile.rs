@@ -768,6 +768,9 @@ impl Work<'_> {
     }
 }
 
+/// Rows below which no shorter list is looked for.
+const SHORT: usize = 64;
+
 /// The shortest of the lists that routes alone give, and routes with the rules of one filter or of all: rules of a filter that packets of a region
 /// do not come to are a hindrance.
 fn shortest(store: &mut Store, id: Id, hints: &[Hint]) -> Result<Vec<Line>, Error> {
@@ -788,6 +791,9 @@ fn shortest(store: &mut Store, id: Id, hints: &[Hint]) -> Result<Vec<Line>, Erro
         let length = |m: &Result<Vec<Line>, Error>| m.as_ref().map_or(usize::MAX, Vec::len);
         if best.as_ref().is_none_or(|b| length(&made) < length(b)) {
             best = Some(made);
+        }
+        if best.as_ref().is_some_and(|b| length(b) <= SHORT) {
+            break;
         }
     }
     best.unwrap_or_else(|| list(store, id, &[]))
@@ -813,30 +819,86 @@ impl Rules {
         self.tables.iter().flat_map(|t| &t.rows)
     }
 
-    /// Groups, for `ovs-ofctl -O OpenFlow15 add-groups`.
+    /// What is given to `ovs-ofctl`: a name, the version of OpenFlow, the command, and the lines, with where rows come from as comments. Rows that
+    /// OpenFlow 1.3 has no words for are a part of their own.
     #[must_use]
-    pub fn groups_text(&self) -> String {
-        self.groups.iter().map(|g| format!("{g}\n")).collect()
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.groups.is_empty() {
+            parts.push(Part {
+                name: "groups",
+                version: "OpenFlow15",
+                command: "add-groups",
+                text: self.groups.iter().map(|g| format!("{g}\n")).collect(),
+            });
+        }
+        let rows = |extended: bool| {
+            let mut text = String::new();
+            for table in &self.tables {
+                let mut rows = table
+                    .rows
+                    .iter()
+                    .filter(|r| r.extended() == extended)
+                    .peekable();
+                if rows.peek().is_some() {
+                    text.push_str(&format!("# table {}: {}\n", table.number, table.name));
+                }
+                for row in rows {
+                    if let Some(from) = &row.from {
+                        text.push_str(&format!("# {from}\n"));
+                    }
+                    text.push_str(&format!("{row}\n"));
+                }
+            }
+            text
+        };
+        parts.push(Part {
+            name: "flows",
+            version: "OpenFlow13",
+            command: "add-flows",
+            text: rows(false),
+        });
+        if self.rows().any(Row::extended) {
+            parts.push(Part {
+                name: "flows-extended",
+                version: "OpenFlow10",
+                command: "add-flows",
+                text: rows(true),
+            });
+        }
+        parts
     }
 
-    /// Rows, for `ovs-ofctl -O OpenFlow13 add-flows`, with where they come from as comments.
+    /// All of it as JSON.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for table in &self.tables {
-            text.push_str(&format!(
-                "# table {}: {}, {} rows\n",
-                table.number,
-                table.name,
-                table.rows.len()
-            ));
-            for row in &table.rows {
-                if let Some(from) = &row.from {
-                    text.push_str(&format!("# {from}\n"));
-                }
-                text.push_str(&format!("{row}\n"));
-            }
-        }
-        text
+    pub fn json(&self) -> serde_json::Value {
+        let reasons = self.reasons.iter();
+        serde_json::json!({
+            "tables": self.tables.iter().map(|t| serde_json::json!({
+                "table": t.number, "name": t.name, "rows": t.rows.len(),
+            })).collect::<Vec<_>>(),
+            "groups": self.groups.iter().map(Group::json).collect::<Vec<_>>(),
+            "rows": self.rows().map(Row::json).collect::<Vec<_>>(),
+            "extensions": self.extensions,
+            "metadata_bits": self.bits.iter().map(|[source, destination]| serde_json::json!({
+                "source": source, "destination": destination,
+            })).collect::<Vec<_>>(),
+            "to_servers": reasons.map(|(reason, actions)| serde_json::json!({
+                "reason": reason, "actions": actions,
+            })).collect::<Vec<_>>(),
+            "unseen": self.unseen,
+        })
     }
+}
+
+/// Lines for one call of `ovs-ofctl`.
+pub struct Part {
+    /// a name for a file
+    pub name: &'static str,
+    /// the version of OpenFlow
+    pub version: &'static str,
+    /// the command
+    pub command: &'static str,
+    /// the lines
+    pub text: String,
 }

@@ -94,18 +94,19 @@ impl Bridge {
     }
 
     fn add(&self, rules: &Rules) -> Result<Installed, Error> {
-        if !rules.groups.is_empty() {
-            let groups = rules.groups_text();
-            self.run("OpenFlow15", &["add-groups", &self.name, "-"], &groups)?;
-        }
-        for (version, extended) in [("OpenFlow13", false), ("OpenFlow10", true)] {
+        for part in rules.parts() {
             let mut text = String::new();
-            for row in rules.rows().filter(|r| r.extended() == extended) {
-                let _ = writeln!(text, "cookie={:#x},{row}", self.cookie);
+            for line in part.text.lines().filter(|l| !l.starts_with('#')) {
+                match part.command {
+                    "add-flows" => {
+                        let _ = writeln!(text, "cookie={:#x},{line}", self.cookie);
+                    }
+                    _ => {
+                        let _ = writeln!(text, "{line}");
+                    }
+                }
             }
-            if !text.is_empty() {
-                self.run(version, &["add-flows", &self.name, "-"], &text)?;
-            }
+            self.run(part.version, &[part.command, &self.name, "-"], &text)?;
         }
         let have = self.have()?;
         let wanted = rules.rows().count();

@@ -14,12 +14,17 @@ use serde_json::json;
 use crate::failure::{DONE, Failure, NO};
 use crate::{function, screen};
 
+mod openflow;
+
+pub use openflow::refused;
+
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
 /// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
 /// --early-discard.
 #[derive(Args)]
+#[command(group(clap::ArgGroup::new("uses").args(["compare", "target"])))]
 #[command(after_help = "\
-Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
+Exit status: 0 done, 1 the target has no word for what the chain does, 2 the configuration is wrong or cannot be synthesised.")]
 pub struct Chain {
     /// The configuration (.click)
     file: PathBuf,
@@ -46,8 +51,9 @@ pub struct Chain {
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "compare")]
     random: usize,
 
-    /// Compare on the packets of this capture, too; several: one for each port
-    #[arg(long = "in", value_name = "FILE", requires = "compare")]
+    /// Compare on the packets of this capture, too; several: one for each port. With --target openflow: count which of its
+    /// packets the switch decides on
+    #[arg(long = "in", value_name = "FILE", requires = "uses")]
     input: Vec<PathBuf>,
 
     /// Let packets of the only capture enter at two ports: PORT=ADDRESSES, as for `run`
@@ -62,9 +68,23 @@ pub struct Chain {
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
 
+    /// Print the chain for something else that runs it: openflow, rules of a switch in front of servers that run the chain
+    #[arg(long, value_enum)]
+    target: Option<Target>,
+
+    #[command(flatten)]
+    openflow: openflow::Options,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// What a chain is printed for.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    /// rules of a switch
+    Openflow,
 }
 
 impl Chain {
@@ -82,6 +102,10 @@ impl Chain {
         }
         if self.compare {
             return self.compare(&synthesis);
+        }
+        match self.target {
+            Some(Target::Openflow) => return self.openflow(&synthesis),
+            None => {}
         }
         let classes = classes::classes(&synthesis);
         let (_, paths) = classes::paths(&synthesis, synthesis.root, 0);
