@@ -9,14 +9,13 @@
 use std::collections::HashMap;
 
 use millrace_synth::Synthesis;
-use millrace_synth::diagram::{Id, Node, Store};
+use millrace_synth::diagram::{Id, Node};
 use millrace_synth::field::{Var, bit, ip};
+use millrace_synth::rows::{FROM, Line, PROTOCOL, TO, WORDS, hints, shortest, var, word};
 
 use crate::Error;
-use crate::cubes::{FROM, PROTOCOL, TO, WORDS, field, matches, var};
 use crate::flatten::{flatten, of_ethernet, packet_field};
-use crate::flows::{Line, list};
-use crate::hints::{self, Hint};
+use crate::matches::{field, matches};
 use crate::openflow::{Do, Field, Group, Match, Row, Table};
 use crate::outcome::{BACK, IP, Outcome, SERVER};
 use crate::ports::{Side, Stage, stages};
@@ -339,7 +338,7 @@ impl Work<'_> {
         let ttl = self.request.switch.ttl;
         let sees = move |ports: bool| {
             move |v: Var| {
-                let word = crate::cubes::word(v);
+                let word = word(v);
                 of_ethernet(v)
                     || word.is_some_and(|w| ports || !matches!(w, TO | FROM))
                     || packet_field(v).is_some_and(|f| ttl || f != Field::Ttl)
@@ -511,7 +510,7 @@ impl Work<'_> {
     fn regions(&mut self, links: &[(u8, Vec<Match>, To)]) -> Result<Vec<[u32; 2]>, Error> {
         let hints = match self.regions.is_empty() {
             true => Vec::new(),
-            false => hints::all(self.of),
+            false => hints(self.of),
         };
         let mut lists = Vec::new();
         for id in self.regions.clone() {
@@ -766,37 +765,6 @@ impl Work<'_> {
             to_servers: servers.iter().flat_map(|s| s.ports.clone()).collect(),
         })
     }
-}
-
-/// Rows below which no shorter list is looked for.
-const SHORT: usize = 64;
-
-/// The shortest of the lists that routes alone give, and routes with the rules of one filter or of all: rules of a filter that packets of a region
-/// do not come to are a hindrance.
-fn shortest(store: &mut Store, id: Id, hints: &[Hint]) -> Result<Vec<Line>, Error> {
-    let mut filters: Vec<usize> = hints.iter().filter_map(|h| h.filter).collect();
-    filters.dedup();
-    let some = |wanted: &dyn Fn(usize) -> bool| -> Vec<Hint> {
-        let fits = |h: &&Hint| h.filter.is_none_or(wanted);
-        hints.iter().filter(fits).cloned().collect()
-    };
-    let mut sets = vec![some(&|_| false)];
-    sets.extend(filters.iter().map(|one| some(&|f| f == *one)));
-    if filters.len() > 1 {
-        sets.push(some(&|_| true));
-    }
-    let mut best = None;
-    for set in sets {
-        let made = list(store, id, &set);
-        let length = |m: &Result<Vec<Line>, Error>| m.as_ref().map_or(usize::MAX, Vec::len);
-        if best.as_ref().is_none_or(|b| length(&made) < length(b)) {
-            best = Some(made);
-        }
-        if best.as_ref().is_some_and(|b| length(b) <= SHORT) {
-            break;
-        }
-    }
-    best.unwrap_or_else(|| list(store, id, &[]))
 }
 
 /// The field of Ethernet's type.

@@ -36,3 +36,15 @@ impl From<millrace_synth::diagram::Full> for Error {
         )
     }
 }
+
+impl From<millrace_synth::rows::Stop> for Error {
+    fn from(stop: millrace_synth::rows::Stop) -> Self {
+        match stop {
+            millrace_synth::rows::Stop::Full => millrace_synth::diagram::Full.into(),
+            millrace_synth::rows::Stop::Rows(most) => Self::new(
+                format!("classes by addresses and ports become more than {most} rows"),
+                "divide the chain, and let the switch have its first part",
+            ),
+        }
+    }
+}

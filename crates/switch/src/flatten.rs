@@ -5,9 +5,10 @@
 
 use millrace_synth::diagram::{Id, Node, Store};
 use millrace_synth::field::{Base, Var, bit, ip};
+use millrace_synth::rows::prefixes;
 
 use crate::Error;
-use crate::cubes::{matches, prefixes};
+use crate::matches::matches;
 use crate::openflow::{Field, Match};
 use crate::outcome::IP;
 

@@ -3,7 +3,7 @@
 //!
 //! [`compile`] takes the diagram of a synthesis ([`millrace_synth`]) and projects it onto the fields that a switch sees
 //! (`project`): where packets that look alike to the switch have different fates, a server decides. What is left becomes tables of
-//! rows in a first-match order (`flows`), with ranges of ports as bits of metadata (`ports`), so that a rule of a filter stays one
+//! rows in a first-match order ([`millrace_synth::rows`]), with ranges of ports as bits of metadata (`ports`), so that a rule of a filter stays one
 //! row. The rows are held against the diagram before they are given out: decision diagrams of one function are one node.
 //!
 //! [`run`] is a switch in software, for the share of traffic that servers see and for tests; [`ovs`] installs rules in Open
@@ -11,11 +11,9 @@
 //! 2:e98, 2016, whose switch tags classes for servers behind it.
 
 pub mod compile;
-mod cubes;
 mod error;
 mod flatten;
-mod flows;
-mod hints;
+mod matches;
 pub mod openflow;
 mod outcome;
 pub mod ovs;

@@ -8,8 +8,8 @@ use millrace_synth::field::{Base, Var, bit, ip};
 
 use crate::openflow::{Do, Field};
 
-/// Where Ethernet's header ends: the only place of an IP header that a switch reads.
-pub(crate) const IP: u16 = 14;
+// Where Ethernet's header ends: the only place of an IP header that a switch reads.
+pub(crate) use millrace_synth::rows::IP;
 /// Routers in a row whose packets a switch forwards: each lowers the time to live by an action of its own.
 const MOST_LOWER: i64 = 64;
 

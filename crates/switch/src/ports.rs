@@ -8,8 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cubes::{FROM, PROTOCOL, TO, prefixes};
-use crate::flows::Line;
+use millrace_synth::rows::{FROM, Line, PROTOCOL, TO, prefixes};
 
 /// Codes of ranges of one side's ports.
 #[derive(Default, Debug)]

@@ -9,6 +9,7 @@
 pub mod action;
 pub mod backward;
 pub mod classes;
+pub mod click;
 pub mod diagram;
 pub mod emit;
 pub mod field;
@@ -19,6 +20,7 @@ pub mod picture;
 pub mod redundant;
 pub mod reference;
 mod refusal;
+pub mod rows;
 pub mod sets;
 pub mod witness;
 

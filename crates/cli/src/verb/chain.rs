@@ -68,7 +68,8 @@ pub struct Chain {
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
 
-    /// Print the chain for something else that runs it: openflow, rules of a switch in front of servers that run the chain
+    /// Print the chain for something else that runs it: openflow, rules of a switch in front of servers that run the chain;
+    /// click, a configuration with one classifier, and a write for each class
     #[arg(long, value_enum)]
     target: Option<Target>,
 
@@ -85,6 +86,8 @@ pub struct Chain {
 enum Target {
     /// rules of a switch
     Openflow,
+    /// a configuration of Click
+    Click,
 }
 
 impl Chain {
@@ -95,7 +98,7 @@ impl Chain {
 
     /// Does it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let synthesis = millrace::click::read(&self.file, false, self.options())?;
+        let mut synthesis = millrace::click::read(&self.file, false, self.options())?;
         if self.emit_c {
             screen::out(emit::c(&synthesis).trim_end());
             return Ok(DONE);
@@ -105,6 +108,7 @@ impl Chain {
         }
         match self.target {
             Some(Target::Openflow) => return self.openflow(&synthesis),
+            Some(Target::Click) => return self.click(&mut synthesis),
             None => {}
         }
         let classes = classes::classes(&synthesis);
@@ -129,6 +133,18 @@ impl Chain {
             return Ok(DONE);
         }
         screen::out(text(&synthesis, &classes, &costs, nodes, paths).trim_end());
+        Ok(DONE)
+    }
+
+    /// Prints a configuration of Click.
+    fn click(&self, of: &mut Synthesis) -> Result<u8, Failure> {
+        let name = of.name.clone();
+        let text = millrace_synth::click::configuration(of)
+            .map_err(|e| Failure::no(format!("{name}: {e}")).help(&e.help))?;
+        match self.json {
+            true => screen::document(&json!({ "name": name, "configuration": text })),
+            false => screen::out(text.trim_end()),
+        }
         Ok(DONE)
     }
 

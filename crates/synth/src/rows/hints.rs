@@ -1,31 +1,33 @@
 //! Rules of filters and routes of lookups as cubes: candidates for rows.
 //!
-//! What a row does is taken from the diagram, not from the rule, and rows are held against the diagram in the end (`flows`). So a
+//! What a row does is taken from the diagram, not from the rule, and rows are held against the diagram in the end (`list`). So a
 //! rule that is read wrongly here costs rows, not correctness.
 
+use crate::Synthesis;
+use crate::field::{Base as Place, Var};
+use crate::sets::{Part, compared, parts};
 use millrace_click::filter::{Base, Compare, Condition, Test};
 use millrace_click::meaning::Meaning;
-use millrace_synth::Synthesis;
-use millrace_synth::field::{Base as Place, Var};
-use millrace_synth::sets::{Part, compared, parts};
 
-use crate::cubes::{Cube, PROTOCOL, word};
-use crate::outcome::IP;
+use super::cubes::{Cube, IP, PROTOCOL, word};
 
 /// Cubes of one condition, at most.
 const MOST: usize = 64;
 
 /// A candidate and the rule that it comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct Hint {
-    pub(crate) cube: Cube,
-    pub(crate) from: String,
+pub struct Hint {
+    /// its packets
+    pub cube: Cube,
+    /// the rule
+    pub from: String,
     /// the filter that it is of
-    pub(crate) filter: Option<usize>,
+    pub filter: Option<usize>,
 }
 
 /// Bad sources and routes, the longest first, then rules in order.
-pub(crate) fn all(of: &Synthesis) -> Vec<Hint> {
+#[must_use]
+pub fn all(of: &Synthesis) -> Vec<Hint> {
     let mut routes = Vec::new();
     let mut rules = Vec::new();
     for (id, element) in of.router.graph().elements.iter().enumerate() {

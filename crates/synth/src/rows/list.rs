@@ -1,31 +1,85 @@
 //! Rows by the words of flows: a rule of a filter, a row.
 //!
-//! Candidates ([`crate::hints`]) get what the diagram says of a packet of theirs that no earlier row takes. The list is then made
+//! Candidates ([`super::hints`]) get what the diagram says of a packet of theirs that no earlier row takes. The list is then made
 //! a diagram again and held against the one that it came from; where they differ, rows in front set it right. So the list is exact
 //! whatever the candidates are, and short where they are those of the chain.
 
 use std::collections::HashMap;
 
-use millrace_synth::diagram::{Id, Node, Store, output};
-use millrace_synth::field::Var;
+use crate::diagram::{Full, Id, Node, Store, output};
+use crate::field::Var;
 
-use crate::Error;
-use crate::cubes::{Cube, FROM, PROTOCOL, TO, WORDS, word};
-use crate::hints::Hint;
+use super::cubes::{Cube, FROM, PROTOCOL, TO, WORDS, word};
+use super::hints::Hint;
 
 /// Rows that set a list right, at most.
 const MOST_PATCHES: usize = 1 << 17;
 
 /// A row: packets of a cube, the diagram that decides further, and the rule that it comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
-    pub(crate) cube: Cube,
-    pub(crate) to: Id,
-    pub(crate) from: Option<String>,
+pub struct Line {
+    /// its packets
+    pub cube: Cube,
+    /// what decides further
+    pub to: Id,
+    /// the rule
+    pub from: Option<String>,
+}
+
+/// Why there is no list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// the budget is spent
+    Full,
+    /// more rows than these would be needed
+    Rows(usize),
+}
+
+impl From<Full> for Stop {
+    fn from(_: Full) -> Self {
+        Self::Full
+    }
+}
+
+/// Rows below which no shorter list is looked for.
+const SHORT: usize = 64;
+
+/// The shortest of the lists that routes alone give, and routes with the rules of one filter or of all: rules of a filter that packets of a region
+/// do not come to are a hindrance.
+///
+/// # Errors
+/// The budget is spent, or rows would be too many.
+pub fn shortest(store: &mut Store, id: Id, hints: &[Hint]) -> Result<Vec<Line>, Stop> {
+    let mut filters: Vec<usize> = hints.iter().filter_map(|h| h.filter).collect();
+    filters.dedup();
+    let some = |wanted: &dyn Fn(usize) -> bool| -> Vec<Hint> {
+        let fits = |h: &&Hint| h.filter.is_none_or(wanted);
+        hints.iter().filter(fits).cloned().collect()
+    };
+    let mut sets = vec![some(&|_| false)];
+    sets.extend(filters.iter().map(|one| some(&|f| f == *one)));
+    if filters.len() > 1 {
+        sets.push(some(&|_| true));
+    }
+    let mut best = None;
+    for set in sets {
+        let made = list(store, id, &set);
+        let length = |m: &Result<Vec<Line>, Stop>| m.as_ref().map_or(usize::MAX, Vec::len);
+        if best.as_ref().is_none_or(|b| length(&made) < length(b)) {
+            best = Some(made);
+        }
+        if best.as_ref().is_some_and(|b| length(b) <= SHORT) {
+            break;
+        }
+    }
+    best.unwrap_or_else(|| list(store, id, &[]))
 }
 
 /// The list of a diagram whose first variables are words of flows. The last row takes all packets.
-pub(crate) fn list(store: &mut Store, root: Id, hints: &[Hint]) -> Result<Vec<Line>, Error> {
+///
+/// # Errors
+/// The budget is spent, or rows would be too many.
+pub fn list(store: &mut Store, root: Id, hints: &[Hint]) -> Result<Vec<Line>, Stop> {
     let mut targets = Targets::default();
     let root = targets.cut(store, root, &mut HashMap::new())?;
     let mut lines: Vec<(Cube, usize, Option<String>)> = Vec::new();
@@ -119,7 +173,7 @@ fn differences(
     store: &mut Store,
     root: Id,
     lines: &[(Cube, usize, Option<String>)],
-) -> Result<Vec<(Cube, usize, Option<String>)>, Error> {
+) -> Result<Vec<(Cube, usize, Option<String>)>, Stop> {
     let nowhere = store.nowhere();
     let mut rules = Vec::with_capacity(lines.len());
     for (cube, to, _) in lines {
@@ -142,7 +196,7 @@ fn differ(
     g: Id,
     nowhere: Id,
     memo: &mut HashMap<(Id, Id), Id>,
-) -> Result<Id, Error> {
+) -> Result<Id, Stop> {
     if f == g {
         return Ok(nowhere);
     }
@@ -178,17 +232,14 @@ fn walk(
     nowhere: Id,
     cube: Cube,
     found: &mut Vec<(Cube, usize, Option<String>)>,
-) -> Result<(), Error> {
+) -> Result<(), Stop> {
     if id == nowhere {
         return Ok(());
     }
     match store.node(id) {
         Node::Leaf(leaf) => {
             if found.len() >= MOST_PATCHES {
-                return Err(Error::new(
-                    format!("classes by addresses and ports become more than {MOST_PATCHES} rows"),
-                    "divide the chain, and let the switch have its first part",
-                ));
+                return Err(Stop::Rows(MOST_PATCHES));
             }
             let to = Targets::of_leaf(*leaf).unwrap_or(0);
             found.extend(with_protocol(&cube).into_iter().map(|c| (c, to, None)));
@@ -223,7 +274,7 @@ impl Targets {
     }
 
     /// The diagram with numbers in place of what is below the words of flows.
-    fn cut(&mut self, store: &mut Store, id: Id, memo: &mut HashMap<Id, Id>) -> Result<Id, Error> {
+    fn cut(&mut self, store: &mut Store, id: Id, memo: &mut HashMap<Id, Id>) -> Result<Id, Stop> {
         if let Some(done) = memo.get(&id) {
             return Ok(*done);
         }
