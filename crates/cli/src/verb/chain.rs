@@ -139,8 +139,10 @@ impl Chain {
     /// Prints a configuration of Click.
     fn click(&self, of: &mut Synthesis) -> Result<u8, Failure> {
         let name = of.name.clone();
-        let text = millrace_synth::click::configuration(of)
-            .map_err(|e| Failure::no(format!("{name}: {e}")).help(&e.help))?;
+        let text = millrace_synth::click::configuration(of).map_err(|e| {
+            let place = e.place.as_ref().map_or(String::new(), |p| format!("{p}: "));
+            Failure::no(format!("{name}: {place}{}", e.what)).help(&e.help)
+        })?;
         match self.json {
             true => screen::document(&json!({ "name": name, "configuration": text })),
             false => screen::out(text.trim_end()),

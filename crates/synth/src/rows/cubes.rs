@@ -79,10 +79,10 @@ impl Cube {
     /// Whether two have packets in common.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(&other.0)
-            .all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
+        // Destinations differ most.
+        let ([proto, to, from, dport, sport], [p, t, f, d, s]) = (&self.0, &other.0);
+        let meet = |a: &(u64, u64), b: &(u64, u64)| a.0 <= b.1 && b.0 <= a.1;
+        meet(to, t) && meet(from, f) && meet(dport, d) && meet(proto, p) && meet(sport, s)
     }
 
     /// Whether all packets of another are its own.

@@ -93,15 +93,21 @@ pub fn list(store: &mut Store, root: Id, hints: &[Hint]) -> Result<Vec<Line>, St
         // The last is looked at first.
         cubes.reverse();
         while let Some(cube) = cubes.pop() {
-            if lines.iter().any(|l| l.0.covers(&cube)) {
+            // Few earlier rows meet a rule.
+            let met: Vec<Cube> = lines
+                .iter()
+                .filter(|l| l.0.meets(&cube))
+                .map(|l| l.0)
+                .collect();
+            if met.iter().any(|m| m.covers(&cube)) {
                 continue;
             }
             // Corners are where single addresses differ from the rest: they count where there is nothing else.
             let mut points: Vec<_> = (0..9).map(|_| draw.point(&cube)).collect();
-            points.retain(|p| !lines.iter().any(|l| l.0.has(p)));
+            points.retain(|p| !met.iter().any(|m| m.has(p)));
             if points.is_empty() {
                 points.extend([cube.0.map(|i| i.0), cube.0.map(|i| i.1)]);
-                points.retain(|p| !lines.iter().any(|l| l.0.has(p)));
+                points.retain(|p| !met.iter().any(|m| m.has(p)));
             }
             let mut said: Vec<usize> = points.iter().filter_map(|p| find(store, p)).collect();
             said.sort_unstable();
