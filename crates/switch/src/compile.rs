@@ -388,7 +388,7 @@ impl Work<'_> {
             kids.push((low, made));
         }
         let main = self.projection.store.select(var(PROTOCOL), kids)?;
-        // A header that the switch cannot read has zeros in its place.
+        // A header that the switch cannot read has zeros in its place, so it has protocol 0.
         let zero = |fields: &[Field]| {
             let all = fields.iter().map(|f| Match::exact(*f, 0));
             std::iter::once(ethernet).chain(all).collect::<Vec<_>>()
@@ -403,8 +403,8 @@ impl Work<'_> {
             true,
         )?;
         if unreadable != main {
-            let fields = [Field::IpProto, Field::Ipv4Src, Field::Ipv4Dst];
-            self.lines(&zero(&fields), unreadable, true, lines)?;
+            // Open vSwitch takes protocol 0 for no header at all, and writes none (`commit_set_nw_action`).
+            self.lines(&zero(&[Field::IpProto]), unreadable, true, lines)?;
         }
         for (protocol, to) in unread {
             let mut all = zero(&[Field::PortSrc, Field::PortDst]);

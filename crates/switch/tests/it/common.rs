@@ -8,7 +8,9 @@ use millrace_switch::{Assumptions, Request, Rules, Server, compile};
 use millrace_synth::field::{Base, Var, bit, ip};
 use millrace_synth::packet::value;
 use millrace_synth::reference::{Became, Reference};
-use millrace_synth::{Options, Synthesis, graph, synthesise};
+use millrace_synth::{Options, Synthesis, graph, rows, synthesise};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
@@ -88,27 +90,62 @@ pub fn expected(frame: &[u8], assume: Assumptions) -> bool {
         && (!assume.mtu || frame.len() <= 1514)
 }
 
-/// Packets of a chain: of its classes, and random ones.
+/// Packets that rules of the chain's filters and its routes take: random ones, and those at their ends and just beyond.
+fn by_rules(of: &Synthesis, rng: &mut ChaCha8Rng, count: usize) -> Vec<(u8, Vec<u8>)> {
+    let hints = rows::hints(of);
+    let draw = |rng: &mut ChaCha8Rng| {
+        let cube = hints[rng.random_range(0..hints.len())].cube;
+        let mut values = vec![(Var::Port, rng.random_range(0..of.ports.len()) as u64)];
+        for word in 0..rows::WORDS {
+            let (low, high) = cube.get(word);
+            let most = rows::var(word).most();
+            let any = rng.random_range(low..=high);
+            let value = match (word == rows::PROTOCOL, rng.random_range(0..20)) {
+                (true, 0..18) if cube.whole(word) => [6, 17][rng.random_range(0..2_usize)],
+                (true, _) => any,
+                (false, 0) => low.saturating_sub(1),
+                (false, 1) => (high + 1).min(most),
+                (false, 2) => low,
+                (false, 3) => high,
+                (false, _) => any,
+            };
+            values.push((rows::var(word), value));
+        }
+        // Ports of a TCP header that is whole.
+        values.push((Var::Bits(Base::Upper(14), 96, 4), 5));
+        let (port, mut frame) = millrace_synth::witness::frame(&values);
+        frame.resize(frame.len().max(64), 0);
+        let length = (frame.len() - 14) as u64;
+        values.push((ip(14, bit::LENGTH), length));
+        values.push((Var::Length, frame.len() as u64));
+        (port, millrace_synth::witness::frame(&values).1)
+    };
+    (0..count).map(|_| draw(rng)).collect()
+}
+
+/// Packets of a chain: half of them of its rules, the others of its classes and random ones.
 pub fn packets(of: &Synthesis, seed: u64, count: usize) -> Vec<(u8, Vec<u8>)> {
-    let mut all = millrace_synth::reference::witnesses(of, count / 4);
-    all.truncate(count / 2);
+    let mut all = millrace_synth::reference::witnesses(of, count / 8);
+    all.truncate(count / 4);
     let random = millrace_synth::reference::random(of, seed);
+    all.extend(random.take(count / 4));
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let left = count - all.len();
-    all.extend(random.take(left));
+    all.extend(by_rules(of, &mut rng, left));
     all
 }
 
-/// Compares the software switch with the interpreter on the packets that are assumed; how many there were, and how many of them
-/// servers had.
+/// Compares the software switch with the interpreter on the packets that are assumed; how many there were, how many of them servers had,
+/// and how many the interpreter let leave.
 pub fn compared(
     of: &Synthesis,
     rules: &Rules,
     assume: Assumptions,
     packets: &[(u8, Vec<u8>)],
-) -> (usize, usize) {
+) -> [usize; 3] {
     let reference = Reference::new(of);
     let switch = Switch::new(rules);
-    let (mut all, mut servers) = (0, 0);
+    let [mut all, mut servers, mut left] = [0; 3];
     for (n, (port, frame)) in packets.iter().enumerate() {
         let known = reference.pass(*port, n as u64 * 1_000_000, frame);
         let Some((became, _)) = known.filter(|_| expected(frame, assume)) else {
@@ -116,12 +153,24 @@ pub fn compared(
         };
         let fate = switch.pass(frame, u32::from(*port) + 1);
         all += 1;
+        left += usize::from(matches!(became, Became::Left(..)));
         match agrees(&became, &fate, *port, assume) {
             Ok(server) => servers += usize::from(server),
             Err(why) => panic!("{}, packet {n} by {port}: {why}\n{frame:02x?}", of.name),
         }
     }
-    (all, servers)
+    [all, servers, left]
+}
+
+/// The first packet on which a switch and the interpreter differ, and how.
+pub fn differs(of: &Synthesis, switch: &Switch<'_>, packets: &[(u8, Vec<u8>)]) -> Option<String> {
+    // A chain of its own: packets open flows.
+    let reference = Reference::new(of);
+    packets.iter().enumerate().find_map(|(n, (port, frame))| {
+        let (became, _) = reference.pass(*port, n as u64 * 1_000_000, frame)?;
+        let fate = switch.pass(frame, u32::from(*port) + 1);
+        agrees(&became, &fate, *port, Assumptions::default()).err()
+    })
 }
 
 /// The rules of a chain.

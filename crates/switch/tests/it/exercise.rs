@@ -36,7 +36,7 @@ fn exercise(path: &str, assume: Assumptions) {
         .into_iter()
         .filter(|(_, frame)| frame.len() >= 14 && expected(frame, assume))
         .collect();
-    let (mut decided, mut servers) = (0, 0);
+    let [mut decided, mut servers, mut leave] = [0; 3];
     let mut wanted: BTreeMap<u32, Vec<Vec<u8>>> = all.iter().map(|p| (*p, Vec::new())).collect();
     for port in 0..of.ports.len() as u8 {
         let mine: Vec<_> = packets.iter().filter(|p| p.0 == port).collect();
@@ -49,6 +49,7 @@ fn exercise(path: &str, assume: Assumptions) {
             let server =
                 agrees(&became, &fate, port, assume).unwrap_or_else(|why| panic!("{path}: {why}"));
             decided += usize::from(!server);
+            leave += usize::from(matches!(became, Became::Left(..)));
             servers += usize::from(server);
             let (to, bytes) = match (server, became, fate) {
                 (true, ..) => (u32::from(port) + 11, frame.clone()),
@@ -72,7 +73,7 @@ fn exercise(path: &str, assume: Assumptions) {
         assert_eq!(frames.len(), right.len(), "{path}: frames of port {port}");
     }
     println!(
-        "{path}: {} packets, the switch decided {decided}, servers {servers}",
+        "{path}: {} packets, the switch decided {decided}, servers {servers}; {leave} leave the chain",
         packets.len()
     );
     bridge.remove(&rules).unwrap();
