@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use millrace_switch::ovs::Bridge;
-use millrace_synth::reference::{self, Became, Reference};
+use millrace_synth::field::{Base, Var, bit, ip};
+use millrace_synth::reference::{Became, Reference};
+use millrace_synth::{rows, witness};
 use serde_json::Value;
 
 use crate::common::live::{header, record};
@@ -156,10 +158,20 @@ fn a_switch_in_front_of_a_chain() {
     .unwrap();
     let whole = Reference::new(&of);
     let (mut packets, mut right) = (Vec::new(), Vec::new());
-    for (port, frame) in reference::random(&of, 7).take(6_000) {
-        if port != 0 || !(34..1_514).contains(&frame.len()) {
-            continue;
+    let hints = rows::hints(&of);
+    for hint in hints.iter().chain(&hints) {
+        // The first packet of the rule's, from the inside.
+        let mut values = vec![(Var::Port, 0), (Var::Bits(Base::Upper(14), 96, 4), 5)];
+        for word in 0..rows::WORDS {
+            let low = match (word, hint.cube.get(word).0) {
+                (rows::PROTOCOL, 0) => 17,
+                (rows::FROM, 0) => 1_024 + packets.len() as u64,
+                (_, low) => low,
+            };
+            values.push((rows::var(word), low));
         }
+        values.extend([(Var::Length, 64), (ip(14, bit::LENGTH), 50)]);
+        let (_, frame) = witness::frame(&values);
         if let Some((Became::Left(_, bytes), _)) = whole.pass(0, 1_000_000_000, &frame) {
             right.push(bytes);
         }

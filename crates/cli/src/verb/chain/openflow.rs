@@ -131,8 +131,8 @@ impl Chain {
             let mut document = rules.json();
             if let Some(map) = document.as_object_mut() {
                 map.insert("name".into(), json!(of.name));
-                map.insert("traffic".into(), json!(share));
                 if let Some(share) = share {
+                    map.insert("traffic".into(), json!(share));
                     map.insert("servers_share".into(), json!(share.of_servers()));
                 }
             }
