@@ -205,3 +205,44 @@ fn a_switch_in_front_of_a_chain() {
     let right = right.into_iter().map(remote);
     assert_eq!(given, right.collect::<Vec<_>>());
 }
+
+#[test]
+fn a_switch_that_refuses_a_rule_ends_the_run() {
+    let Some(switch) = VSwitch::start(&[1, 2, 11, 12]) else {
+        return;
+    };
+    // A table that holds 100 rows.
+    switch.vsctl(&[
+        "--id=@t",
+        "create",
+        "Flow_Table",
+        "flow_limit=100",
+        "overflow_policy=refuse",
+        "--",
+        "set",
+        "bridge",
+        "br0",
+        "flow_tables:2=@t",
+    ]);
+    let bridge = switch.bridge(0);
+    let word = format!("ovs:{}?inside=1:11&outside=2:12", bridge.name);
+    let mut run = millrace();
+    run.args([
+        "run",
+        CHAIN,
+        "--in",
+        "captures/talk.pcap",
+        "--split",
+        "inside=10.0.0.0/8",
+        "--offload",
+        &word,
+    ]);
+    let said = refused(&mut run, 2);
+    assert!(said.contains("TABLE_FULL"), "{said}");
+    let left = std::process::Command::new("ovs-ofctl")
+        .args(["-O", "OpenFlow13", "dump-aggregate", &bridge.name])
+        .output()
+        .unwrap();
+    let left = String::from_utf8_lossy(&left.stdout).into_owned();
+    assert!(left.contains("flow_count=0"), "{left}");
+}

@@ -95,7 +95,7 @@ fn acl_713() {
 
 #[test]
 fn acl_8550() {
-    chains(&["acl/acl-8550.click"], Assumptions::default(), 10_000);
+    chains(&["acl/acl-8550.click"], Assumptions::default(), 2_000);
 }
 
 #[test]
@@ -109,6 +109,6 @@ fn others() {
         "napts/zones.click",
         "napts/napts-3.click",
     ];
-    chains(&all, Assumptions::default(), 10_000);
-    chains(&all, assumed(), 10_000);
+    chains(&all, Assumptions::default(), 4_000);
+    chains(&all, assumed(), 4_000);
 }

@@ -10,7 +10,7 @@
 //! them), and zones with one prefix, whose flows have the same words. What has no element: tests of a frame's length, or of how much of
 //! a transport header there is, unless Click's elements drop what is short anyway; writes of other fields; what is handed over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use millrace_click::error::Error;
 use millrace_click::meaning::Meaning;
@@ -49,6 +49,7 @@ pub fn configuration(of: &mut Synthesis) -> Result<String, Error> {
         names: HashMap::new(),
         done: HashMap::new(),
         behind: HashMap::new(),
+        printed: HashSet::new(),
         numbers: HashMap::new(),
     };
     let done = printer.all();
@@ -67,6 +68,8 @@ struct Printer<'a> {
     done: HashMap<(Id, State), String>,
     /// what follows a rewriter's outputs: element and output, by its input
     behind: HashMap<(usize, usize), String>,
+    /// rewriters that are printed
+    printed: HashSet<usize>,
     /// elements of a class
     numbers: HashMap<&'static str, usize>,
 }
@@ -405,9 +408,7 @@ impl Printer<'_> {
             }
         }
         let name = safe(&element.name);
-        let key = format!("{name} is printed");
-        if !self.names.contains_key(&key) {
-            self.names.insert(key, name.clone());
+        if self.printed.insert(id) {
             self.text.push(format!(
                 "{name} :: {}({});",
                 element.class,
