@@ -131,7 +131,18 @@ pub fn packets(of: &Synthesis, seed: u64, count: usize) -> Vec<(u8, Vec<u8>)> {
     all.extend(random.take(count / 4));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let left = count - all.len();
-    all.extend(by_rules(of, &mut rng, left));
+    let mut more = by_rules(of, &mut rng, left);
+    for (n, (_, frame)) in more.iter_mut().enumerate() {
+        match n % 32 {
+            // A VLAN tag, two of them, a tag of a provider's, a length in place of the type.
+            0 => drop(frame.splice(12..12, [0x81, 0, 0, 5])),
+            1 => drop(frame.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 6])),
+            2 => drop(frame.splice(12..12, [0x88, 0xa8, 0x20, 5])),
+            3 => frame[12..14].copy_from_slice(&[0, 50]),
+            _ => {}
+        }
+    }
+    all.extend(more);
     all
 }
 
