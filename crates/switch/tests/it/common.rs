@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use millrace_click::language::{Limits, flatten, parse};
 use millrace_switch::run::{Fate, Switch};
 use millrace_switch::switch::Switch as Kind;
 use millrace_switch::{Assumptions, Request, Rules, Server, compile};
@@ -23,6 +24,15 @@ pub fn chain(path: &str) -> Synthesis {
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let graph = graph(&path).unwrap();
     synthesise(&name, graph, path.parent().unwrap(), Options::default()).unwrap()
+}
+
+/// A chain of a text, if it can be synthesised.
+pub fn text_of(text: &str) -> Option<Synthesis> {
+    let limits = Limits::default();
+    let mut none = |_: &str, name: &str| Err(format!("{name}: no such file"));
+    let file = parse(text, "test.click", &limits, &mut none).ok()?;
+    let graph = flatten(&file, &limits).ok()?;
+    synthesise("test", graph, Path::new("."), Options::default()).ok()
 }
 
 /// A request for Open vSwitch: devices at 1, 2, …, one server at 11, 12, ….
@@ -82,6 +92,10 @@ pub fn agrees(became: &Became, fate: &Fate, port: u8, assume: Assumptions) -> Re
 
 /// Whether a packet is one of those that are assumed.
 pub fn expected(frame: &[u8], assume: Assumptions) -> bool {
+    // Shorter frames are none of Ethernet's.
+    if frame.len() < 14 {
+        return false;
+    }
     if value(frame, 0, Var::Bits(Base::Frame, 96, 16)) != 0x0800 {
         return true;
     }
@@ -93,6 +107,9 @@ pub fn expected(frame: &[u8], assume: Assumptions) -> bool {
 /// Packets that rules of the chain's filters and its routes take: random ones, and those at their ends and just beyond.
 fn by_rules(of: &Synthesis, rng: &mut ChaCha8Rng, count: usize) -> Vec<(u8, Vec<u8>)> {
     let hints = rows::hints(of);
+    if hints.is_empty() {
+        return Vec::new();
+    }
     let draw = |rng: &mut ChaCha8Rng| {
         let cube = hints[rng.random_range(0..hints.len())].cube;
         let mut values = vec![(Var::Port, rng.random_range(0..of.ports.len()) as u64)];

@@ -8,5 +8,7 @@
 
 mod common;
 mod exercise;
+#[path = "../../../synth/tests/it/generate.rs"]
+mod generate;
 mod rules;
 mod vswitch;

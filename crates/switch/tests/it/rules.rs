@@ -1,6 +1,10 @@
 //! Rules in the switch in software.
 
-use crate::common::{assumed, chain, compared, differs, packets, request, rules};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::common::{assumed, chain, compared, differs, packets, request, rules, text_of};
+use crate::generate::configuration;
 use millrace_switch::run::Switch;
 use millrace_switch::switch::Switch as Kind;
 use millrace_switch::{Assumptions, Request, compile};
@@ -111,4 +115,36 @@ fn others() {
     ];
     chains(&all, Assumptions::default(), 4_000);
     chains(&all, assumed(), 4_000);
+}
+
+/// Random configurations: what a switch decides is what their interpreter says.
+#[test]
+fn random_configurations() {
+    let [mut compiled, mut decided] = [0; 2];
+    for seed in 0..80 {
+        let text = configuration(&mut ChaCha8Rng::seed_from_u64(seed));
+        for assume in [Assumptions::default(), assumed()] {
+            let Some(of) = text_of(&text) else {
+                continue;
+            };
+            let request = Request {
+                assume,
+                ..request(&of)
+            };
+            let rules = match compile(&of, &request) {
+                Ok(rules) => rules,
+                Err(error) => {
+                    // More rows than a switch has priorities, and no other reason.
+                    assert!(error.to_string().contains("rows"), "{seed}: {error}");
+                    continue;
+                }
+            };
+            let packets = packets(&of, seed, 400);
+            let [all, servers, _] = compared(&of, &rules, assume, &packets);
+            compiled += 1;
+            decided += all - servers;
+        }
+    }
+    println!("{compiled} configurations, the switch decided {decided} packets");
+    assert!(compiled > 20 && decided > 1_000, "{compiled}, {decided}");
 }

@@ -221,7 +221,7 @@ impl Printer<'_> {
                 }
                 _ => Err(no("it tests how long a frame is")),
             },
-            Var::Checked(IP, sum) => {
+            Var::Checked(IP, true) => {
                 let &[(0, wrong), (1, right)] = kids else {
                     return Err(no("a check of an IP header has no two outcomes"));
                 };
@@ -230,8 +230,7 @@ impl Printer<'_> {
                 }
                 let right = self.node(right, State::Checked)?;
                 let wrong = self.drop();
-                let config = if sum { "" } else { "CHECKSUM false" };
-                let check = self.element("CheckIPHeader2", config, &[(0, right), (1, wrong)]);
+                let check = self.element("CheckIPHeader2", "", &[(0, right), (1, wrong)]);
                 Ok(self.element("Strip", "14", &[(0, check)]))
             }
             Var::Bits(Base::Frame, first, _) if first < 112 => {

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use millrace_synth::reference::{Became, Reference, Sessions, random, witnesses};
 use millrace_synth::{Options, Synthesis, click, graph, synthesise};
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
 use crate::compare::synthesis;
+use crate::generate::configuration;
 
 fn chains() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../chains")
@@ -79,6 +83,39 @@ fn same(path: &str, packets: usize) {
         "{path}: {elements} elements, {count} packets, {} left",
         sent.len()
     );
+}
+
+/// Random configurations: those that are printed do the same.
+#[test]
+fn random_configurations() {
+    let mut printed = 0;
+    for seed in 0..300 {
+        let text = configuration(&mut ChaCha8Rng::seed_from_u64(seed));
+        let Ok(mut of) = synthesis(&text, false) else {
+            continue;
+        };
+        let Ok(click) = click::configuration(&mut of) else {
+            continue;
+        };
+        let new = synthesis(&click, false).unwrap_or_else(|e| panic!("{seed}: {e}\n{click}"));
+        assert_eq!(of.ports, new.ports, "{seed}");
+        let (a, b) = (Reference::new(&of), Reference::new(&new));
+        let made = witnesses(&of, 100).into_iter();
+        for (port, frame) in made.chain(random(&of, seed).take(400)) {
+            let (Some((right, _)), Some((other, _))) =
+                (a.pass(port, 0, &frame), b.pass(port, 0, &frame))
+            else {
+                continue;
+            };
+            assert!(
+                alike(&right, &other),
+                "{seed}, port {port}, {frame:02x?}\n{right:02x?}\n{other:02x?}\n{text}\n{click}"
+            );
+        }
+        printed += 1;
+    }
+    println!("{printed} of 300 are printed");
+    assert!(printed > 5, "{printed}");
 }
 
 #[test]
