@@ -117,11 +117,17 @@ fn others() {
     chains(&all, assumed(), 4_000);
 }
 
+/// Random configurations that are tried; `MILLRACE_TARGET_SEEDS` says how many.
+fn seeds() -> u64 {
+    let asked = std::env::var("MILLRACE_TARGET_SEEDS").ok();
+    asked.and_then(|n| n.parse().ok()).unwrap_or(80)
+}
+
 /// Random configurations: what a switch decides is what their interpreter says.
 #[test]
 fn random_configurations() {
     let [mut compiled, mut decided] = [0; 2];
-    for seed in 0..80 {
+    for seed in 0..seeds() {
         let text = configuration(&mut ChaCha8Rng::seed_from_u64(seed));
         for assume in [Assumptions::default(), assumed()] {
             let Some(of) = text_of(&text) else {

@@ -5,6 +5,9 @@ use std::net::Ipv4Addr;
 use crate::field::{Base, Var, Word};
 use crate::rows::{Cube, FROM, IP, PROTOCOL, TO, WORDS, prefixes, var};
 
+/// Bits of an IP header without options.
+const HEADER: u32 = 160;
+
 /// Patterns of `Classifier` for an interval of a field of the frame.
 pub(super) fn bytes(of: Var, low: u64, high: u64) -> Vec<String> {
     let Var::Bits(_, first, width) = of else {
@@ -26,9 +29,9 @@ pub(super) fn bytes(of: Var, low: u64, high: u64) -> Vec<String> {
         .collect()
 }
 
-/// A condition of `IPFilter` for an interval of a field of IP's or the transport header.
+/// A condition of `IPFilter` for an interval of a field of IP's header.
 pub(super) fn field(of: Var, low: u64, high: u64) -> Option<String> {
-    let (name, first, width) = match of {
+    let (first, width) = match of {
         Var::Entry(_, word) => {
             let at = match word {
                 Word::Source => 2,
@@ -40,12 +43,13 @@ pub(super) fn field(of: Var, low: u64, high: u64) -> Option<String> {
             cube = cube.within(at, low, high)?;
             return Some(self::cube(&cube));
         }
-        Var::Bits(Base::Frame, first, width) => {
-            ("ip", first.checked_sub(u32::from(IP) * 8)?, width)
-        }
-        Var::Bits(Base::Upper(IP), first, width) => ("transp", first, width),
+        Var::Bits(Base::Frame, first, width) => (first.checked_sub(u32::from(IP) * 8)?, width),
         _ => return None,
     };
+    // A field behind the header may be there in part, and a filter tests all of it.
+    if first + u32::from(width) > HEADER {
+        return None;
+    }
     let start = first / 8;
     let bytes = match (first + u32::from(width)).div_ceil(8) - start {
         bytes @ (1 | 2 | 4) => bytes,
@@ -54,8 +58,8 @@ pub(super) fn field(of: Var, low: u64, high: u64) -> Option<String> {
     let shift = bytes * 8 - (first - start * 8) - u32::from(width);
     let mask = of.most() << shift;
     let text = match mask == u64::MAX >> (64 - 8 * bytes) {
-        true => format!("{name}[{start}:{bytes}]"),
-        false => format!("{name}[{start}:{bytes}] & {mask:#x}"),
+        true => format!("ip[{start}:{bytes}]"),
+        false => format!("ip[{start}:{bytes}] & {mask:#x}"),
     };
     let (low, high, most) = (low << shift, high << shift, of.most() << shift);
     Some(match (low == 0, high == most) {

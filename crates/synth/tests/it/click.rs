@@ -85,11 +85,17 @@ fn same(path: &str, packets: usize) {
     );
 }
 
+/// Random configurations that are tried; `MILLRACE_TARGET_SEEDS` says how many.
+fn seeds() -> u64 {
+    let asked = std::env::var("MILLRACE_TARGET_SEEDS").ok();
+    asked.and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
 /// Random configurations: those that are printed do the same.
 #[test]
 fn random_configurations() {
     let mut printed = 0;
-    for seed in 0..300 {
+    for seed in 0..seeds() {
         let text = configuration(&mut ChaCha8Rng::seed_from_u64(seed));
         let Ok(mut of) = synthesis(&text, false) else {
             continue;
@@ -114,7 +120,7 @@ fn random_configurations() {
         }
         printed += 1;
     }
-    println!("{printed} of 300 are printed");
+    println!("{printed} of {} are printed", seeds());
     assert!(printed > 5, "{printed}");
 }
 
