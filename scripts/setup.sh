@@ -60,6 +60,8 @@ needed() {
         # DPDK's own program for tests, and the sources of its examples
         command -v dpdk-testpmd >/dev/null || echo dpdk-dev
         [ -d /usr/share/dpdk/examples/l3fwd ] || echo dpdk-doc
+        # a switch for rules of chains
+        command -v ovs-vswitchd >/dev/null || [ -x /usr/sbin/ovs-vswitchd ] || echo openvswitch-switch
         # simulates the sequencer in Verilog
         command -v iverilog >/dev/null || echo iverilog
         # all interleavings of the protocol of transactions

@@ -33,6 +33,7 @@ mod model_report;
 mod model_state;
 mod moved;
 mod odd;
+mod offload;
 mod packaging;
 mod parallel;
 mod parts;

@@ -9,6 +9,7 @@
 pub mod action;
 pub mod backward;
 pub mod classes;
+pub mod click;
 pub mod diagram;
 pub mod emit;
 pub mod field;
@@ -20,7 +21,8 @@ pub mod picture;
 pub mod redundant;
 pub mod reference;
 mod refusal;
-mod sets;
+pub mod rows;
+pub mod sets;
 pub mod slow;
 pub mod witness;
 

@@ -15,12 +15,17 @@ use serde_json::json;
 use crate::failure::{DONE, Failure, NO};
 use crate::{function, screen};
 
+mod openflow;
+
+pub use openflow::refused;
+
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
 /// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
 /// --early-discard, FILE.click:whole that of --whole.
 #[derive(Args)]
+#[command(group(clap::ArgGroup::new("uses").args(["compare", "target"])))]
 #[command(after_help = "\
-Exit status: 0 done, 2 the configuration is wrong or cannot be synthesised.")]
+Exit status: 0 done, 1 the target has no word for what the chain does, 2 the configuration is wrong or cannot be synthesised.")]
 pub struct Chain {
     /// The configuration (.click)
     file: PathBuf,
@@ -51,8 +56,9 @@ pub struct Chain {
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "compare")]
     random: usize,
 
-    /// Compare on the packets of this capture, too; several: one for each port
-    #[arg(long = "in", value_name = "FILE", requires = "compare")]
+    /// Compare on the packets of this capture, too; several: one for each port. With --target openflow: count which of its
+    /// packets the switch decides on
+    #[arg(long = "in", value_name = "FILE", requires = "uses")]
     input: Vec<PathBuf>,
 
     /// Let packets of the only capture enter at two ports: PORT=ADDRESSES, as for `run`
@@ -67,9 +73,26 @@ pub struct Chain {
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
 
+    /// Print the chain for something else that runs it: openflow, rules of a switch in front of servers that run the chain;
+    /// click, a configuration with one classifier, and a write for each class
+    #[arg(long, value_enum)]
+    target: Option<Target>,
+
+    #[command(flatten)]
+    openflow: openflow::Options,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// What a chain is printed for.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    /// rules of a switch
+    Openflow,
+    /// a configuration of Click
+    Click,
 }
 
 impl Chain {
@@ -80,13 +103,18 @@ impl Chain {
 
     /// Does it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let synthesis = millrace::click::read(&self.file, false, self.options())?;
+        let mut synthesis = millrace::click::read(&self.file, false, self.options())?;
         if self.emit_c {
             screen::out(emit::c(&synthesis).trim_end());
             return Ok(DONE);
         }
         if self.compare {
             return self.compare(&synthesis);
+        }
+        match self.target {
+            Some(Target::Openflow) => return self.openflow(&synthesis),
+            Some(Target::Click) => return self.click(&mut synthesis),
+            None => {}
         }
         let classes = classes::classes(&synthesis);
         let (_, paths) = classes::paths(&synthesis, synthesis.root, 0);
@@ -111,6 +139,20 @@ impl Chain {
             return Ok(DONE);
         }
         screen::out(text(&synthesis, &classes, &costs, nodes, paths).trim_end());
+        Ok(DONE)
+    }
+
+    /// Prints a configuration of Click.
+    fn click(&self, of: &mut Synthesis) -> Result<u8, Failure> {
+        let name = of.name.clone();
+        let text = millrace_synth::click::configuration(of).map_err(|e| {
+            let place = e.place.as_ref().map_or(String::new(), |p| format!("{p}: "));
+            Failure::no(format!("{name}: {place}{}", e.what)).help(&e.help)
+        })?;
+        match self.json {
+            true => screen::document(&json!({ "name": name, "configuration": text })),
+            false => screen::out(text.trim_end()),
+        }
         Ok(DONE)
     }
 

@@ -130,7 +130,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 20] = [
+const COMMANDS: [(&str, &[&str]); 22] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -172,6 +172,18 @@ const COMMANDS: [(&str, &[&str]); 20] = [
             "chain chains/routers/routers-1.click --compare --random 100",
             "chain chains/routers/hops-10.click --compare --random 100",
         ],
+    ),
+    (
+        "chain --target openflow",
+        &[
+            "chain chains/acl/acl-251.click --target openflow --in captures/talk.pcap",
+            "chain chains/routers/routers-1.click --target openflow --assume headers,options,padding,mtu",
+            "chain chains/napts/napts-1.click --target openflow --server 11,12 --server 13,14*3",
+        ],
+    ),
+    (
+        "chain --target click",
+        &["chain chains/routers/routers-1.click --target click"],
     ),
     ("test", &["test policer"]),
     (

@@ -6,6 +6,7 @@
     clippy::indexing_slicing
 )]
 
+mod click;
 mod compare;
 mod figures;
 mod filters;

@@ -7,6 +7,7 @@ mod exported;
 mod kernel;
 mod lookout;
 mod maker;
+mod offload;
 mod patience;
 mod printed;
 mod reload;
@@ -199,6 +200,12 @@ pub struct Run {
     /// Where flow records of sampled packets go: ipfix:HOST:PORT by UDP, ipfix+tcp:HOST:PORT by TCP
     #[arg(long, value_name = "COLLECTOR", requires = "sample", value_parser = exported::collector)]
     export: Option<Collector>,
+
+    /// Let a switch decide on packets that need no state: rules are installed in a bridge of Open vSwitch when the run starts, watched,
+    /// and taken out when it ends. For each device of the chain the bridge's port, and the one that leads to this run:
+    /// ovs:BRIDGE?inside=1:11&outside=2:12; assume=headers+options+padding+mtu as for `chain`
+    #[arg(long, value_name = "ovs:BRIDGE?DEVICE=PORT:PORT&…")]
+    offload: Option<offload::Word>,
 
     /// The least grave messages that are written on standard error
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
@@ -420,6 +427,10 @@ impl Run {
                     .help("serve the interface by afpacket: or afxdp:"),
             );
         }
+        let offloaded = match &self.offload {
+            Some(word) => Some(offload::Offloaded::start(word, chain)?),
+            None => None,
+        };
         let (account, export) = if in_kernel {
             let first = first.ok_or_else(|| Failure::wrong("no function is named"))?;
             if held.is_some() {
@@ -444,6 +455,9 @@ impl Run {
                 serving,
             )?
         };
+        if let Some(offloaded) = offloaded {
+            offloaded.end()?;
+        }
         let names: Vec<_> = elements.iter().map(Element::name).collect();
         let name = chain.name.clone().unwrap_or_else(|| names.join(", "));
         let mut text = account::text(&name, first, (&account, predicted));
