@@ -5,6 +5,7 @@
 mod apart;
 mod assumed;
 mod balance;
+mod buckets;
 mod choose;
 mod computed;
 mod constraints;
@@ -33,6 +34,7 @@ mod words;
 
 pub use apart::shows_records;
 pub use balance::Loads;
+pub use buckets::Stays;
 pub use fingerprints::Fingerprints;
 pub use make::{Carried, PlanError, SOLVER_TIME, Wanted, plan};
 pub use placed::{Finder, Lies};

@@ -155,8 +155,17 @@ impl Placed {
     /// Whether no bit of a field that the key does not have reaches the index. Keys that a solver was asked about, and
     /// what fields are computed from, say too little of single bits.
     pub(crate) fn tells(&self, owners: &Owners) -> bool {
+        self.tells_of(&|packet| owners.place_of(packet))
+    }
+
+    /// The same of the bits of the index that are a bucket's number, of which there are `count`.
+    pub(crate) fn tells_bucket(&self, owners: &Owners, count: u32) -> bool {
+        self.tells_of(&|packet| owners.place_of(packet).0 & count.saturating_sub(1))
+    }
+
+    fn tells_of<T: PartialEq>(&self, place: &dyn Fn(&Parsed) -> T) -> bool {
         let kind = self.packets.kind;
-        let zero = owners.place_of(&Parsed::with_only(kind, Field::SourceAddress, &[]));
+        let zero = place(&Parsed::with_only(kind, Field::SourceAddress, &[]));
         let has: BTreeSet<Bit> = self.key.iter().flatten().copied().collect();
         Field::ALL.into_iter().all(|field| {
             (0..field.bits(kind)).all(|at| {
@@ -165,7 +174,7 @@ impl Placed {
                     *byte = 0x80 >> (at % 8);
                 }
                 has.contains(&Bit::Field(field, at as u16))
-                    || owners.place_of(&Parsed::with_only(kind, field, &bytes)) == zero
+                    || place(&Parsed::with_only(kind, field, &bytes)) == zero
             })
         })
     }
