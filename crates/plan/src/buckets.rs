@@ -79,14 +79,12 @@ impl Plan {
     /// Whether the key of each entry of an object says its bucket, under this steering.
     fn tells_bucket(&self, object: usize, steering: &[Steering]) -> bool {
         let count = 1 << self.solved.space.index_bits().min(16);
-        let mut all = self.placed.iter().filter(|p| p.is_of(object)).peekable();
-        all.peek().is_some()
-            && all.all(|p| {
-                let port = steering.get(p.port());
-                let r = p.is_bound() && port.is_some_and(|s| p.tells_bucket(&s.owners(), count));
-                if !r { eprintln!("DBG {object} bound {} {p:?}", p.is_bound()); }
-                r
-            })
+        // Where no packets make entries there are none.
+        let mut all = self.placed.iter().filter(|p| p.is_of(object));
+        all.all(|p| {
+            let port = steering.get(p.port());
+            p.is_bound() && port.is_some_and(|s| p.tells_bucket(&s.owners(), count))
+        })
     }
 
     /// Why the entries of an object cannot be found by bucket.

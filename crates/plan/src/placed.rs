@@ -32,6 +32,8 @@ pub(crate) struct Placed {
     key: Shape,
     /// the plan brings such packets together by fields of this kind
     bound: bool,
+    /// a port that is 0 in what is hashed of them: they are ICMP echoes, which count as UDP
+    zero: Option<Field>,
 }
 
 /// Of each class of packets that makes entries of an object what its keys say. Of an ICMP error and a first fragment they say
@@ -63,12 +65,13 @@ pub(crate) fn placed(
         };
         for f in t.by.iter().filter(occurs) {
             let bound = bound.contains(&f.packets);
-            if seen.insert((t.object, f.packets, Rc::as_ptr(&f.key))) {
+            if seen.insert((t.object, f.packets, f.zero, Rc::as_ptr(&f.key))) {
                 out.insert(Placed {
                     object: t.object,
                     packets: f.packets,
                     key: shape(&f.key),
                     bound,
+                    zero: f.zero,
                 });
             }
         }
@@ -167,7 +170,8 @@ impl Placed {
         let kind = self.packets.kind;
         let zero = place(&Parsed::with_only(kind, Field::SourceAddress, &[]));
         let has: BTreeSet<Bit> = self.key.iter().flatten().copied().collect();
-        Field::ALL.into_iter().all(|field| {
+        let known = |field: &Field| self.zero != Some(*field);
+        Field::ALL.into_iter().filter(known).all(|field| {
             (0..field.bits(kind)).all(|at| {
                 let mut bytes = vec![0; field.bits(kind) / 8];
                 if let Some(byte) = bytes.get_mut(at / 8) {
@@ -227,6 +231,7 @@ pub(crate) fn of_source(object: usize) -> Placed {
             .chain((0..32).map(|at| Some(Bit::Field(Field::SourceAddress, at))))
             .collect(),
         bound: true,
+        zero: None,
     }
 }
 
@@ -252,6 +257,7 @@ mod tests {
                 .chain((0..32).map(|at| Some(Bit::Field(field, at))))
                 .collect(),
             bound,
+            zero: None,
         }
     }
 

@@ -6,6 +6,7 @@
 //! (`millrace_dataplane::moved`), and others are made at once.
 
 use millrace_dataplane::Share;
+use millrace_dataplane::module::Stamped;
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::replica::Listing;
 use rand::{RngExt, SeedableRng};
@@ -221,22 +222,39 @@ impl Table {
         let Some(drawn) = self.contents.buckets.draw(secret) else {
             return;
         };
-        self.listings.iter_mut().for_each(|l| *l = Listing::default());
-        self.announced = None;
         let mut all = Vec::new();
-        for copy in copies.iter_mut() {
-            all.extend(self.contents.take_all(copy.instance(), &self.shares));
+        for (from, copy) in copies.iter_mut().enumerate() {
+            let own = self.contents.take_all(copy.instance(), &self.shares);
+            all.extend(own.into_iter().map(|e| (from, e)));
         }
-        self.contents.buckets = drawn.buckets;
-        self.seen.keys += 1;
-        all.sort_by_key(|(_, e)| e.rest.turn());
-        for entry in all {
-            let to = self.lies(entry.0, &entry.1.key).map_or(0, |(_, to)| to);
-            let Some(copy) = copies.get_mut(to as usize) else {
-                continue;
-            };
-            let put = self.contents.put(copy.instance(), &[entry], now);
-            self.seen.lost += u64::from(put.is_err());
+        all.sort_by_key(|(_, (_, e))| e.rest.turn());
+        let before = std::mem::replace(&mut self.contents.buckets, drawn.buckets);
+        let to = |table: &Self, entry: &(usize, Stamped)| {
+            let lies = table.lies(entry.0, &entry.1.key);
+            lies.map_or(0, |(_, to)| to as usize)
+        };
+        let fits = all.iter().all(|(_, entry)| {
+            let copy = copies.get_mut(to(self, entry));
+            let one = std::slice::from_ref(entry);
+            copy.is_some_and(|c| self.contents.put(c.instance(), one, now).is_ok())
+        });
+        if fits {
+            self.seen.keys += 1;
+            self.listings = copies.iter().map(|_| Listing::default()).collect();
+            self.announced = None;
+            return;
+        }
+        // It fits where it was a moment ago.
+        self.seen.refused += 1;
+        for copy in copies.iter_mut() {
+            self.contents.take_all(copy.instance(), &self.shares);
+        }
+        self.contents.buckets = before;
+        for (from, entry) in &all {
+            let copy = copies.get_mut(*from);
+            let one = std::slice::from_ref(entry);
+            let back = copy.map(|c| self.contents.put(c.instance(), one, now));
+            self.seen.lost += u64::from(back != Some(Ok(())));
         }
     }
 }

@@ -1,0 +1,113 @@
+//! A worker's part in moves of buckets: it looks for their entries between its packets, takes them out, and puts in what it gets.
+//!
+//! What is to be done stands in [`Classes`], one step after another; without a move a turn costs one load. A bucket's entries are looked
+//! for a bounded number of places after each burst, so that other packets do not wait; taking them out and putting them in is done at once,
+//! which for a thousand entries takes a fraction of a millisecond.
+
+use std::sync::Arc;
+
+use crate::classes::{Classes, Task};
+use crate::module::Instance;
+use crate::moved::{self, Contents};
+use crate::replica::Listing;
+use crate::share::Share;
+
+/// What all workers have in common of moves.
+#[derive(Clone)]
+pub struct Moves {
+    /// which worker has which bucket
+    pub classes: Arc<Classes>,
+    /// what goes with a bucket
+    pub contents: Contents,
+}
+
+/// One worker's part.
+pub struct Mover {
+    moves: Moves,
+    worker: usize,
+    /// the step of the classes that was looked at last
+    step: u64,
+    listing: Listing,
+    /// it looks for the entries of a bucket
+    looks: bool,
+}
+
+impl Mover {
+    /// Of worker `worker`.
+    pub fn new(moves: &Moves, worker: usize) -> Self {
+        Self {
+            moves: moves.clone(),
+            worker,
+            step: 0,
+            listing: Listing::default(),
+            looks: false,
+        }
+    }
+
+    /// Between two bursts, at `now`, ns.
+    #[inline]
+    pub fn turn(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
+        if self.looks || self.moves.classes.has_changed(self.step) {
+            self.act(instance, shares, now);
+        }
+    }
+
+    #[cold]
+    fn act(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
+        // Before the task, so that a step that comes meanwhile is looked at.
+        self.step = self.moves.classes.step();
+        let task = self.moves.classes.task(self.worker);
+        if !matches!(task, Some(Task::Look(_) | Task::Take(_))) && self.looks {
+            // It was given up.
+            (self.looks, self.listing) = (false, Listing::default());
+        }
+        let classes = self.moves.classes.clone();
+        if let Some(buckets) = classes.buckets() {
+            self.moves.contents.buckets = buckets;
+        }
+        let contents = &self.moves.contents;
+        match task {
+            None => {}
+            Some(Task::Look(bucket)) => {
+                if !std::mem::replace(&mut self.looks, true) {
+                    contents.begin(instance, &mut self.listing, bucket);
+                }
+                if contents.step(instance, &mut self.listing) {
+                    classes.looked();
+                }
+            }
+            Some(Task::Take(bucket)) => {
+                let of = (bucket, shares);
+                let entries = contents.take(instance, &mut self.listing, of);
+                self.looks = false;
+                classes.took(self.worker, entries);
+            }
+            Some(Task::TakeAll) => {
+                classes.took(self.worker, contents.take_all(instance, shares));
+            }
+            Some(Task::Put(entries)) => {
+                classes.put(self.worker, contents.put(instance, &entries, now));
+            }
+            Some(Task::Back { entries, all }) => {
+                if all {
+                    contents.take_all(instance, shares);
+                }
+                classes.back(self.worker, moved::put(instance, &entries, now));
+            }
+        }
+    }
+
+    /// Somebody wants the state of all workers, or this one ends: nothing of it is on its way behind this, as long as the other worker is there.
+    pub fn settle(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
+        for _ in 0..SETTLES {
+            self.act(instance, shares, now);
+            if self.moves.classes.recall() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// How often a worker looks whether others have done their part.
+const SETTLES: u32 = 100_000;
