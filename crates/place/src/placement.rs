@@ -27,6 +27,8 @@ pub struct Placement {
     pub elephants: Option<Arc<Elephants>>,
     /// the buckets of the indirection table, where these may change their workers while packets come
     pub buckets: Option<Arc<dyn Buckets>>,
+    /// why they may not, where that is known
+    pub stays: Option<String>,
 }
 
 /// Replication of a few heavy keys beside parts of the rest.

@@ -44,16 +44,20 @@ impl Mover {
         }
     }
 
-    /// Between two bursts, at `now`, ns.
+    /// Whether there may be something for it to do; mostly not, which costs one load.
     #[inline]
-    pub fn turn(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
-        if self.looks || self.moves.classes.has_changed(self.step) {
-            self.act(instance, shares, now);
-        }
+    pub fn is_wanted(&self) -> bool {
+        self.looks || self.moves.classes.has_changed(self.step)
     }
 
+    /// Notes that packets of a class came.
+    pub fn sampled(&self, class: u16, packets: u64) {
+        self.moves.classes.sampled(usize::from(class), packets);
+    }
+
+    /// Does what there is to do, between two bursts, at `now`, ns.
     #[cold]
-    fn act(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
+    pub fn act(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
         // Before the task, so that a step that comes meanwhile is looked at.
         self.step = self.moves.classes.step();
         let task = self.moves.classes.task(self.worker);
