@@ -17,6 +17,7 @@ mod egress;
 mod errors;
 mod hybrid;
 mod mistakes;
+mod moving;
 mod ordinary;
 mod replicas;
 mod rows;

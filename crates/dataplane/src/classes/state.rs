@@ -105,13 +105,14 @@ impl Classes {
         }
         match (&moving.what, state.phase) {
             (What::One { class, from, .. }, phase) if *from == worker => match phase {
-                Phase::Looking => Some(Task::Look(u32::from(*class))),
+                // What is put in until nobody has packets of it is looked at, too.
+                Phase::Looking | Phase::Draining => Some(Task::Look(u32::from(*class))),
                 Phase::Taking => Some(Task::Take(u32::from(*class))),
                 Phase::Back => Some(Task::Back {
                     entries: state.of(|_| true),
                     all: false,
                 }),
-                Phase::Draining | Phase::Putting => None,
+                Phase::Putting => None,
             },
             (What::One { to, .. }, Phase::Putting) if *to == worker => {
                 Some(Task::Put(state.of(|_| true)))

@@ -28,8 +28,8 @@ pub struct Mover {
     /// the step of the classes that was looked at last
     step: u64,
     listing: Listing,
-    /// it looks for the entries of a bucket
-    looks: bool,
+    /// the bucket whose entries it looks for
+    looks: Option<u32>,
 }
 
 impl Mover {
@@ -40,14 +40,14 @@ impl Mover {
             worker,
             step: 0,
             listing: Listing::default(),
-            looks: false,
+            looks: None,
         }
     }
 
     /// Whether there may be something for it to do; mostly not, which costs one load.
     #[inline]
     pub fn is_wanted(&self) -> bool {
-        self.looks || self.moves.classes.has_changed(self.step)
+        self.looks.is_some() || self.moves.classes.has_changed(self.step)
     }
 
     /// Notes that packets of a class came.
@@ -61,9 +61,14 @@ impl Mover {
         // Before the task, so that a step that comes meanwhile is looked at.
         self.step = self.moves.classes.step();
         let task = self.moves.classes.task(self.worker);
-        if !matches!(task, Some(Task::Look(_) | Task::Take(_))) && self.looks {
-            // It was given up.
-            (self.looks, self.listing) = (false, Listing::default());
+        let looks = match &task {
+            Some(Task::Look(bucket) | Task::Take(bucket)) => Some(*bucket),
+            _ => None,
+        };
+        let begins = matches!(task, Some(Task::Look(_))) && looks != self.looks;
+        if looks != self.looks {
+            // Another one was given up.
+            self.listing = Listing::default();
         }
         let classes = self.moves.classes.clone();
         if let Some(buckets) = classes.buckets() {
@@ -73,7 +78,7 @@ impl Mover {
         match task {
             None => {}
             Some(Task::Look(bucket)) => {
-                if !std::mem::replace(&mut self.looks, true) {
+                if begins {
                     contents.begin(instance, &mut self.listing, bucket);
                 }
                 if contents.step(instance, &mut self.listing) {
@@ -83,7 +88,6 @@ impl Mover {
             Some(Task::Take(bucket)) => {
                 let of = (bucket, shares);
                 let entries = contents.take(instance, &mut self.listing, of);
-                self.looks = false;
                 classes.took(self.worker, entries);
             }
             Some(Task::TakeAll) => {
@@ -99,6 +103,10 @@ impl Mover {
                 classes.back(self.worker, moved::put(instance, &entries, now));
             }
         }
+        self.looks = match looks {
+            Some(bucket) if self.listing.any() => Some(bucket),
+            _ => None,
+        };
     }
 
     /// Somebody wants the state of all workers, or this one ends: nothing of it is on its way behind this, as long as the other worker is there.

@@ -147,7 +147,8 @@ impl Worker {
             }
             quiet = quiet.saturating_add(1);
             self.count().once(Once::Idle, 1);
-            if quiet > PATIENCE && !self.busy {
+            let looks = self.mover.as_ref().is_some_and(Mover::is_wanted);
+            if quiet > PATIENCE && !self.busy && !looks {
                 self.refresh();
                 self.tables();
                 self.look(false);
