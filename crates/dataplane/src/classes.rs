@@ -65,6 +65,19 @@ struct Inside {
     ended: Option<Result<Moved, MoveError>>,
     /// the run is about to end: nothing moves any more
     closed: bool,
+    /// how many want that nothing moves for a while
+    stills: usize,
+    /// the function is another one than the one that the buckets are of
+    changed: bool,
+}
+
+/// As long as it is there nothing moves.
+pub struct Still<'a>(&'a Classes);
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.0.lock().stills -= 1;
+    }
 }
 
 /// A queue of a port.
@@ -143,6 +156,9 @@ pub enum MoveError {
     /// The state was saved, or changed from outside, before the other worker had its entries.
     #[error("the state of the function was asked for meanwhile; the class stays where it was")]
     Asked,
+    /// The function was changed for another one.
+    #[error("the function was changed, and which entries the buckets of the new one have is not known; the class stays where it was")]
+    Changed,
     /// There is one key, and no other one.
     #[error("numbers that were leased under one key do not come home under another")]
     OneKey,
@@ -278,9 +294,7 @@ impl Classes {
         }
         let class = class as u16;
         let mut inside = self.lock();
-        if inside.closed {
-            return Err(MoveError::Ends);
-        }
+        inside.admits()?;
         // One that has ended is not over before whoever asked for it knows.
         if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
@@ -323,9 +337,7 @@ impl Classes {
         let buckets = self.buckets().ok_or(MoveError::OneKey)?;
         let drawn = buckets.draw(secret).ok_or(MoveError::OneKey)?;
         let mut inside = self.lock();
-        if inside.closed {
-            return Err(MoveError::Ends);
-        }
+        inside.admits()?;
         if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
         }
@@ -509,6 +521,37 @@ impl Classes {
         self.end(inside, Ok(moved));
     }
 
+    /// Nothing moves as long as what this gives is there: somebody looks at the state of all workers, or changes it. A bucket that is on its way is
+    /// called back first.
+    #[must_use]
+    pub fn still(&self) -> Still<'_> {
+        let mut inside = self.lock();
+        inside.stills += 1;
+        while inside.moving.is_some() {
+            drop(inside);
+            if self.recall() {
+                return Still(self);
+            }
+            std::thread::yield_now();
+            inside = self.lock();
+            // Workers that have ended do nothing for it any more.
+            if inside.closed {
+                break;
+            }
+        }
+        drop(inside);
+        Still(self)
+    }
+
+    /// The function of a worker is not the one that the buckets are of: nothing moves any more.
+    pub fn changes(&self) {
+        let mut inside = self.lock();
+        inside.changed = true;
+        if inside.moving.as_ref().is_some_and(|m| !m.state.is_out()) {
+            self.end(&mut inside, Err(MoveError::Changed));
+        }
+    }
+
     /// The run is about to end: a class that is under way stays where it was.
     pub fn close(&self) {
         let mut inside = self.lock();
@@ -546,6 +589,18 @@ impl Classes {
         self.step.fetch_add(1, Ordering::Release);
         for member in members.iter().filter(|m| whom(m)) {
             (member.wake)();
+        }
+    }
+}
+
+impl Inside {
+    /// Whether anything may begin to move.
+    fn admits(&self) -> Result<(), MoveError> {
+        match () {
+            () if self.closed => Err(MoveError::Ends),
+            () if self.changed => Err(MoveError::Changed),
+            () if self.stills > 0 => Err(MoveError::Asked),
+            () => Ok(()),
         }
     }
 }
@@ -589,3 +644,7 @@ impl Moving {
         done
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests;

@@ -339,6 +339,16 @@ impl Job {
     ) -> Result<Account, ModuleError> {
         let steering = |placement: Arc<Placement>| handing(&placement, self.names.len());
         let steering = self.placement.and_then(steering);
+        let module = self.chain.first().and_then(|link| match &link.code {
+            Code::Module(code) => Some(code.module.clone()),
+            Code::Foreign(_) | Code::Classed(_) => None,
+        });
+        let moves = self.classes.zip(self.contents).zip(module);
+        let moves = moves.map(|((classes, contents), module)| Moves {
+            classes,
+            contents,
+            module,
+        });
         let serve = Serve {
             chain: self.chain,
             topology: self.topology,
@@ -359,7 +369,7 @@ impl Job {
             mailboxes: self.mailboxes,
             at_end: self.at_end,
             keep: self.keep,
-            moves: self.classes.zip(self.contents).map(|(classes, contents)| Moves { classes, contents }),
+            moves,
         };
         let sequencing = served.sequencing;
         let directed = (sequencing.as_ref()).is_some_and(|s| replicas::directed(s));

@@ -111,6 +111,7 @@ fn refused(error: MoveError) -> Trouble {
         MoveError::Ends => "ended",
         MoveError::Full => "full",
         MoveError::Asked => "busy",
+        MoveError::Changed => "changed",
         MoveError::OneKey => "one-key",
         MoveError::Workers { .. } => "no-such-worker",
     };

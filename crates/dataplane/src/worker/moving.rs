@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::classes::{Classes, Task};
-use crate::module::Instance;
+use crate::module::{Instance, Module};
 use crate::moved::{self, Contents};
 use crate::replica::Listing;
 use crate::share::Share;
@@ -19,6 +19,8 @@ pub struct Moves {
     pub classes: Arc<Classes>,
     /// what goes with a bucket
     pub contents: Contents,
+    /// the code of the function that this is of
+    pub module: Arc<Module>,
 }
 
 /// One worker's part.
@@ -60,6 +62,10 @@ impl Mover {
     pub fn act(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
         // Before the task, so that a step that comes meanwhile is looked at.
         self.step = self.moves.classes.step();
+        if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
+            self.moves.classes.changes();
+            return;
+        }
         let task = self.moves.classes.task(self.worker);
         let looks = match &task {
             Some(Task::Look(bucket) | Task::Take(bucket)) => Some(*bucket),
