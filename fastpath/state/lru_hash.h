@@ -367,8 +367,9 @@ static inline int lru_hash_put(struct lru_hash *h, const struct shape *s, const 
     if (lru_hash_map_update_elem(h, s, key, token, piece->value, 1, NULL))
         return -EEXIST;
     table_find(&h->table, s, 0, key, token, &index);
-    if (!piece->stamp)
-        h->lately[index >> 6] &= ~(1ull << (index & 63));
+    h->lately[index >> 6] &= ~(1ull << (index & 63));
+    if (piece->stamp)
+        lru_hash_use(h, index);
     if (timers_any(s) && own.due != UINT64_MAX)
         own.order = h->timers.alarms->started++;
     return timers_load(&h->timers, s, index, table_value(s, table_entry(&h->table, s, 0, index), 0), &own);
