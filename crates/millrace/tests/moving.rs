@@ -4,9 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use millrace::{Account, Asked, Job, Make, Ports, place};
 use millrace_dataplane::classes::{Classes, Counts, MoveError};
+use millrace_dataplane::module::Instance;
+use millrace_dataplane::moved::Contents;
+use millrace_dataplane::replica::Listing;
 use millrace_traffic::capture::Writer;
 use millrace_traffic::generate::{Generator, Spec};
 
@@ -151,4 +155,73 @@ fn a_nat_keeps_its_leases_while_buckets_move() {
     assert!(entries("flows") > 500);
     assert_eq!(entries("flows"), entries("leases"));
     assert!(seen.moves > moves / 4 && seen.entries > 100 && seen.lost == 0, "{seen:?}");
+}
+
+/// Prints what it takes to move a thousand entries of one bucket, the least of ten times: packets of the bucket wait as long, and for queues to look.
+#[test]
+fn a_bucket_of_a_thousand_entries_goes_at_once() {
+    const ENTRIES: usize = 1000;
+    let make = Make::default();
+    let found = millrace::find(&of_repository("nfs/firewall")).unwrap();
+    let written = found.read(&make).unwrap();
+    let proved = written.check(make.begin()).unwrap();
+    let asked = Asked::default();
+    let within = (millrace::model::SECONDS, make.begin());
+    let mut model = proved.model_for(asked.purpose(), within, &mut || {});
+    let arranged = proved.arrange(&mut model, &asked).unwrap().several(2).unwrap();
+    let function = found.load(&arranged.divided(&make), &mut |_| {}).unwrap();
+    let (placement, module) = (function.placement.as_deref().unwrap(), &function.module);
+    let contents = Contents::of(placement, module).unwrap();
+    let mut instances: Vec<Instance> = (0..2)
+        .map(|_| Instance::create(module.clone(), &function.state(1, Vec::new())).unwrap())
+        .collect();
+    let flows = module.objects().iter().position(|o| o.name == "flows").unwrap();
+    let (bytes, value) = (&module.objects()[flows], vec![0; module.objects()[flows].value_bytes]);
+    let mut random = 5;
+    // Keys as packets of UDP over IPv4 make them: addresses in their IPv6 form, ports, a protocol.
+    let mut key = || {
+        let mut key = vec![0; bytes.key_bytes];
+        for at in [0, 16] {
+            key[at + 10..at + 12].fill(0xff);
+            key[at + 12..at + 16].copy_from_slice(&(next(&mut random) as u32).to_be_bytes());
+        }
+        key[32..36].copy_from_slice(&(next(&mut random) as u32).to_be_bytes());
+        (key[36], key[37]) = (17, 4);
+        key
+    };
+    // A table that is a third full, and a thousand entries of bucket 0 among the rest.
+    let (mut own, mut others) = (0, 0);
+    while own < ENTRIES || others < 20_000 {
+        let key = key();
+        let bucket = contents.buckets.entry(flows, &key).unwrap();
+        let wanted = if bucket == 0 { own < ENTRIES } else { others < 20_000 };
+        if wanted {
+            instances[0].set(flows, &key, &value, 1).unwrap();
+            *if bucket == 0 { &mut own } else { &mut others } += 1;
+        }
+    }
+    let mut times = Vec::new();
+    for turn in 0..10 {
+        let [a, b] = &mut instances[..] else {
+            unreachable!();
+        };
+        let (from, to) = if turn % 2 == 0 { (a, b) } else { (b, a) };
+        let mut listing = Listing::default();
+        contents.begin(from, &mut listing, 0);
+        let began = Instant::now();
+        let mut steps = 1;
+        while !contents.step(from, &mut listing) {
+            steps += 1;
+        }
+        let listed = began.elapsed();
+        let entries = contents.take(from, &mut listing, (0, &[]));
+        contents.put(to, &entries, 2).unwrap();
+        let moved = began.elapsed() - listed;
+        assert_eq!((entries.len(), to.count(flows, 2).unwrap() as usize % 20_000), (ENTRIES, ENTRIES));
+        times.push((moved.as_micros(), listed.as_micros() / steps));
+    }
+    times.sort_unstable();
+    let (wait, step) = times[0];
+    println!("{ENTRIES} of 21000 entries: {wait} µs out and in, {step} µs a step of looking for them");
+    assert!(contents.take_all(&mut instances[0], &[]).len() == 21_000);
 }

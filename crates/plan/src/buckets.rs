@@ -12,7 +12,7 @@ use millrace_place::Treatment;
 use millrace_steer::buckets::{Buckets, Drawn};
 use millrace_steer::{Owners, Steering};
 
-use crate::placed::Placed;
+use crate::placed_reader::Reader;
 use crate::plan::{ObjectPlan, Plan, Rule};
 
 /// Buckets of a plan under one key.
@@ -23,7 +23,7 @@ pub struct PlanBuckets {
     /// of a bucket's number
     bits: u32,
     /// by object: what its keys say of packets; empty where workers do not divide it
-    placed: Arc<[Vec<Placed>]>,
+    placed: Arc<[Vec<Reader>]>,
     /// what draws another key, where one may take its place
     plan: Option<Arc<Plan>>,
 }
@@ -60,10 +60,10 @@ impl Plan {
                 });
             }
         }
-        let of = |object: usize| -> Vec<Placed> {
+        let of = |object: usize| -> Vec<Reader> {
             let divided = self.treatment(ObjectId(object)) == Treatment::Shard;
             let all = self.placed.iter().filter(|p| divided && p.is_of(object));
-            all.cloned().collect()
+            all.map(Reader::of).collect()
         };
         let bits = self.solved.space.index_bits() as u32;
         let owners: Vec<Owners> = steering.iter().map(Steering::owners).collect();

@@ -21,6 +21,7 @@ mod offset;
 mod packets;
 mod pinned;
 mod placed;
+mod placed_reader;
 pub mod plan;
 mod relaxed;
 pub mod room;

@@ -145,6 +145,16 @@ impl Placed {
         self.object == object
     }
 
+    /// What of a key is constant or a field's.
+    pub(crate) fn key(&self) -> &[Option<Bit>] {
+        &self.key
+    }
+
+    /// The kind of the packets.
+    pub(crate) fn kind(&self) -> Kind {
+        self.packets.kind
+    }
+
     /// The port of the packets.
     pub(crate) fn port(&self) -> usize {
         self.packets.port
@@ -302,5 +312,40 @@ mod tests {
         let found = finder(&[twice], From);
         assert!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 1]).is_some());
         assert_eq!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 2]), None);
+    }
+
+    /// Bits of a field in any order, twice, and beside constants.
+    #[test]
+    fn a_reader_says_what_bits_say() {
+        use crate::placed_reader::Reader;
+        let (from, port) = (Field::SourceAddress, Field::DestinationPort);
+        let bit = |field, at| Some(Bit::Field(field, at));
+        let whole: Vec<_> = (0..32).map(|at| bit(from, at)).collect();
+        let ports: Vec<_> = (0..16).map(|at| bit(port, 15 - at)).collect();
+        let mixed = [
+            bit(from, 0), Some(Bit::Const(true)), None, bit(from, 9),
+            Some(Bit::Const(false)), bit(port, 3), None, None,
+        ];
+        let placed = Placed {
+            key: whole.iter().chain(&mixed).chain(&ports).copied().collect(),
+            ..told(from, true)
+        };
+        let reader = Reader::of(&placed);
+        let mut state = 1_u32;
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let mut key: Vec<u8> = (0..7)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 24) as u8
+                })
+                .collect();
+            key[4] = key[4] & 0x37 | 0x40;
+            let packet = placed.packet(&key);
+            found += u32::from(packet.is_some());
+            assert_eq!(reader.packet(&key), packet, "{key:?}");
+            assert_eq!(reader.packet(&key[1..]), None);
+        }
+        assert!((100..19_000).contains(&found), "{found}");
     }
 }
