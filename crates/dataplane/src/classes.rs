@@ -49,6 +49,8 @@ pub struct Classes {
     counts: state::Counters,
     /// by class: packets, as far as workers sample them
     loads: Vec<AtomicU64>,
+    /// how many packets were looked at for that
+    samples: AtomicU64,
     /// by class
     worker: Vec<AtomicU32>,
     /// raised by each step of a move, so that queues look
@@ -157,7 +159,9 @@ pub enum MoveError {
     #[error("the state of the function was asked for meanwhile; the class stays where it was")]
     Asked,
     /// The function was changed for another one.
-    #[error("the function was changed, and which entries the buckets of the new one have is not known; the class stays where it was")]
+    #[error(
+        "the function was changed, and which entries the buckets of the new one have is not known; the class stays where it was"
+    )]
     Changed,
     /// There is one key, and no other one.
     #[error("numbers that were leased under one key do not come home under another")]
@@ -202,6 +206,7 @@ impl Classes {
             workers,
             used: AtomicUsize::new(workers),
             counts: state::Counters::default(),
+            samples: AtomicU64::new(0),
             loads: worker.iter().map(|_| AtomicU64::new(0)).collect(),
             worker,
             step: AtomicU64::new(1),
@@ -232,7 +237,14 @@ impl Classes {
     pub fn sampled(&self, class: usize, packets: u64) {
         if let Some(load) = self.loads.get(class) {
             load.fetch_add(packets, Ordering::Relaxed);
+            self.samples.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// How many packets were looked at for [`Self::loads`].
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
     }
 
     /// Packets of each class so far, as workers sample them.
@@ -354,11 +366,7 @@ impl Classes {
     }
 
     /// Waits for the end of the move under way.
-    fn ends(
-        &self,
-        mut inside: MutexGuard<'_, Inside>,
-        began: Instant,
-    ) -> Result<Moved, MoveError> {
+    fn ends(&self, mut inside: MutexGuard<'_, Inside>, began: Instant) -> Result<Moved, MoveError> {
         loop {
             if let Some(ended) = inside.ended.take() {
                 return ended;
@@ -443,7 +451,8 @@ impl Classes {
         } = &mut *inside;
         let mut over = false;
         if let Some(moving) = moving.as_mut().filter(|m| m.state.phase == Phase::Draining) {
-            let other = |class: u16| !matches!(moving.what, What::One { class: c, .. } if c == class);
+            let other =
+                |class: u16| !matches!(moving.what, What::One { class: c, .. } if c == class);
             if waiting.is_some_and(other) {
                 return Looked {
                     step: 0,
@@ -574,7 +583,8 @@ impl Classes {
     }
 
     fn end(&self, inside: &mut Inside, ended: Result<Moved, MoveError>) {
-        self.counts.ended(&ended, inside.moving.as_ref().map(|m| m.state.lost));
+        self.counts
+            .ended(&ended, inside.moving.as_ref().map(|m| m.state.lost));
         inside.moving = None;
         inside.ended = Some(ended);
         self.announce(inside);

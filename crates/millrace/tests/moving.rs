@@ -60,7 +60,10 @@ fn while_packets_come(
     let found = place::buckets(&function.name, placement, &function.module, workers);
     let (classes, contents) = found.unwrap();
     // Fewer buffers than a ring between two workers has places, so that none fills; the device waits.
-    let word = format!("vnic:{}?split=lan=10.0.0.0/16&measure=off&depth=256", trace(folder.path()));
+    let word = format!(
+        "vnic:{}?split=lan=10.0.0.0/16&measure=off&depth=256",
+        trace(folder.path())
+    );
     let ports = Ports {
         both: vec![word],
         ..Ports::default()
@@ -122,10 +125,21 @@ fn a_firewall_drops_no_answer_while_buckets_move_and_the_key_changes() {
     assert!(account.read > 10_000, "{}", account.read);
     assert_eq!(account.read, account.forwarded + account.dropped);
     // The device sends no more than it can; the function drops nothing.
-    assert!(account.reasons.keys().all(|why| why == "tx_full"), "{:?}", account.reasons);
-    assert!(account.lost.is_none_or(|l| l.missed == 0), "{:?}", account.lost);
+    assert!(
+        account.reasons.keys().all(|why| why == "tx_full"),
+        "{:?}",
+        account.reasons
+    );
+    assert!(
+        account.lost.is_none_or(|l| l.missed == 0),
+        "{:?}",
+        account.lost
+    );
     println!("{seen:?}");
-    assert!(seen.moves > moves / 2 && seen.keys > moves / 60 && seen.entries > 500, "{seen:?}");
+    assert!(
+        seen.moves > moves / 2 && seen.keys > moves / 60 && seen.entries > 500,
+        "{seen:?}"
+    );
     assert_eq!((seen.lost, account.moved), (0, Some(seen)));
 }
 
@@ -154,7 +168,10 @@ fn a_nat_keeps_its_leases_while_buckets_move() {
     };
     assert!(entries("flows") > 500);
     assert_eq!(entries("flows"), entries("leases"));
-    assert!(seen.moves > moves / 4 && seen.entries > 100 && seen.lost == 0, "{seen:?}");
+    assert!(
+        seen.moves > moves / 4 && seen.entries > 100 && seen.lost == 0,
+        "{seen:?}"
+    );
 }
 
 /// Prints what it takes to move a thousand entries of one bucket, the least of ten times: packets of the bucket wait as long, and for queues to look.
@@ -168,15 +185,26 @@ fn a_bucket_of_a_thousand_entries_goes_at_once() {
     let asked = Asked::default();
     let within = (millrace::model::SECONDS, make.begin());
     let mut model = proved.model_for(asked.purpose(), within, &mut || {});
-    let arranged = proved.arrange(&mut model, &asked).unwrap().several(2).unwrap();
+    let arranged = proved
+        .arrange(&mut model, &asked)
+        .unwrap()
+        .several(2)
+        .unwrap();
     let function = found.load(&arranged.divided(&make), &mut |_| {}).unwrap();
     let (placement, module) = (function.placement.as_deref().unwrap(), &function.module);
     let contents = Contents::of(placement, module).unwrap();
     let mut instances: Vec<Instance> = (0..2)
         .map(|_| Instance::create(module.clone(), &function.state(1, Vec::new())).unwrap())
         .collect();
-    let flows = module.objects().iter().position(|o| o.name == "flows").unwrap();
-    let (bytes, value) = (&module.objects()[flows], vec![0; module.objects()[flows].value_bytes]);
+    let flows = module
+        .objects()
+        .iter()
+        .position(|o| o.name == "flows")
+        .unwrap();
+    let (bytes, value) = (
+        &module.objects()[flows],
+        vec![0; module.objects()[flows].value_bytes],
+    );
     let mut random = 5;
     // Keys as packets of UDP over IPv4 make them: addresses in their IPv6 form, ports, a protocol.
     let mut key = || {
@@ -194,7 +222,11 @@ fn a_bucket_of_a_thousand_entries_goes_at_once() {
     while own < ENTRIES || others < 20_000 {
         let key = key();
         let bucket = contents.buckets.entry(flows, &key).unwrap();
-        let wanted = if bucket == 0 { own < ENTRIES } else { others < 20_000 };
+        let wanted = if bucket == 0 {
+            own < ENTRIES
+        } else {
+            others < 20_000
+        };
         if wanted {
             instances[0].set(flows, &key, &value, 1).unwrap();
             *if bucket == 0 { &mut own } else { &mut others } += 1;
@@ -217,11 +249,16 @@ fn a_bucket_of_a_thousand_entries_goes_at_once() {
         let entries = contents.take(from, &mut listing, (0, &[]));
         contents.put(to, &entries, 2).unwrap();
         let moved = began.elapsed() - listed;
-        assert_eq!((entries.len(), to.count(flows, 2).unwrap() as usize % 20_000), (ENTRIES, ENTRIES));
+        assert_eq!(
+            (entries.len(), to.count(flows, 2).unwrap() as usize % 20_000),
+            (ENTRIES, ENTRIES)
+        );
         times.push((moved.as_micros(), listed.as_micros() / steps));
     }
     times.sort_unstable();
     let (wait, step) = times[0];
-    println!("{ENTRIES} of 21000 entries: {wait} µs out and in, {step} µs a step of looking for them");
+    println!(
+        "{ENTRIES} of 21000 entries: {wait} µs out and in, {step} µs a step of looking for them"
+    );
     assert!(contents.take_all(&mut instances[0], &[]).len() == 21_000);
 }

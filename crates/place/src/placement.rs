@@ -231,7 +231,9 @@ impl Placement {
         let first = tables.clone().next()?.get(..count)?;
         let alike = |table: &[u32]| table.chunks(count).all(|part| part == first);
         let worker = |queue: &u32| queue % workers.max(1);
-        tables.all(alike).then(|| first.iter().map(worker).collect())
+        tables
+            .all(alike)
+            .then(|| first.iter().map(worker).collect())
     }
 
     /// The same numbers come home, and nothing is locked: for one worker that is to lease as these do.

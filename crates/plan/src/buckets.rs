@@ -105,13 +105,19 @@ impl Plan {
             }
             Treatment::Shard if planned.rule == Rule::R6 => return None,
             Treatment::Shard if kind.leases() => {
-                "which packets use a number shows in no key, and each worker leases others".to_owned()
+                "which packets use a number shows in no key, and each worker leases others"
+                    .to_owned()
             }
             Treatment::Shard if kind.estimates() => {
-                format!("{} {} does not know the keys that it counts", article(kind.name), kind.name)
+                format!(
+                    "{} {} does not know the keys that it counts",
+                    article(kind.name),
+                    kind.name
+                )
             }
             Treatment::Shard
-                if kind.per_cpu || object.timer.is_some() && kind.addressing == Addressing::Index =>
+                if kind.per_cpu
+                    || object.timer.is_some() && kind.addressing == Addressing::Index =>
             {
                 format!("entries of {} cannot be moved one by one", kind.name)
             }

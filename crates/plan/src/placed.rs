@@ -323,8 +323,14 @@ mod tests {
         let whole: Vec<_> = (0..32).map(|at| bit(from, at)).collect();
         let ports: Vec<_> = (0..16).map(|at| bit(port, 15 - at)).collect();
         let mixed = [
-            bit(from, 0), Some(Bit::Const(true)), None, bit(from, 9),
-            Some(Bit::Const(false)), bit(port, 3), None, None,
+            bit(from, 0),
+            Some(Bit::Const(true)),
+            None,
+            bit(from, 9),
+            Some(Bit::Const(false)),
+            bit(port, 3),
+            None,
+            None,
         ];
         let placed = Placed {
             key: whole.iter().chain(&mixed).chain(&ports).copied().collect(),

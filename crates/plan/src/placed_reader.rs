@@ -87,7 +87,10 @@ impl Reader {
     pub fn packet(&self, key: &[u8]) -> Option<Parsed> {
         let constants = self.mask.iter().zip(&self.value);
         if key.len() != self.mask.len()
-            || !key.iter().zip(constants).all(|(k, (m, v))| (k ^ v) & m == 0)
+            || !key
+                .iter()
+                .zip(constants)
+                .all(|(k, (m, v))| (k ^ v) & m == 0)
         {
             return None;
         }

@@ -244,7 +244,13 @@ impl<'a> Lane<'a> {
             }
             let (copies, anywhere) = (&mut self.copies, self.table.is_some());
             let Addressed { packet, anew } = self.answers.address(packet, |worker, lease| {
-                let now = leased(copies, anywhere, worker, (lease.object, lease.number), packet.time);
+                let now = leased(
+                    copies,
+                    anywhere,
+                    worker,
+                    (lease.object, lease.number),
+                    packet.time,
+                );
                 now.as_ref() == Some(&lease.value)
             });
             let placed = self.numbered.as_mut().and_then(|n| n.place(&packet));
@@ -437,7 +443,9 @@ fn leased(
     now: u64,
 ) -> Option<Vec<u8>> {
     match anywhere {
-        true => copies.iter_mut().find_map(|c| c.leased(object, number, now)),
+        true => copies
+            .iter_mut()
+            .find_map(|c| c.leased(object, number, now)),
         false => copies.get_mut(worker as usize)?.leased(object, number, now),
     }
 }

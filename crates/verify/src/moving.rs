@@ -170,13 +170,9 @@ impl Table {
     }
 
     /// Moves a bucket; who gives it up is through with all packets before `now`, ns. Where there is no room it stays.
-    pub fn make(
-        &mut self,
-        (bucket, from, to): (u32, usize, usize),
-        copies: &mut [Copy],
-        now: u64,
-    ) {
-        let (Some(giver), Some(listing)) = (copies.get_mut(from), self.listings.get_mut(from)) else {
+    pub fn make(&mut self, (bucket, from, to): (u32, usize, usize), copies: &mut [Copy], now: u64) {
+        let (Some(giver), Some(listing)) = (copies.get_mut(from), self.listings.get_mut(from))
+        else {
             return;
         };
         let ahead = listing.any();
@@ -198,7 +194,11 @@ impl Table {
         if let Some(giver) = copies.get_mut(from) {
             // It fits there, where it was a moment ago.
             let back = self.contents.put(giver.instance(), &entries, now);
-            self.seen.lost += if back.is_err() { entries.len() as u64 } else { 0 };
+            self.seen.lost += if back.is_err() {
+                entries.len() as u64
+            } else {
+                0
+            };
         }
     }
 
@@ -209,7 +209,7 @@ impl Table {
             let to = self.random.random_range(0..self.used);
             let from = self.workers.get(bucket as usize).copied().unwrap_or(0) as usize;
             // The least that must, and a few more.
-            if from != to && (from >= self.used || bucket as usize % 4 == 0) {
+            if from != to && (from >= self.used || bucket.is_multiple_of(4)) {
                 self.make((bucket, from, to), copies, now);
             }
         }

@@ -589,9 +589,8 @@ impl<'a> Sides<'a> {
             if self.bijection.sequential(object, worker, there) == Some(here) {
                 return true;
             }
-            let lease = |lane: &mut Lane<'_>, worker: u32, number| {
-                lane.leased(worker, object, number, now)
-            };
+            let lease =
+                |lane: &mut Lane<'_>, worker: u32, number| lane.leased(worker, object, number, now);
             let Some(value) = lease(&mut self.sequential, 0, here) else {
                 return false;
             };

@@ -67,13 +67,13 @@ impl Case {
         };
         let plan = millrace_plan::plan(&mut model, program, &wanted).unwrap();
         let steering = plan.steering(2, [self.workers as u8; 32]).unwrap();
-        let buckets = plan.buckets(program, &steering).map_err(|e| e.to_string())?;
+        let buckets = plan
+            .buckets(program, &steering)
+            .map_err(|e| e.to_string())?;
         let ids = (0..program.objects.len()).map(ObjectId);
         let held = ids.map(|id| match plan.treatment(id) {
             Treatment::Shard => Held::Divided,
-            Treatment::Merge if program.objects[id.0].kind.holds_records() => {
-                Held::merged(&[])
-            }
+            Treatment::Merge if program.objects[id.0].kind.holds_records() => Held::merged(&[]),
             Treatment::Merge => sums(&program.objects[id.0], 8),
             Treatment::Lock => Held::Locked,
             _ => Held::Copied,
@@ -94,7 +94,9 @@ impl Case {
         deal.finder = Some(plan.finder(&steering));
         deal.moving = Some(self.moving);
         let homes = Homes::of_placement(&deal.placement).map(Arc::new);
-        Ok(function.coming_home(&deal, homes, self.schedule, trace).unwrap())
+        Ok(function
+            .coming_home(&deal, homes, self.schedule, trace)
+            .unwrap())
     }
 }
 
@@ -193,7 +195,10 @@ fn a_part_of_a_mixed_plan_is_equal() {
 #[test]
 fn what_cannot_be_found_by_its_bucket_stays() {
     for (name, why) in [
-        ("cl", "opened: a sketch does not know the keys that it counts"),
+        (
+            "cl",
+            "opened: a sketch does not know the keys that it counts",
+        ),
         (
             "dummy",
             "elements: its keys do not say which packets have an entry",
@@ -285,7 +290,12 @@ fn state_that_does_not_move_is_found() {
             change,
             ..Case::new(4, 1)
         };
-        assert!(!case.verified(&firewall, &mut churning(4000, 1)).unwrap().equal);
+        assert!(
+            !case
+                .verified(&firewall, &mut churning(4000, 1))
+                .unwrap()
+                .equal
+        );
     }
 }
 

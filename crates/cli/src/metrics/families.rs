@@ -196,7 +196,10 @@ fn moved(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), E
         Some(&Unit::Seconds),
         [
             ([("which", "all".to_owned())], moved.waited_ns as f64 / 1e9),
-            ([("which", "longest".to_owned())], moved.longest_ns as f64 / 1e9),
+            (
+                [("which", "longest".to_owned())],
+                moved.longest_ns as f64 / 1e9,
+            ),
         ],
     )
 }

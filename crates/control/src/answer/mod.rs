@@ -75,7 +75,9 @@ impl Session {
             request.verb.as_str(),
             "object" | "get" | "entries" | "edit" | "set" | "chain" | "reload"
         );
-        let _still = parted.filter(|_| whole).map(|parted| parted.classes.still());
+        let _still = parted
+            .filter(|_| whole)
+            .map(|parted| parted.classes.still());
         match request.verb.as_str() {
             "hello" => Ok(self.hello()),
             "objects" => self.objects(),

@@ -228,7 +228,11 @@ impl Classes {
             What::All(_) => state.done.iter().all(|d| *d),
         };
         if all {
-            let why = if state.asked { MoveError::Asked } else { MoveError::Full };
+            let why = if state.asked {
+                MoveError::Asked
+            } else {
+                MoveError::Full
+            };
             self.end(&mut inside, Err(why));
         }
     }
@@ -325,7 +329,14 @@ impl Counters {
         match ended {
             Ok(moved) => {
                 let held = moved.held.as_nanos().min(u128::from(u64::MAX)) as u64;
-                add(if moved.from == moved.to { &self.keys } else { &self.moves }, 1);
+                add(
+                    if moved.from == moved.to {
+                        &self.keys
+                    } else {
+                        &self.moves
+                    },
+                    1,
+                );
                 add(&self.entries, moved.entries);
                 add(&self.waited, held);
                 self.longest.fetch_max(held, Ordering::Relaxed);

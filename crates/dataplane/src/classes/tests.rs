@@ -110,7 +110,11 @@ fn what_a_full_worker_does_not_take_goes_back() {
     drain(&classes);
     classes.took(0, vec![entry(0), entry(4)]);
     classes.put(1, Err(Full { object: 0 }));
-    let Some(Task::Back { entries, all: false }) = classes.task(0) else {
+    let Some(Task::Back {
+        entries,
+        all: false,
+    }) = classes.task(0)
+    else {
         panic!("nothing goes back");
     };
     assert_eq!(entries.len(), 2);
@@ -135,7 +139,10 @@ fn who_asks_for_the_state_calls_a_bucket_back() {
     classes.took(0, vec![entry(0)]);
     assert!(!classes.recall());
     assert!(classes.task(1).is_none());
-    assert!(matches!(classes.task(0), Some(Task::Back { all: false, .. })));
+    assert!(matches!(
+        classes.task(0),
+        Some(Task::Back { all: false, .. })
+    ));
     classes.back(0, 0);
     assert!(classes.recall());
     assert_eq!(moving.join().unwrap(), Err(MoveError::Asked));
@@ -162,7 +169,14 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
                 panic!("nothing to put in");
             };
             assert_eq!(entries, [entry(byte)]);
-            classes.put(worker, if full && worker == 1 { Err(Full { object: 0 }) } else { Ok(()) });
+            classes.put(
+                worker,
+                if full && worker == 1 {
+                    Err(Full { object: 0 })
+                } else {
+                    Ok(())
+                },
+            );
         }
         for worker in 0..2_usize {
             if full {
@@ -174,7 +188,10 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
             }
         }
         let rotated = moving.join().unwrap();
-        assert_eq!(rotated.map(|r| r.entries), if full { Err(MoveError::Full) } else { Ok(2) });
+        assert_eq!(
+            rotated.map(|r| r.entries),
+            if full { Err(MoveError::Full) } else { Ok(2) }
+        );
         let bucket = classes.buckets().unwrap().packet(0, &[0]);
         assert_eq!(bucket, u32::from(!full));
         assert!(!classes.look(0, None, |_| 0, |_| 0).still);

@@ -272,7 +272,11 @@ impl Instance {
             bound: rest.bound,
             due: rest.due,
             order: rest.order,
-            length: if rest.free { 1 } else { entry.value.len() as u64 },
+            length: if rest.free {
+                1
+            } else {
+                entry.value.len() as u64
+            },
             key: entry.key.as_ptr(),
             value: entry.value.as_ptr(),
         };

@@ -17,11 +17,11 @@ use super::limit::Limit;
 use super::lives::{Life, Lives};
 use super::pressure::Pressure;
 use super::stage::Stage;
-use crate::classes::Classes;
 use crate::account::{
     Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount,
     TransactionsAccount, WorkerAccount,
 };
+use crate::classes::Classes;
 use crate::histogram::Histogram;
 use crate::replica::Group;
 use crate::runner::{Lane, RecordWriter};

@@ -312,7 +312,10 @@ impl Proved<'_> {
             match plan.buckets(program, &found.placement.steering) {
                 Ok(buckets) => found.placement.buckets = Some(buckets),
                 Err(stays) => {
-                    let line = stays.line.as_ref().map_or_else(String::new, |l| format!("{l}: "));
+                    let line = stays
+                        .line
+                        .as_ref()
+                        .map_or_else(String::new, |l| format!("{l}: "));
                     found.placement.stays = Some(format!("{line}{stays}"));
                 }
             }

@@ -20,8 +20,10 @@ pub fn buckets(
     workers: usize,
 ) -> Result<(Arc<Classes>, Contents), Error> {
     let refused = |why: &str| {
-        Error::no(format!("--balance: buckets of {name} cannot move between workers: {why}"))
-            .help("leave --balance out")
+        Error::no(format!(
+            "--balance: buckets of {name} cannot move between workers: {why}"
+        ))
+        .help("leave --balance out")
     };
     let Some(placement) = placement else {
         return Err(refused("it runs on one core"));
@@ -29,7 +31,10 @@ pub fn buckets(
     if let Some(why) = &placement.stays {
         return Err(refused(why));
     }
-    let found = placement.buckets.clone().zip(placement.table(workers as u32));
+    let found = placement
+        .buckets
+        .clone()
+        .zip(placement.table(workers as u32));
     let of = found.zip(Contents::of(placement, module));
     let Some(((buckets, table), contents)) = of else {
         return Err(refused("any packet may go to any worker"));

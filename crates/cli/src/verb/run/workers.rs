@@ -75,8 +75,7 @@ impl Run {
                         .help("`millrace verify --moves` moves buckets over captures"));
                 }
                 let placement = one.placement.as_deref();
-                let (classes, of) =
-                    place::buckets(&one.name, placement, &one.module, self.cores)?;
+                let (classes, of) = place::buckets(&one.name, placement, &one.module, self.cores)?;
                 contents = Some(of);
                 Some(classes)
             }
@@ -275,7 +274,9 @@ impl Run {
         let _patience = Patience::begin(self.json);
         let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
         let mut bar = Bar::new();
-        let balancer = classes.as_ref().zip(self.balance.filter(|every| *every > 0));
+        let balancer = classes
+            .as_ref()
+            .zip(self.balance.filter(|every| *every > 0));
         let balancer = balancer.map(|(classes, every)| {
             Balancer::begin(classes, Duration::from_millis(every), |bucket, share| {
                 log::note(&format!(
