@@ -1,6 +1,7 @@
 /* list, put and remove: entries and leases that go between two objects, against one object that has all of them and never moves any. What each
  * operation gives is the same, numbers and expiries included. */
 #include "../state/allocator.h"
+#include "../state/array.h"
 #include "../state/hash.h"
 #include "../state/lru_hash.h"
 #include "../state/vector.h"
@@ -272,6 +273,18 @@ static void elements_by_index(void)
     for (u32 i = 0; i < p.count; i++)
         CHECK(p.kept[i].key == 4 + i && p.kept[i].value == 3 * (4 + i));
     vector_destroy(&v, &s);
+    {
+        struct shape narrow = { .key_bytes = 4, .value_bytes = 8, .capacity = 10 };
+        struct array a;
+        u64 value = 77;
+        u32 index = 9;
+
+        CHECK(!array_create(&a, &narrow, &check_config, NULL));
+        CHECK(!array_set(&a, &narrow, (const u8 *)&index, (const u8 *)&value, 0));
+        p = (struct pieces){ .all = 1 };
+        CHECK(array_list(&a, &narrow, 9, 10, keep, &p) == 0 && p.count == 1 && p.kept[0].value == 77);
+        array_destroy(&a, &narrow);
+    }
 }
 
 int main(void)
