@@ -75,8 +75,11 @@ impl Session {
             request.verb.as_str(),
             "object" | "get" | "entries" | "edit" | "set" | "chain" | "reload"
         );
+        // Guests stay where they are: only their classes change.
+        let moving = |parted: &&crate::elements::Parted| parted.classes.buckets().is_some();
         let _still = parted
             .filter(|_| whole)
+            .filter(moving)
             .map(|parted| parted.classes.still());
         match request.verb.as_str() {
             "hello" => Ok(self.hello()),
