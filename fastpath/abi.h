@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 12u
+#define MR_ABI 13u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -147,8 +147,14 @@ struct mr_object {
     int (*load)(struct mr_instance *, const struct mr_saved *piece, u64 now);
     /* Entries by place, a few at a time while packets come: hands out what is at the places from `from` to below `to`, and what was put
      * anywhere since the last call. 1: more was put than it remembers; who wants all begins again at place 0. Kinds whose entries keep
-     * their places. */
+     * their places. Of an allocator whose numbers come home the places are the homes: hands out the leases of these, and behind them
+     * the free numbers of each, in the order in which they are leased next. */
     int (*list)(struct mr_instance *, u64 from, u64 to, mr_saved_fn *fn, void *context);
+    /* Puts in an entry that `save` or `list` of another instance handed out, beside what is there, with its stamp and its timer; entries
+     * whose timers are due at one moment fire in the order in which they come. Of an allocator whose numbers come home also a number that is
+     * free, which becomes the last of its home. `now` decides what has expired. -E2BIG: no place is free, and nothing was changed; -EEXIST:
+     * it has such an entry; -EINVAL: no object has this. */
+    int (*put)(struct mr_instance *, const struct mr_saved *piece, u64 now);
     /* Puts a table of rules in force from the next burst on (state/classifier.h); NULL: none. It is the host's, aligned to
      * 64 bytes, and stays as it is until another one is attached or the instance ends. -EINVAL: for another key or more classes. */
     int (*attach)(struct mr_instance *, const void *table);

@@ -527,6 +527,64 @@ static inline int allocator_save(struct allocator *a, const struct shape *s, mr_
     return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
 }
 
+/* Of homes alone. */
+static inline int allocator_list(struct allocator *a, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn,
+                                 void *context)
+{
+    u8 key[8];
+    int error = 0;
+
+    if (!s->homes)
+        return -EINVAL;
+    to = to < s->homes ? to : s->homes;
+    for (u32 i = 0; !error && from < to && i < s->capacity; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+
+        if (a->link[i] & ALLOCATOR_FREE || a->homes.of[i] < from || a->homes.of[i] >= to)
+            continue;
+        if (s->expire_after) {
+            piece.stamp = allocator_latest(a, s, i);
+            piece.bound = a->expiry.item[a->expiry.place[i]].due;
+        }
+        mr_number_out(s, key, s->first + i);
+        piece.key = key;
+        piece.value = allocator_entry(a, s, i) + 8;
+        error = fn(context, &piece);
+    }
+    for (u64 at = from; !error && at < to; at++)
+        error = allocator_save_list(a, s, a->homes.first[at], fn, context);
+    return error;
+}
+
+/* Of homes alone: elsewhere numbers are divided, and this one is not among those that are leased here. */
+static inline int allocator_put(struct allocator *a, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    u32 index = (u32)piece->place;
+    u64 stamp = piece->bound || piece->what == MR_SAVED_FREE ? piece->stamp : now;
+
+    if (!s->homes || piece->place >= s->capacity)
+        return -EINVAL;
+    if (allocator_leased(a, s, index, now))
+        return -EEXIST;
+    switch (piece->what) {
+    case MR_SAVED_ENTRY:
+        allocator_take(a, s, index, stamp);
+        memcpy(allocator_entry(a, s, index) + 8, piece->value, s->value_bytes);
+        return 0;
+    case MR_SAVED_FREE:
+        if (a->link[index] & ALLOCATOR_FREE) {
+            homes_unlink(&a->homes, a->link, index);
+        } else {
+            expiry_remove(&a->expiry, index);
+            a->leased--;
+        }
+        allocator_append(a, s, index, stamp);
+        return 0;
+    default:
+        return -EINVAL;
+    }
+}
+
 static inline int allocator_load_head(struct allocator *a, const struct shape *s, const struct mr_saved *piece)
 {
     if (piece->bound != s->first)

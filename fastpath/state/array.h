@@ -199,6 +199,11 @@ static inline int array_save(struct array *a, const struct shape *s, mr_saved_fn
     return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
 }
 
+static inline int array_list(struct array *a, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+    return elements_list(&a->elements, s, from, to, fn, context);
+}
+
 static inline int array_load(struct array *a, const struct shape *s, const struct mr_saved *piece, u64 now)
 {
     (void)now;

@@ -136,6 +136,24 @@ static inline int elements_save(struct elements *e, const struct shape *s, mr_sa
     return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
 }
 
+/* Elements by their places, with their indexes as keys. Nothing is remembered of those that were written since: who lists them for good does so at once. */
+static inline int elements_list(struct elements *e, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+    u8 key[8];
+    int error = 0;
+
+    to = to < s->capacity ? to : s->capacity;
+    for (u64 i = from; !error && i < to; i++) {
+        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .due = UINT64_MAX, .length = s->value_bytes };
+
+        mr_number_out(s, key, i);
+        piece.key = key;
+        piece.value = elements_at(e, s, i);
+        error = fn(context, &piece);
+    }
+    return error;
+}
+
 static inline int elements_load(struct elements *e, const struct shape *s, const struct mr_saved *piece)
 {
     switch (piece->what) {

@@ -497,6 +497,52 @@ static inline int hash_list(struct hash *h, const struct shape *s, u64 from, u64
     return error ? error : lost;
 }
 
+static inline int hash_load_event(struct hash *h, const struct shape *s, const struct mr_saved *piece, u64 stamp);
+
+/* A timer of another instance is the last one that was started here. */
+static inline int hash_put(struct hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    u32 head = hash_head(s), index;
+    u64 key[MR_KEY_WORDS_MAX], token, *word;
+    struct mr_saved own = *piece;
+    u8 *entry;
+
+    if (piece->what != MR_SAVED_ENTRY)
+        return -EINVAL;
+    mr_pad_key(key, piece->key, s->key_bytes);
+    token = table_hash(&h->table, s, key, hash_token(h, s, key));
+    entry = table_find(&h->table, s, head, key, token, &index);
+    if (entry && !hash_expired(h, s, entry, now))
+        return -EEXIST;
+    if (entry)
+        hash_drop(h, s, index);
+    if (hash_queued(s) && h->table.used == s->capacity)
+        hash_reclaim(h, s, now, UINT64_MAX, 1);
+    if (h->table.used == s->capacity)
+        return -E2BIG;
+    index = table_claim(&h->table, s, token);
+    entry = table_entry(&h->table, s, head, index);
+    word = table_key(entry, head);
+    for (u32 i = 0; i < mr_words(s->key_bytes); i++)
+        word[i] = key[i];
+    mr_allow(table_value(s, entry, head), s->value_bytes);
+    memcpy(table_value(s, entry, head), piece->value, s->value_bytes);
+    own.place = index;
+    if (timers_any(s) && own.due != UINT64_MAX)
+        own.order = h->timers.alarms->started++;
+    if (s->expire_after) {
+        u64 stamp = piece->bound ? piece->stamp : now;
+
+        *hash_stamp(entry) = stamp;
+        if (s->shared)
+            stamps_forget(&h->stamps, index);
+        if (s->event)
+            return hash_load_event(h, s, &own, stamp);
+        expiry_load(&h->expiry, s, index, stamp, piece->bound);
+    }
+    return timers_load(&h->timers, s, index, table_value(s, entry, head), &own);
+}
+
 static inline int hash_save(struct hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
 {
     struct mr_saved head = { .what = MR_SAVED_HEAD, .stamp = hash_full(h, s, 0), .length = s->capacity };

@@ -320,6 +320,61 @@ static inline int lru_hash_next(struct lru_hash *h, const struct shape *s, u64 *
 
 /* ---- save and load: the stamp of an entry is its bit, the place of the head is the hand ---- */
 
+static inline int lru_hash_piece(struct lru_hash *h, const struct shape *s, u32 i, struct mr_saved *piece)
+{
+    u8 *entry = table_entry(&h->table, s, 0, i);
+
+    if (table_is_free(&h->table, i))
+        return 0;
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = i, .length = s->value_bytes };
+    piece->stamp = h->lately[i >> 6] >> (i & 63) & 1;
+    timers_save(&h->timers, s, i, piece);
+    piece->key = (const u8 *)table_key(entry, 0);
+    piece->value = table_value(s, entry, 0);
+    return 1;
+}
+
+/* As hash_list. */
+static inline int lru_hash_list(struct lru_hash *h, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+    u32 news = h->table.news < TABLE_NEWS ? h->table.news : TABLE_NEWS;
+    int lost = h->table.news > TABLE_NEWS, error = 0;
+    struct mr_saved piece;
+
+    to = to < s->capacity ? to : s->capacity;
+    for (u64 i = from; !error && i < to; i++)
+        if (lru_hash_piece(h, s, (u32)i, &piece))
+            error = fn(context, &piece);
+    for (u32 n = 0; !error && n < news; n++)
+        if (lru_hash_piece(h, s, h->table.new[n], &piece))
+            error = fn(context, &piece);
+    h->table.news = 0;
+    return error ? error : lost;
+}
+
+/* Where all places are taken another entry gives up its own, as at an insertion. */
+static inline int lru_hash_put(struct lru_hash *h, const struct shape *s, const struct mr_saved *piece, u64 now)
+{
+    struct mr_saved own = *piece;
+    u64 key[MR_KEY_WORDS_MAX], token;
+    u32 index;
+
+    (void)now;
+    if (piece->what != MR_SAVED_ENTRY)
+        return -EINVAL;
+    mr_pad_key(key, piece->key, s->key_bytes);
+    token = lru_hash_token(h, s, key);
+    if (lru_hash_map_update_elem(h, s, key, token, piece->value, 1, NULL))
+        return -EEXIST;
+    table_find(&h->table, s, 0, key, token, &index);
+    h->lately[index >> 6] &= ~(1ull << (index & 63));
+    if (piece->stamp)
+        lru_hash_use(h, index);
+    if (timers_any(s) && own.due != UINT64_MAX)
+        own.order = h->timers.alarms->started++;
+    return timers_load(&h->timers, s, index, table_value(s, table_entry(&h->table, s, 0, index), 0), &own);
+}
+
 static inline int lru_hash_save(struct lru_hash *h, const struct shape *s, mr_saved_fn *fn, void *context)
 {
     struct mr_saved head = {
@@ -330,16 +385,10 @@ static inline int lru_hash_save(struct lru_hash *h, const struct shape *s, mr_sa
     timers_save_head(&h->timers, s, &head);
     error = fn(context, &head);
     for (u32 i = 0; !error && i < s->capacity; i++) {
-        u8 *entry = table_entry(&h->table, s, 0, i);
-        struct mr_saved piece = { .what = MR_SAVED_ENTRY, .place = i, .length = s->value_bytes };
+        struct mr_saved piece;
 
-        if (table_is_free(&h->table, i))
-            continue;
-        piece.stamp = h->lately[i >> 6] >> (i & 63) & 1;
-        timers_save(&h->timers, s, i, &piece);
-        piece.key = (const u8 *)table_key(entry, 0);
-        piece.value = table_value(s, entry, 0);
-        error = fn(context, &piece);
+        if (lru_hash_piece(h, s, i, &piece))
+            error = fn(context, &piece);
     }
     if (!error)
         error = table_save_free(&h->table, fn, context);

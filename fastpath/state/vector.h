@@ -110,6 +110,11 @@ static inline int vector_save(struct vector *v, const struct shape *s, mr_saved_
     return elements_save(&v->elements, s, fn, context);
 }
 
+static inline int vector_list(struct vector *v, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
+{
+    return elements_list(&v->elements, s, from, to, fn, context);
+}
+
 static inline int vector_load(struct vector *v, const struct shape *s, const struct mr_saved *piece, u64 now)
 {
     (void)now;

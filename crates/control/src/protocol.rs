@@ -116,12 +116,12 @@ pub struct ChainRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassRequest {
-    /// `show` or `move`
+    /// `show`, `move`, `cores` or `rotate`
     pub op: String,
     /// the class that is moved
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<usize>,
-    /// the worker that is to have it
+    /// the worker that is to have it; of `cores`, how many are to have any
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
 }

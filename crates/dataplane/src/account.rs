@@ -92,6 +92,9 @@ pub struct Account {
     /// what packets of each worker met of others', of modules that are made for a profile
     #[serde(skip)]
     pub conflicts: Vec<(usize, Conflict)>,
+    /// buckets of the indirection table that changed their workers; none where they do not
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<crate::classes::Counts>,
     /// rows that the sequencer made, heartbeats among them; none where no state is replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,

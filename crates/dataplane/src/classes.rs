@@ -11,14 +11,28 @@
 //!    for the next one, so its queues know;
 //! 3. with the last of them the class has its new worker, and what was held goes there, in order, before what follows.
 //!
+//! Where the state of a function is divided, a class is a bucket of the indirection table ([`Buckets`]), and its entries move
+//! with it ([`crate::worker`]). Then there is a step before 1, in which the worker looks for them, a few places after each burst,
+//! while packets of the bucket go on; and two behind 2: that worker takes them out, and the other one puts them in. Where it has no room
+//! for all of them it puts in none, they go back, and the bucket stays.
+//!
+//! Another key of the hash is a move of all classes at once: the queues receive nothing, so that packets wait in the device, until all entries
+//! are where the new key leads.
+//!
 //! Packets that one queue received stay in order throughout, and so do those of a flow, which a device gives to one
 //! queue. A step costs each queue one lock; without a move it is one load a burst.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+mod state;
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use millrace_steer::Owners;
+use millrace_steer::buckets::{Buckets, Drawn};
+
+pub use state::{Counts, Task};
+use state::{Phase, State};
 
 /// How long a move may take: a worker asks for packets again after at most as long as a guest may keep a burst.
 const MOST: Duration = Duration::from_secs(10);
@@ -27,7 +41,16 @@ const MOST: Duration = Duration::from_secs(10);
 pub struct Classes {
     /// a port of the chain each, the last one for those behind it: their queues are classes
     owners: Vec<Owners>,
+    /// classes are buckets of a function whose state moves with them
+    buckets: Option<Mutex<Arc<dyn Buckets>>>,
     workers: usize,
+    /// how many workers have classes, of those that there are: the first ones
+    used: AtomicUsize,
+    counts: state::Counters,
+    /// by class: packets, as far as workers sample them
+    loads: Vec<AtomicU64>,
+    /// how many packets were looked at for that
+    samples: AtomicU64,
     /// by class
     worker: Vec<AtomicU32>,
     /// raised by each step of a move, so that queues look
@@ -44,6 +67,19 @@ struct Inside {
     ended: Option<Result<Moved, MoveError>>,
     /// the run is about to end: nothing moves any more
     closed: bool,
+    /// how many want that nothing moves for a while
+    stills: usize,
+    /// the function is another one than the one that the buckets are of
+    changed: bool,
+}
+
+/// As long as it is there nothing moves.
+pub struct Still<'a>(&'a Classes);
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.0.lock().stills -= 1;
+    }
 }
 
 /// A queue of a port.
@@ -54,14 +90,23 @@ struct Member {
 }
 
 struct Moving {
-    class: u16,
-    from: usize,
-    to: usize,
+    what: What,
+    /// packets are held since then
     began: Instant,
-    /// by member: what it had handed to `from` when it began to hold; none before
-    marks: Vec<Option<u64>>,
-    /// by member, where it is one of `from`'s: it is through with all of that
+    /// by member: what it had handed to each worker that gives something up when it began to hold; none before
+    marks: Vec<Option<Vec<u64>>>,
+    /// by member, where it is one of a worker's that gives something up: it is through with all of that
     through: Vec<bool>,
+    /// what has become of the entries
+    state: State,
+}
+
+/// What moves.
+enum What {
+    /// a class
+    One { class: u16, from: usize, to: usize },
+    /// all, under another key
+    All(Drawn),
 }
 
 /// What a move was.
@@ -75,6 +120,8 @@ pub struct Moved {
     pub to: usize,
     /// from the order to hold its packets until its new worker had it
     pub held: Duration,
+    /// entries of state that went with it
+    pub entries: u64,
 }
 
 /// Why a class was not moved.
@@ -105,6 +152,26 @@ pub enum MoveError {
     /// The run ends.
     #[error("the run is about to end; the class stays where it was")]
     Ends,
+    /// The receiver has no room for its entries.
+    #[error("the worker has no room for its entries; the class stays where it was")]
+    Full,
+    /// The state was saved, or changed from outside, before the other worker had its entries.
+    #[error("the state of the function was asked for meanwhile; the class stays where it was")]
+    Asked,
+    /// The function was changed for another one.
+    #[error(
+        "the function was changed, and which entries the buckets of the new one have is not known; the class stays where it was"
+    )]
+    Changed,
+    /// There is one key, and no other one.
+    #[error("numbers that were leased under one key do not come home under another")]
+    OneKey,
+    /// More workers than there are, or none.
+    #[error("there are {most} workers, of which 1 to {most} can have packets")]
+    Workers {
+        /// how many there are
+        most: usize,
+    },
 }
 
 /// What a queue is to do.
@@ -114,6 +181,8 @@ pub struct Looked {
     pub step: u64,
     /// the class whose packets it holds
     pub hold: Option<u16>,
+    /// it receives nothing
+    pub still: bool,
 }
 
 impl Classes {
@@ -122,14 +191,79 @@ impl Classes {
     pub fn new(owners: Vec<Owners>, classes: u16, workers: usize) -> Arc<Self> {
         let workers = workers.max(1);
         let worker = (0..u32::from(classes.max(1))).map(|class| class % workers as u32);
-        Arc::new(Self {
+        let worker = worker.map(AtomicU32::new).collect();
+        Arc::new(Self::with((owners, None), worker, workers))
+    }
+
+    fn with(
+        (owners, buckets): (Vec<Owners>, Option<Arc<dyn Buckets>>),
+        worker: Vec<AtomicU32>,
+        workers: usize,
+    ) -> Self {
+        Self {
             owners,
+            buckets: buckets.map(Mutex::new),
             workers,
-            worker: worker.map(AtomicU32::new).collect(),
+            used: AtomicUsize::new(workers),
+            counts: state::Counters::default(),
+            samples: AtomicU64::new(0),
+            loads: worker.iter().map(|_| AtomicU64::new(0)).collect(),
+            worker,
             step: AtomicU64::new(1),
             inside: Mutex::default(),
             changed: Condvar::new(),
-        })
+        }
+    }
+
+    /// The buckets of a function, at the workers that `table` says. Their entries move with them.
+    #[must_use]
+    pub fn of_buckets(buckets: Arc<dyn Buckets>, table: &[u32], workers: usize) -> Arc<Self> {
+        let workers = workers.max(1);
+        let last = workers as u32 - 1;
+        let worker = table.iter().map(|w| AtomicU32::new((*w).min(last)));
+        let of = (Vec::new(), Some(buckets));
+        Arc::new(Self::with(of, worker.collect(), workers))
+    }
+
+    /// The buckets that classes are; none where they are no buckets. They change with the key, at a step.
+    #[must_use]
+    pub fn buckets(&self) -> Option<Arc<dyn Buckets>> {
+        let buckets = self.buckets.as_ref()?.lock();
+        Some(buckets.unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Notes that packets of a class came, as a worker samples them.
+    #[inline]
+    pub fn sampled(&self, class: usize, packets: u64) {
+        if let Some(load) = self.loads.get(class) {
+            load.fetch_add(packets, Ordering::Relaxed);
+            self.samples.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many packets were looked at for [`Self::loads`].
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
+    /// Packets of each class so far, as workers sample them.
+    #[must_use]
+    pub fn loads(&self) -> Vec<u64> {
+        let load = |load: &AtomicU64| load.load(Ordering::Relaxed);
+        self.loads.iter().map(load).collect()
+    }
+
+    /// How many workers there are, and how many of these have classes.
+    #[must_use]
+    pub fn workers(&self) -> (usize, usize) {
+        (self.workers, self.used.load(Ordering::Relaxed))
+    }
+
+    /// What was moved so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts.seen()
     }
 
     /// How many there are.
@@ -172,9 +306,7 @@ impl Classes {
         }
         let class = class as u16;
         let mut inside = self.lock();
-        if inside.closed {
-            return Err(MoveError::Ends);
-        }
+        inside.admits()?;
         // One that has ended is not over before whoever asked for it knows.
         if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
@@ -182,7 +314,7 @@ impl Classes {
         let (from, began) = (self.worker(class), Instant::now());
         let members = inside.members.len();
         let any = inside.members.iter().any(|m| m.worker == from);
-        if from == to || !any {
+        if from == to || !any && self.buckets.is_none() {
             // Without a queue of the worker's there are no packets of it either.
             let held = Duration::ZERO;
             self.pass(class, to);
@@ -191,29 +323,89 @@ impl Classes {
                 from,
                 to,
                 held,
+                entries: 0,
             });
         }
+        let state = match self.buckets {
+            Some(_) => State::new(Phase::Looking, self.workers),
+            None => State::new(Phase::Draining, self.workers),
+        };
         inside.moving = Some(Moving {
-            class,
-            from,
-            to,
+            what: What::One { class, from, to },
             began,
             marks: vec![None; members],
             through: vec![false; members],
+            state,
         });
         self.announce(&inside);
+        self.ends(inside, began)
+    }
+
+    /// Draws another key of the hash, and waits until all entries are where it leads. All packets wait meanwhile, in the device.
+    ///
+    /// # Errors
+    /// [`MoveError`]; then the key is the one that it was.
+    pub fn rotate(&self, secret: [u8; 32]) -> Result<Moved, MoveError> {
+        let buckets = self.buckets().ok_or(MoveError::OneKey)?;
+        let drawn = buckets.draw(secret).ok_or(MoveError::OneKey)?;
+        let mut inside = self.lock();
+        inside.admits()?;
+        if inside.moving.is_some() || inside.ended.is_some() {
+            return Err(MoveError::Busy);
+        }
+        let (members, began) = (inside.members.len(), Instant::now());
+        inside.moving = Some(Moving {
+            what: What::All(drawn),
+            began,
+            marks: vec![None; members],
+            through: vec![false; members],
+            state: State::new(Phase::Draining, self.workers),
+        });
+        self.announce(&inside);
+        self.ends(inside, began)
+    }
+
+    /// Waits for the end of the move under way.
+    fn ends(&self, mut inside: MutexGuard<'_, Inside>, began: Instant) -> Result<Moved, MoveError> {
         loop {
             if let Some(ended) = inside.ended.take() {
                 return ended;
             }
             let left = MOST.saturating_sub(began.elapsed());
-            if left.is_zero() {
+            // Once a worker has taken entries out they are on their way.
+            let out = inside.moving.as_ref().is_some_and(|m| m.state.is_out());
+            if left.is_zero() && !out {
                 self.end(&mut inside, Err(MoveError::Late));
                 continue;
             }
+            let left = left.max(Duration::from_millis(10));
             let waited = self.changed.wait_timeout(inside, left);
             inside = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Has the first `count` workers have all classes. Those of others move to them, as few as give each its part.
+    ///
+    /// # Errors
+    /// [`MoveError`] of the first class that stays where it was; what has moved before stays moved.
+    pub fn cores(&self, count: usize) -> Result<u64, MoveError> {
+        if count == 0 || count > self.workers {
+            return Err(MoveError::Workers { most: self.workers });
+        }
+        self.used.store(count, Ordering::Relaxed);
+        let mut moved = 0;
+        for (class, to) in state::spread(&self.table(), count) {
+            self.assign(class, to)?;
+            moved += 1;
+        }
+        Ok(moved)
+    }
+
+    /// The worker of each class.
+    #[must_use]
+    pub fn table(&self) -> Vec<usize> {
+        let load = |worker: &AtomicU32| worker.load(Ordering::Acquire) as usize;
+        self.worker.iter().map(load).collect()
     }
 
     /// Takes part, as worker `worker`'s queue of port `port`: `wake` has it look soon. Its number here.
@@ -236,6 +428,12 @@ impl Classes {
         self.step.load(Ordering::Acquire) != step
     }
 
+    /// The step that is made now.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.step.load(Ordering::Acquire)
+    }
+
     /// A queue looks what it is to do, between two bursts: it holds nothing of what it received before, and its worker
     /// is through with all that it gave it. `handed` says how many packets it has handed to a worker so far, `taken`
     /// how many it was handed by one and has given out. It keeps packets of one class at a time: one that still has some
@@ -251,41 +449,115 @@ impl Classes {
         let Inside {
             members, moving, ..
         } = &mut *inside;
-        let mut over = None;
-        if let Some(moving) = moving {
-            if waiting.is_some_and(|class| class != moving.class) {
+        let mut over = false;
+        if let Some(moving) = moving.as_mut().filter(|m| m.state.phase == Phase::Draining) {
+            let other =
+                |class: u16| !matches!(moving.what, What::One { class: c, .. } if c == class);
+            if waiting.is_some_and(other) {
                 return Looked {
                     step: 0,
                     hold: None,
+                    still: false,
                 };
             }
+            let workers = self.workers;
             if let Some(mark @ None) = moving.marks.get_mut(member) {
-                *mark = Some(handed(moving.from));
-                // The worker that gives the class up may be through now.
-                self.raise(members, |m| m.worker == moving.from);
+                *mark = Some((0..workers).map(handed).collect());
+                // A worker that gives something up may be through now.
+                self.raise(members, |m| moving.what.gives(m.worker));
             }
             if moving.is_through(members, member, &taken) {
                 let own = members.iter().zip(&moving.through);
-                if own
-                    .filter(|(m, _)| m.worker == moving.from)
-                    .all(|(_, t)| *t)
-                {
-                    over = Some(Moved {
-                        class: moving.class,
-                        from: moving.from,
-                        to: moving.to,
-                        held: moving.began.elapsed(),
-                    });
-                }
+                over = own
+                    .filter(|(m, _)| moving.what.gives(m.worker))
+                    .all(|(_, t)| *t);
             }
         }
-        if let Some(moved) = over {
-            self.pass(moved.class, moved.to);
-            self.end(&mut inside, Ok(moved));
+        if over {
+            self.drained(&mut inside);
         }
+        let moving = inside.moving.as_ref();
+        let holds = moving.filter(|m| m.state.phase != Phase::Looking);
         Looked {
             step: self.step.load(Ordering::Relaxed),
-            hold: inside.moving.as_ref().map(|m| m.class),
+            hold: holds.and_then(|m| m.what.class()),
+            still: holds.is_some_and(|m| m.what.class().is_none()),
+        }
+    }
+
+    /// Nobody has packets any more of what moves.
+    fn drained(&self, inside: &mut Inside) {
+        if self.buckets.is_some() {
+            if let Some(moving) = &mut inside.moving {
+                moving.state.enter(Phase::Taking);
+            }
+            self.announce(inside);
+            return;
+        }
+        self.pass_on(inside);
+    }
+
+    /// What moves has its new worker, or its new key.
+    fn pass_on(&self, inside: &mut Inside) {
+        let Some(moving) = inside.moving.take() else {
+            return;
+        };
+        let (held, entries) = (moving.began.elapsed(), moving.state.entries);
+        let moved = match moving.what {
+            What::One { class, from, to } => {
+                self.pass(class, to);
+                Moved {
+                    class,
+                    from,
+                    to,
+                    held,
+                    entries,
+                }
+            }
+            What::All(drawn) => {
+                if let Some(buckets) = &self.buckets {
+                    *buckets.lock().unwrap_or_else(PoisonError::into_inner) = drawn.buckets;
+                }
+                Moved {
+                    class: 0,
+                    from: 0,
+                    to: 0,
+                    held,
+                    entries,
+                }
+            }
+        };
+        self.end(inside, Ok(moved));
+    }
+
+    /// Nothing moves as long as what this gives is there: somebody looks at the state of all workers, or changes it. A bucket that is on its way is
+    /// called back first.
+    #[must_use]
+    pub fn still(&self) -> Still<'_> {
+        let mut inside = self.lock();
+        inside.stills += 1;
+        while inside.moving.is_some() {
+            drop(inside);
+            if self.recall() {
+                return Still(self);
+            }
+            std::thread::yield_now();
+            inside = self.lock();
+            // Workers that have ended do nothing for it any more.
+            if inside.closed {
+                break;
+            }
+        }
+        drop(inside);
+        Still(self)
+    }
+
+    /// The function of a worker is not the one that the buckets are of: nothing moves any more.
+    pub fn changes(&self) {
+        let mut inside = self.lock();
+        inside.changed = true;
+        if inside.moving.as_ref().is_some_and(|m| !m.state.is_out()) {
+            self.end(&mut inside, Err(MoveError::Changed));
         }
     }
 
@@ -293,7 +565,8 @@ impl Classes {
     pub fn close(&self) {
         let mut inside = self.lock();
         inside.closed = true;
-        if inside.moving.is_some() {
+        // Entries that are out are put somewhere by the workers, which look until they have ended.
+        if inside.moving.as_ref().is_some_and(|m| !m.state.is_out()) {
             self.end(&mut inside, Err(MoveError::Ends));
         }
     }
@@ -310,6 +583,8 @@ impl Classes {
     }
 
     fn end(&self, inside: &mut Inside, ended: Result<Moved, MoveError>) {
+        self.counts
+            .ended(&ended, inside.moving.as_ref().map(|m| m.state.lost));
         inside.moving = None;
         inside.ended = Some(ended);
         self.announce(inside);
@@ -328,21 +603,50 @@ impl Classes {
     }
 }
 
+impl Inside {
+    /// Whether anything may begin to move.
+    fn admits(&self) -> Result<(), MoveError> {
+        match () {
+            () if self.closed => Err(MoveError::Ends),
+            () if self.changed => Err(MoveError::Changed),
+            () if self.stills > 0 => Err(MoveError::Asked),
+            () => Ok(()),
+        }
+    }
+}
+
+impl What {
+    fn gives(&self, worker: usize) -> bool {
+        match self {
+            Self::One { from, .. } => *from == worker,
+            Self::All(_) => true,
+        }
+    }
+
+    fn class(&self) -> Option<u16> {
+        match self {
+            Self::One { class, .. } => Some(*class),
+            Self::All(_) => None,
+        }
+    }
+}
+
 impl Moving {
-    /// Whether this member, if it is one of the worker's that gives the class up, is through; notes that it is.
+    /// Whether this member, if it is one of a worker's that gives something up, is through; notes that it is.
     fn is_through(
         &mut self,
         members: &[Member],
         member: usize,
         taken: &impl Fn(usize) -> u64,
     ) -> bool {
-        let Some(own) = members.get(member).filter(|m| m.worker == self.from) else {
+        let Some(own) = members.get(member).filter(|m| self.what.gives(m.worker)) else {
             return false;
         };
         let beside = members.iter().zip(&self.marks);
         let done = beside.filter(|(m, _)| m.port == own.port).all(|(m, mark)| {
+            let mark = mark.as_ref().and_then(|mark| mark.get(own.worker));
             // What a queue gives its own worker it does not hand over.
-            mark.is_some_and(|mark| m.worker == self.from || taken(m.worker) >= mark)
+            mark.is_some_and(|mark| m.worker == own.worker || taken(m.worker) >= *mark)
         });
         if let Some(through) = self.through.get_mut(member) {
             *through |= done;
@@ -350,3 +654,7 @@ impl Moving {
         done
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests;

@@ -16,6 +16,7 @@ pub mod mailbox;
 pub mod memory;
 #[allow(unsafe_code, reason = "the border to emitted code")]
 pub mod module;
+pub mod moved;
 pub mod packet;
 pub mod place;
 pub mod port;

@@ -46,6 +46,13 @@ impl Before {
         }
     }
 
+    /// What an element of this many bytes held.
+    #[must_use]
+    pub fn of(&self, key: &[u8], bytes: usize) -> Vec<u8> {
+        let before = self.lock().get(key).cloned();
+        before.unwrap_or_else(|| vec![0; bytes])
+    }
+
     /// All elements are zero on all workers.
     pub fn clear(&self) {
         self.lock().clear();
@@ -64,7 +71,7 @@ impl Before {
     }
 
     /// Whether an element holds something else now.
-    fn differs(&self, key: &[u8], value: &[u8]) -> bool {
+    pub(crate) fn differs(&self, key: &[u8], value: &[u8]) -> bool {
         match self.lock().get(key) {
             Some(before) => before != value,
             None => value.iter().any(|b| *b != 0),

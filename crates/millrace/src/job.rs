@@ -10,13 +10,14 @@ use std::time::Duration;
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::mailbox::Job as AtEnd;
 use millrace_dataplane::module::ModuleError;
+use millrace_dataplane::moved::Contents;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::place::{self as processors, Stay};
 use millrace_dataplane::port::InputOptions;
 use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, Progress, RecordWriter, Sink, Sinks, Sources};
 use millrace_dataplane::worker::keep::Keep;
-use millrace_dataplane::worker::{Code, Link, ModuleCode, Shared};
+use millrace_dataplane::worker::{Code, Link, ModuleCode, Moves, Shared};
 use millrace_dataplane::{self as dataplane, Account, Mailbox, Parallel, Run, Serve};
 use millrace_place::Placement;
 use millrace_steer::Steering;
@@ -42,6 +43,8 @@ pub struct Job {
     pub placement: Option<Arc<Placement>>,
     /// packets come to the workers that have their classes; none: there are no classes
     pub classes: Option<Arc<Classes>>,
+    /// what goes along where classes are buckets of the only function's indirection table
+    pub contents: Option<Contents>,
     /// the processor that each worker is pinned to; empty: the first that are allowed
     pub cpus: Vec<usize>,
     /// packets a burst, 1 to [`millrace_dataplane::packet::MAX_BURST`]
@@ -113,6 +116,7 @@ impl Job {
             workers: 1,
             placement: None,
             classes: None,
+            contents: None,
             cpus: Vec::new(),
             burst: BURST,
             rows: ROWS,
@@ -337,6 +341,16 @@ impl Job {
     ) -> Result<Account, ModuleError> {
         let steering = |placement: Arc<Placement>| handing(&placement, self.names.len());
         let steering = self.placement.and_then(steering);
+        let module = self.chain.first().and_then(|link| match &link.code {
+            Code::Module(code) => Some(code.module.clone()),
+            Code::Foreign(_) | Code::Classed(_) => None,
+        });
+        let moves = self.classes.zip(self.contents).zip(module);
+        let moves = moves.map(|((classes, contents), module)| Moves {
+            classes,
+            contents,
+            module,
+        });
         let serve = Serve {
             chain: self.chain,
             topology: self.topology,
@@ -357,6 +371,7 @@ impl Job {
             mailboxes: self.mailboxes,
             at_end: self.at_end,
             keep: self.keep,
+            moves,
         };
         let sequencing = served.sequencing;
         let directed = (sequencing.as_ref()).is_some_and(|s| replicas::directed(s));

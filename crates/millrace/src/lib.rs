@@ -33,6 +33,7 @@
 //! `examples/` has three programs. Nothing here prints, ends the process, or keeps anything between two calls but the
 //! cache of compiled modules in the user's folder. Compiling a source needs clang.
 
+pub mod balancer;
 mod begun;
 mod budget;
 pub mod bundle;

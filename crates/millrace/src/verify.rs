@@ -12,7 +12,7 @@ use millrace_place::{Held, Placement, Strategy};
 use millrace_plan::Plan;
 use millrace_steer::Steering;
 use millrace_verify::{
-    Build, Captured, Case, Deal, Findings, Names, Schedule, Trace, TraceError, Wanted,
+    Build, Captured, Case, Deal, Findings, Moving, Names, Schedule, Trace, TraceError, Wanted,
 };
 
 use crate::find::Found;
@@ -38,6 +38,8 @@ pub struct Comparison<'a> {
     pub seed: u64,
     /// in what order workers do their packets
     pub schedule: Schedule,
+    /// buckets of the indirection table change their workers at drawn moments, where they can
+    pub moving: Option<Moving>,
 }
 
 impl Comparison<'_> {
@@ -72,6 +74,7 @@ impl Comparison<'_> {
                 finder: { dealt.plan.as_ref() }
                     .filter(|_| workers > 1)
                     .map(|plan| plan.finder(&dealt.dispatch)),
+                moving: self.moving.filter(|_| workers > 1),
             },
             apart: placement.apart,
             schedule: self.schedule,

@@ -17,6 +17,7 @@ mod egress;
 mod errors;
 mod hybrid;
 mod mistakes;
+mod moving;
 mod ordinary;
 mod public_chains;
 mod replicas;

@@ -83,6 +83,7 @@ fn two_workers_are_compared_with_one() {
         entries: &[],
         seed: 7,
         schedule: Schedule::Seeded(7),
+        moving: None,
     };
     let asked = Asked::default();
     let within = (millrace::model::SECONDS, make.begin());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use millrace_object::contract::Holds;
 use millrace_object::program::StateObject;
 use millrace_steer::Steering;
+use millrace_steer::buckets::Buckets;
 use millrace_steer::hybrid::Keys;
 
 use crate::held::Held;
@@ -24,6 +25,10 @@ pub struct Placement {
     pub indexes: u32,
     /// a few heavy keys are replicated; what is divided has the others
     pub elephants: Option<Arc<Elephants>>,
+    /// the buckets of the indirection table, where these may change their workers while packets come
+    pub buckets: Option<Arc<dyn Buckets>>,
+    /// why they may not, where that is known
+    pub stays: Option<String>,
 }
 
 /// Replication of a few heavy keys beside parts of the rest.
@@ -213,6 +218,22 @@ impl Placement {
         let last = self.steering.last()?;
         let of = |port: usize| self.steering.get(port).unwrap_or(last).clone();
         Some((0..ports).map(of).collect())
+    }
+
+    /// The worker of each bucket, of so many workers; none where there are no buckets that could move, or the tables of ports lead otherwise.
+    #[must_use]
+    pub fn table(&self, workers: u32) -> Option<Vec<u32>> {
+        let count = self.buckets.as_ref()?.count() as usize;
+        let mut tables = self.steering.iter().flat_map(|s| {
+            let software = s.software.values();
+            software.chain([&s.nic]).map(millrace_steer::Rss::table)
+        });
+        let first = tables.clone().next()?.get(..count)?;
+        let alike = |table: &[u32]| table.chunks(count).all(|part| part == first);
+        let worker = |queue: &u32| queue % workers.max(1);
+        tables
+            .all(alike)
+            .then(|| first.iter().map(worker).collect())
     }
 
     /// The same numbers come home, and nothing is locked: for one worker that is to lease as these do.

@@ -12,7 +12,7 @@ use millrace_object::program::Program;
 use millrace_steer::hybrid::{Key, Keys};
 use millrace_steer::{Owners, Parsed, RssError, Steering};
 
-use crate::placed::Placed;
+use crate::placed_reader::Reader;
 use crate::plan::Plan;
 
 /// Fingerprints under keys that were drawn.
@@ -25,7 +25,7 @@ pub struct Fingerprints {
     /// of an index
     bits: u32,
     /// by object: what its keys say of packets
-    placed: Vec<Vec<Placed>>,
+    placed: Vec<Vec<Reader>>,
 }
 
 impl Plan {
@@ -50,9 +50,9 @@ impl Plan {
             let drawn = self.steering(steering.len(), other)?;
             draws.push(drawn.iter().map(Steering::owners).collect());
         }
-        let of = |object: usize| -> Vec<Placed> {
+        let of = |object: usize| -> Vec<Reader> {
             let all = self.placed.iter().filter(|p| p.is_of(object));
-            all.cloned().collect()
+            all.map(Reader::of).collect()
         };
         Ok(Arc::new(Fingerprints {
             owners: steering.iter().map(Steering::owners).collect(),
@@ -160,7 +160,7 @@ mod tests {
             owners: owners(0),
             draws: (1..19).map(owners).collect(),
             bits: 7,
-            placed: vec![vec![placed::of_source(0)]],
+            placed: vec![vec![Reader::of(&placed::of_source(0))]],
         };
         let frame = |last: u8, port: u8| {
             let mut frame = vec![0; 60];

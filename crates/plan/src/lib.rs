@@ -5,6 +5,7 @@
 mod apart;
 mod assumed;
 mod balance;
+mod buckets;
 mod choose;
 mod computed;
 mod constraints;
@@ -20,6 +21,7 @@ mod offset;
 mod packets;
 mod pinned;
 mod placed;
+mod placed_reader;
 pub mod plan;
 mod relaxed;
 pub mod room;
@@ -33,6 +35,7 @@ mod words;
 
 pub use apart::shows_records;
 pub use balance::Loads;
+pub use buckets::Stays;
 pub use fingerprints::Fingerprints;
 pub use make::{Carried, PlanError, SOLVER_TIME, Wanted, plan};
 pub use placed::{Finder, Lies};

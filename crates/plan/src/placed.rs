@@ -32,6 +32,8 @@ pub(crate) struct Placed {
     key: Shape,
     /// the plan brings such packets together by fields of this kind
     bound: bool,
+    /// a port that is 0 in what is hashed of them: they are ICMP echoes, which count as UDP
+    zero: Option<Field>,
 }
 
 /// Of each class of packets that makes entries of an object what its keys say. Of an ICMP error and a first fragment they say
@@ -63,12 +65,13 @@ pub(crate) fn placed(
         };
         for f in t.by.iter().filter(occurs) {
             let bound = bound.contains(&f.packets);
-            if seen.insert((t.object, f.packets, Rc::as_ptr(&f.key))) {
+            if seen.insert((t.object, f.packets, f.zero, Rc::as_ptr(&f.key))) {
                 out.insert(Placed {
                     object: t.object,
                     packets: f.packets,
                     key: shape(&f.key),
                     bound,
+                    zero: f.zero,
                 });
             }
         }
@@ -142,6 +145,16 @@ impl Placed {
         self.object == object
     }
 
+    /// What of a key is constant or a field's.
+    pub(crate) fn key(&self) -> &[Option<Bit>] {
+        &self.key
+    }
+
+    /// The kind of the packets.
+    pub(crate) fn kind(&self) -> Kind {
+        self.packets.kind
+    }
+
     /// The port of the packets.
     pub(crate) fn port(&self) -> usize {
         self.packets.port
@@ -155,17 +168,27 @@ impl Placed {
     /// Whether no bit of a field that the key does not have reaches the index. Keys that a solver was asked about, and
     /// what fields are computed from, say too little of single bits.
     pub(crate) fn tells(&self, owners: &Owners) -> bool {
+        self.tells_of(&|packet| owners.place_of(packet))
+    }
+
+    /// The same of the bits of the index that are a bucket's number, of which there are `count`.
+    pub(crate) fn tells_bucket(&self, owners: &Owners, count: u32) -> bool {
+        self.tells_of(&|packet| owners.place_of(packet).0 & count.saturating_sub(1))
+    }
+
+    fn tells_of<T: PartialEq>(&self, place: &dyn Fn(&Parsed) -> T) -> bool {
         let kind = self.packets.kind;
-        let zero = owners.place_of(&Parsed::with_only(kind, Field::SourceAddress, &[]));
+        let zero = place(&Parsed::with_only(kind, Field::SourceAddress, &[]));
         let has: BTreeSet<Bit> = self.key.iter().flatten().copied().collect();
-        Field::ALL.into_iter().all(|field| {
+        let known = |field: &Field| self.zero != Some(*field);
+        Field::ALL.into_iter().filter(known).all(|field| {
             (0..field.bits(kind)).all(|at| {
                 let mut bytes = vec![0; field.bits(kind) / 8];
                 if let Some(byte) = bytes.get_mut(at / 8) {
                     *byte = 0x80 >> (at % 8);
                 }
                 has.contains(&Bit::Field(field, at as u16))
-                    || owners.place_of(&Parsed::with_only(kind, field, &bytes)) == zero
+                    || place(&Parsed::with_only(kind, field, &bytes)) == zero
             })
         })
     }
@@ -218,6 +241,7 @@ pub(crate) fn of_source(object: usize) -> Placed {
             .chain((0..32).map(|at| Some(Bit::Field(Field::SourceAddress, at))))
             .collect(),
         bound: true,
+        zero: None,
     }
 }
 
@@ -243,6 +267,7 @@ mod tests {
                 .chain((0..32).map(|at| Some(Bit::Field(field, at))))
                 .collect(),
             bound,
+            zero: None,
         }
     }
 
@@ -287,5 +312,46 @@ mod tests {
         let found = finder(&[twice], From);
         assert!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 1]).is_some());
         assert_eq!(found.lies(object, &[7, 10, 0, 0, 1, 10, 0, 0, 2]), None);
+    }
+
+    /// Bits of a field in any order, twice, and beside constants.
+    #[test]
+    fn a_reader_says_what_bits_say() {
+        use crate::placed_reader::Reader;
+        let (from, port) = (Field::SourceAddress, Field::DestinationPort);
+        let bit = |field, at| Some(Bit::Field(field, at));
+        let whole: Vec<_> = (0..32).map(|at| bit(from, at)).collect();
+        let ports: Vec<_> = (0..16).map(|at| bit(port, 15 - at)).collect();
+        let mixed = [
+            bit(from, 0),
+            Some(Bit::Const(true)),
+            None,
+            bit(from, 9),
+            Some(Bit::Const(false)),
+            bit(port, 3),
+            None,
+            None,
+        ];
+        let placed = Placed {
+            key: whole.iter().chain(&mixed).chain(&ports).copied().collect(),
+            ..told(from, true)
+        };
+        let reader = Reader::of(&placed);
+        let mut state = 1_u32;
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let mut key: Vec<u8> = (0..7)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 24) as u8
+                })
+                .collect();
+            key[4] = key[4] & 0x37 | 0x40;
+            let packet = placed.packet(&key);
+            found += u32::from(packet.is_some());
+            assert_eq!(reader.packet(&key), packet, "{key:?}");
+            assert_eq!(reader.packet(&key[1..]), None);
+        }
+        assert!((100..19_000).contains(&found), "{found}");
     }
 }

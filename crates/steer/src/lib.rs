@@ -10,8 +10,9 @@
 //! GF(2) ([`keys`]); which queue each entry of the table leads to is a matter of the load ([`table`]).
 //!
 //! Where packets are sprayed instead and every core keeps all state, a sequencer numbers them ([`sequence`]); [`hybrid`] does so for
-//! a few heavy keys and shards the others.
+//! a few heavy keys and shards the others. [`buckets`] says what goes along when a place of the table gets another queue.
 
+pub mod buckets;
 pub mod carried;
 pub mod fields;
 mod gf2;

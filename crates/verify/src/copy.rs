@@ -140,6 +140,11 @@ impl Copy {
         let _ = self.instance.feed(object, own, others);
     }
 
+    /// Its part of the state.
+    pub fn instance(&mut self) -> &mut Instance {
+        &mut self.instance
+    }
+
     /// As one of the replicas of a group, if there is one.
     ///
     /// # Errors

@@ -8,6 +8,8 @@ use millrace_plan::Finder;
 use millrace_steer::fields::parse;
 use millrace_steer::{Parsed, Steering};
 
+use crate::moving::Moving;
+
 /// Owner of a packet.
 pub trait Dispatch: Sync {
     /// The worker of a frame that comes in at a port.
@@ -40,6 +42,8 @@ pub struct Deal<'a> {
     pub placement: Placement,
     /// tells where entries lie, where a plan says it
     pub finder: Option<Finder>,
+    /// buckets of the indirection table change their workers, where the placement says which they are
+    pub moving: Option<Moving>,
 }
 
 impl<'a> Deal<'a> {
@@ -56,6 +60,7 @@ impl<'a> Deal<'a> {
             dispatch,
             placement: Placement::even(&program.objects, workers, held),
             finder: None,
+            moving: None,
         }
     }
 

@@ -41,6 +41,9 @@ pub struct Findings {
     /// ... and demoted
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demotions: Option<u64>,
+    /// where buckets of the indirection table change their workers
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moves>,
     /// entries of state that were compared at the end
     pub entries: u64,
     /// entries that each lie at the worker which the index of the indirection table leads to that their keys say
@@ -74,6 +77,25 @@ pub struct Transactions {
     pub accesses: u64,
     /// pairs of packets of different workers of which one has to be first
     pub dependencies: u64,
+}
+
+/// Moves of buckets between workers, at drawn moments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Moves {
+    /// buckets that were moved
+    pub moves: u64,
+    /// of which the worker looked for the entries ahead, a few places after each burst
+    pub foreseen: u64,
+    /// entries that went with them
+    pub entries: u64,
+    /// moves that were undone, because the receiver had no room
+    pub refused: u64,
+    /// entries that found room nowhere: none
+    pub lost: u64,
+    /// changes of how many workers have buckets
+    pub cores: u64,
+    /// changes of the key of the hash
+    pub keys: u64,
 }
 
 /// A relaxation that happened.

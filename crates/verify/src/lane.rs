@@ -15,6 +15,7 @@ use crate::answers::{Addressed, Answers};
 use crate::copy::{Copy, Start};
 use crate::deal::Dispatch;
 use crate::distributed::{Distributed, Saw};
+use crate::moving::{Change, Table};
 use crate::outcome::Outcome;
 use crate::replica::{self, Numbered};
 use crate::schedule::{Chooser, Schedule};
@@ -61,6 +62,8 @@ pub struct Lane<'a> {
     pub numbered: Option<Numbered>,
     /// packets that are numbered go to the workers that `dispatch` names, since these have parts of some objects
     pub directed: bool,
+    /// where buckets change their workers, where they are
+    pub table: Option<Table>,
     /// an answer is given to the function once what it answers has left it
     waits: bool,
     burst: Option<Burst>,
@@ -134,6 +137,7 @@ impl<'a> Lane<'a> {
             events,
             numbered,
             directed: false,
+            table: None,
             waits: schedule != Schedule::Ingress && (!shares || start.rewrites),
             distributed: None,
             happened: Vec::new(),
@@ -235,10 +239,18 @@ impl<'a> Lane<'a> {
                 self.drain(cpus, &mut done);
                 self.alarm(packet);
             }
-            let copies = &mut self.copies;
+            if self.table.as_ref().is_some_and(|t| t.due(packet)) {
+                self.change(packet, (cpus, &mut done));
+            }
+            let (copies, anywhere) = (&mut self.copies, self.table.is_some());
             let Addressed { packet, anew } = self.answers.address(packet, |worker, lease| {
-                let copy = copies.get_mut(worker as usize);
-                let now = copy.and_then(|c| c.leased(lease.object, lease.number, packet.time));
+                let now = leased(
+                    copies,
+                    anywhere,
+                    worker,
+                    (lease.object, lease.number),
+                    packet.time,
+                );
                 now.as_ref() == Some(&lease.value)
             });
             let placed = self.numbered.as_mut().and_then(|n| n.place(&packet));
@@ -276,6 +288,43 @@ impl<'a> Lane<'a> {
         done
     }
 
+    /// Buckets change their workers, before a packet.
+    fn change(&mut self, packet: &Packet, (cpus, done): (Option<&[u32]>, &mut [Option<Done>])) {
+        let Some(mut table) = self.table.take() else {
+            return;
+        };
+        while table.due(packet) {
+            let change = table.change(packet);
+            self.table = Some(table);
+            match &change {
+                // Workers that share state do their packets at the same time.
+                Change::Move { .. } if self.shares => self.drain(cpus, &mut *done),
+                Change::Move { from, .. } => self.catch_up(*from, cpus, &mut *done),
+                Change::Cores | Change::Key => self.drain(cpus, &mut *done),
+                Change::None | Change::Announce { .. } => {}
+            }
+            let Some(there) = self.table.take() else {
+                return;
+            };
+            table = there;
+            let (copies, now) = (self.copies.as_mut_slice(), packet.time);
+            match change {
+                Change::None => {}
+                Change::Announce { bucket } => table.announce(bucket, copies),
+                Change::Move { bucket, from, to } => table.make((bucket, from, to), copies, now),
+                Change::Cores => table.cores(copies, now),
+                Change::Key => table.key(copies, now),
+            }
+        }
+        self.table = Some(table);
+    }
+
+    /// The value that is kept with a number leased at a worker, or at any where numbers move.
+    pub fn leased(&mut self, worker: u32, object: usize, number: u64, now: u64) -> Option<Vec<u8>> {
+        let anywhere = self.table.is_some();
+        leased(&mut self.copies, anywhere, worker, (object, number), now)
+    }
+
     /// What is due before a packet happens everywhere, when no packet is under way.
     fn alarm(&mut self, before: &Packet) {
         if let (Some(distributed), [one]) = (&self.distributed, self.copies.as_mut_slice()) {
@@ -306,6 +355,9 @@ impl<'a> Lane<'a> {
     /// The worker that a packet comes to.
     #[must_use]
     pub fn worker(&self, packet: &Packet) -> usize {
+        if let Some(table) = &self.table {
+            return table.worker(packet) as usize;
+        }
         self.dispatch.map_or(0, |d| {
             let worker = d.worker(packet.port, &packet.frame);
             worker % self.copies.len().max(1) as u32
@@ -362,6 +414,9 @@ impl<'a> Lane<'a> {
             if let Some(distributed) = &mut self.distributed {
                 distributed.behind(copy, number, time);
             }
+            if let Some(table) = &mut self.table {
+                table.step(worker, copy);
+            }
             self.turn += 1;
             self.keep(waiting, outcome, done);
         }
@@ -377,6 +432,21 @@ impl<'a> Lane<'a> {
                 outcome,
             });
         }
+    }
+}
+
+fn leased(
+    copies: &mut [Copy],
+    anywhere: bool,
+    worker: u32,
+    (object, number): (usize, u64),
+    now: u64,
+) -> Option<Vec<u8>> {
+    match anywhere {
+        true => copies
+            .iter_mut()
+            .find_map(|c| c.leased(object, number, now)),
+        false => copies.get_mut(worker as usize)?.leased(object, number, now),
     }
 }
 

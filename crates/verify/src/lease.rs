@@ -19,6 +19,8 @@ pub struct Bijection {
     back: HashMap<There, Pair>,
     /// packets that differed only in leased numbers
     pub packets: u64,
+    /// a number is one for all workers, of which now this one has it and now another
+    pub moves: bool,
 }
 
 impl Bijection {
@@ -33,16 +35,18 @@ impl Bijection {
         parallel: &mut Lane<'_>,
         now: u64,
     ) -> Result<(), String> {
+        let one = Pair {
+            worker: self.of(pair.worker),
+            ..pair.clone()
+        };
+        let pair = &one;
         let here = (pair.object, pair.sequential);
         let there = (pair.object, pair.worker, pair.parallel);
         if self.forth.get(&here) == Some(pair) && self.back.get(&there) == Some(pair) {
             return Ok(());
         }
         let lives = |lane: &mut Lane<'_>, worker: u32, number, value: &Vec<u8>| {
-            let copy = lane.copies.get_mut(worker as usize);
-            copy.and_then(|c| c.leased(pair.object, number, now))
-                .as_ref()
-                == Some(value)
+            lane.leased(worker, pair.object, number, now).as_ref() == Some(value)
         };
         if let Some(old) = self.forth.get(&here).filter(|old| *old != pair) {
             // The sequential number is leased to the new value now; the old partner must be free, or another's.
@@ -68,6 +72,10 @@ impl Bijection {
         Ok(())
     }
 
+    fn of(&self, worker: u32) -> u32 {
+        if self.moves { 0 } else { worker }
+    }
+
     /// Counterpart of a number of the sequential side: the worker and its number.
     #[must_use]
     pub fn parallel(&self, object: usize, number: u64) -> Option<(u32, u64)> {
@@ -78,7 +86,7 @@ impl Bijection {
     /// The number of the sequential side that a worker's number stands for.
     #[must_use]
     pub fn sequential(&self, object: usize, worker: u32, number: u64) -> Option<u64> {
-        let pair = self.back.get(&(object, worker, number))?;
+        let pair = self.back.get(&(object, self.of(worker), number))?;
         Some(pair.sequential)
     }
 }

@@ -23,6 +23,7 @@ mod history;
 mod lane;
 mod lease;
 mod modules;
+mod moving;
 mod order;
 mod outcome;
 mod probes;
@@ -40,8 +41,11 @@ mod tuple;
 
 pub use compare::Kind;
 pub use deal::{Deal, Dispatch};
-pub use findings::{Around, AtWorker, Did, Difference, Findings, Relaxed, Shown, Transactions};
+pub use findings::{
+    Around, AtWorker, Did, Difference, Findings, Moves, Relaxed, Shown, Transactions,
+};
 pub use modules::{Build, Wanted};
+pub use moving::Moving;
 pub use run::{Case, VerifyError, verify};
 pub use schedule::Schedule;
 pub use show::{Bytes, Names};

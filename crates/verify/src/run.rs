@@ -445,6 +445,7 @@ impl<'a, 'b> Going<'a, 'b> {
         let moves = numbered.and_then(Numbered::moves);
         (self.findings.promotions, self.findings.demotions) = moves.unzip();
         self.findings.foreseen = moves.and(numbered.map(Numbered::foreseen));
+        self.findings.moved = sides.parallel.table.as_ref().map(|t| t.seen);
         for unlike in replica::unlike(program, deal, &mut sides.parallel, now) {
             self.unlike(&unlike);
         }

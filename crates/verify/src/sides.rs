@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use millrace_dataplane::Share;
 use millrace_dataplane::module::{Members, ModuleError};
+use millrace_dataplane::moved::Contents;
 use millrace_object::program::Program;
 use millrace_place::Held;
 
@@ -18,6 +19,7 @@ use crate::findings::Transactions;
 use crate::history::{self, History};
 use crate::lane::{Done, Lane};
 use crate::lease::Bijection;
+use crate::moving::Table;
 use crate::order::Order;
 use crate::probes::{Named, Probe};
 use crate::schedule::Schedule;
@@ -88,10 +90,17 @@ impl<'a> Sides<'a> {
     ) -> Result<Self, ModuleError> {
         let mut lane = Lane::parallel(parallel, deal.workers, deal.dispatch, schedule)?;
         lane.directed = deal.placement.replicates() && deal.placement.divides();
+        lane.table = deal.moving.and_then(|moving| {
+            let contents = Contents::of(&deal.placement, parallel.module)?;
+            let workers = deal.placement.table(deal.workers)?;
+            Some(Table::new(contents, workers, moving, deal.workers as usize))
+        });
+        let mut bijection = Bijection::default();
+        bijection.moves = lane.table.is_some();
         Ok(Self {
             sequential: Lane::sequential(sequential)?,
             parallel: lane,
-            bijection: Bijection::default(),
+            bijection,
             base: Base::new(),
             shared: { program.objects.iter().enumerate() }
                 .filter(|(i, o)| {
@@ -119,6 +128,9 @@ impl<'a> Sides<'a> {
     pub fn start(&mut self, program: &Program, deal: &Deal<'_>, time: u64) {
         self.sequential.start(time, &[]);
         self.parallel.start(time, &self.shares);
+        if let Some(table) = &mut self.parallel.table {
+            table.shares.clone_from(&self.shares);
+        }
         let members: Vec<Members> = self.shares.iter().map(|s| s.members).collect();
         if let Some(mut distributed) = Distributed::of(program, deal, &members) {
             self.parallel.note();
@@ -577,10 +589,8 @@ impl<'a> Sides<'a> {
             if self.bijection.sequential(object, worker, there) == Some(here) {
                 return true;
             }
-            let lease = |lane: &mut Lane<'_>, worker: u32, number| {
-                let copy = lane.copies.get_mut(worker as usize)?;
-                copy.leased(object, number, now)
-            };
+            let lease =
+                |lane: &mut Lane<'_>, worker: u32, number| lane.leased(worker, object, number, now);
             let Some(value) = lease(&mut self.sequential, 0, here) else {
                 return false;
             };
@@ -610,7 +620,7 @@ impl<'a> Sides<'a> {
             return None;
         }
         let (was, before) = self.flows.insert(flow, (worker, turn))?;
-        if was != worker {
+        if was != worker && self.parallel.table.is_none() {
             return Some(format!(
                 "the packet before it of the same flow went to worker {was}, this one to worker {worker}: nothing \
                  keeps their order"

@@ -47,6 +47,14 @@ pub fn text(found: &Findings) -> String {
             "  {rows} rows, applied by each worker; replicas were compared with each other byte for byte"
         );
     }
+    if let Some(m) = &found.moved {
+        let _ = writeln!(
+            text,
+            "  {} buckets changed their workers with {} entries at drawn moments, {} of them announced; {} moves found no room, {} entries were \
+             lost; the number of workers changed {} times, and the key {} times",
+            m.moves, m.entries, m.foreseen, m.refused, m.lost, m.cores, m.keys
+        );
+    }
     if let (Some(promotions), Some(demotions)) = (found.promotions, found.demotions) {
         let _ = writeln!(
             text,

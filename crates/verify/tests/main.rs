@@ -14,6 +14,7 @@ mod hybrid;
 mod kinds;
 mod lock;
 mod lying;
+mod moving;
 mod planted;
 mod replicas;
 mod sets;

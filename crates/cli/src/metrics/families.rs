@@ -32,6 +32,7 @@ impl Collector for Counted {
         workers(encoder, &latest.account)?;
         replayed(encoder, &latest.account)?;
         transactions(encoder, &latest.account)?;
+        moved(encoder, &latest.account)?;
         entries(encoder, &latest.account)?;
         queues(encoder, &latest.account)?;
         exported(encoder, latest.export)?;
@@ -161,6 +162,45 @@ fn transactions(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Resul
         ),
         None,
         ends.map(|(end, count)| ([("end", end.to_owned())], count)),
+    )
+}
+
+/// Buckets of the indirection table that changed their workers.
+fn moved(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let Some(moved) = &account.moved else {
+        return Ok(());
+    };
+    let of = |what: &str, count: u64| ([("what", what.to_owned())], count);
+    counts(
+        encoder,
+        (
+            "moves",
+            "Moves of buckets of the indirection table between workers: buckets that moved, changes of the key of the hash, moves after which all \
+             was as before, entries of state that went along, and entries that found room nowhere",
+        ),
+        None,
+        [
+            of("bucket", moved.moves),
+            of("key", moved.keys),
+            of("refused", moved.refused),
+            of("entry", moved.entries),
+            of("lost", moved.lost),
+        ],
+    )?;
+    gauges(
+        encoder,
+        (
+            "moves_waited",
+            "How long packets of what moved waited at most: all moves together, and the longest",
+        ),
+        Some(&Unit::Seconds),
+        [
+            ([("which", "all".to_owned())], moved.waited_ns as f64 / 1e9),
+            (
+                [("which", "longest".to_owned())],
+                moved.longest_ns as f64 / 1e9,
+            ),
+        ],
     )
 }
 

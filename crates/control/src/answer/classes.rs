@@ -1,5 +1,7 @@
 //! Packet classes: which worker has which, and moving one.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use millrace_dataplane::classes::MoveError;
 use serde_json::{Value, json};
 
@@ -28,13 +30,31 @@ impl Session {
                     "from": moved.from,
                     "to": moved.to,
                     "held_us": moved.held.as_secs_f64() * 1e6,
+                    "entries": moved.entries,
+                }))
+            }
+            "cores" => {
+                let wanted = wanted.worker.ok_or_else(|| {
+                    Trouble::new("malformed", "cores needs a `worker`, which is how many")
+                })?;
+                buckets(parted)?;
+                let moved = parted.classes.cores(wanted).map_err(refused)?;
+                Ok(json!({ "cores": wanted, "moved": moved }))
+            }
+            "rotate" => {
+                buckets(parted)?;
+                let moved = parted.classes.rotate(secret()).map_err(refused)?;
+                Ok(json!({
+                    "rotated": true,
+                    "entries": moved.entries,
+                    "held_us": moved.held.as_secs_f64() * 1e6,
                 }))
             }
             other => Err(Trouble::new(
                 "unknown",
                 format!("there is nothing `{other}` to do with a class"),
             )
-            .help("there are show and move")),
+            .help("there are show, move, cores and rotate")),
         }
     }
 }
@@ -52,7 +72,35 @@ fn shown(parted: &Parted) -> Value {
             "guests": guests.collect::<Vec<_>>(),
         })
     });
-    json!({ "classes": classes.collect::<Vec<_>>() })
+    let mut shown = json!({ "classes": classes.collect::<Vec<_>>() });
+    if parted.classes.buckets().is_some() {
+        shown["moved"] = json!(parted.classes.counts());
+        shown["loads"] = json!(parted.classes.loads());
+    }
+    shown
+}
+
+/// Whether classes are buckets of a function.
+fn buckets(parted: &Parted) -> Result<()> {
+    match parted.classes.buckets() {
+        Some(_) => Ok(()),
+        None => Err(Trouble::new(
+            "no-buckets",
+            "the packet classes of this run are those of guests, which have one key and as many workers as there are",
+        )
+        .help("a function has buckets that move with --balance")),
+    }
+}
+
+/// What a key is drawn from: numbers that nobody outside can guess, from those of the system, by which the standard library draws the keys of
+/// its hash tables.
+fn secret() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for eight in bytes.chunks_exact_mut(8) {
+        let drawn = RandomState::new().build_hasher().finish();
+        eight.copy_from_slice(&drawn.to_ne_bytes());
+    }
+    bytes
 }
 
 fn refused(error: MoveError) -> Trouble {
@@ -61,11 +109,16 @@ fn refused(error: MoveError) -> Trouble {
         MoveError::NoWorker { .. } => "no-such-worker",
         MoveError::Busy | MoveError::Late => "busy",
         MoveError::Ends => "ended",
+        MoveError::Full => "full",
+        MoveError::Asked => "busy",
+        MoveError::Changed => "changed",
+        MoveError::OneKey => "one-key",
+        MoveError::Workers { .. } => "no-such-worker",
     };
     Trouble::new(code, error).help("`millrace ctl class show` lists classes and their workers")
 }
 
 fn none() -> Trouble {
     Trouble::new("no-such-class", "the run has no packet classes")
-        .help("a chain with guests has them with --cores above 1 (docs/guests.md)")
+        .help("a chain with guests has them with --cores above 1 (docs/guests.md), a function with --balance (docs/moving.md)")
 }

@@ -68,6 +68,19 @@ impl Session {
 
     /// Does what a request asks for.
     pub fn answer(&mut self, request: &Request) -> Result<Value> {
+        let elements = self.context.elements.clone();
+        let parted = elements.classes.get();
+        // What all workers have together is whole only while no entries are on their way between them.
+        let whole = matches!(
+            request.verb.as_str(),
+            "object" | "get" | "entries" | "edit" | "set" | "chain" | "reload"
+        );
+        // Guests stay where they are: only their classes change.
+        let moving = |parted: &&crate::elements::Parted| parted.classes.buckets().is_some();
+        let _still = parted
+            .filter(|_| whole)
+            .filter(moving)
+            .map(|parted| parted.classes.still());
         match request.verb.as_str() {
             "hello" => Ok(self.hello()),
             "objects" => self.objects(),

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 12;
+pub const ABI: u32 = 13;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -221,6 +221,8 @@ pub struct Object {
     pub load: Option<unsafe extern "C" fn(*mut Instance, *const Saved, u64) -> c_int>,
     /// hands over entries by place
     pub list: Option<unsafe extern "C" fn(*mut Instance, u64, u64, SavedFn, *mut c_void) -> c_int>,
+    /// puts in an entry of another instance
+    pub put: Option<unsafe extern "C" fn(*mut Instance, *const Saved, u64) -> c_int>,
     /// puts a table of rules in force
     pub attach: Option<unsafe extern "C" fn(*mut Instance, *const c_void) -> c_int>,
     /// 1: one for all workers

@@ -29,7 +29,7 @@ pub use instance::{Config, Entry, Instance};
 pub use parts::{Members, PartsSeen};
 pub use profile::{Conflict, Site, What};
 pub use rows::Rows;
-pub use saved::{Keeping, Placed, Stamped};
+pub use saved::{Keeping, Placed, Rest, Stamped};
 pub use shared::Shared;
 pub use transact::{Access, TransactCounts};
 

@@ -25,7 +25,7 @@ pub enum Keeping {
     Never(&'static str),
 }
 
-/// An entry with its time.
+/// An entry with its time, as it goes from one instance to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stamped {
     /// its key
@@ -34,6 +34,40 @@ pub struct Stamped {
     pub value: Vec<u8>,
     /// when it was last refreshed, ns; 0 where entries do not expire
     pub stamp: u64,
+    /// its timer, and what else a kind knows of it
+    pub rest: Rest,
+}
+
+/// What [`Instance::put`] needs of an entry beside its key, its value and its stamp (`mr_saved` of `fastpath/abi.h`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rest {
+    /// it is no entry, but a number that nobody has leased; its stamp says since when
+    pub free: bool,
+    place: u64,
+    bound: u64,
+    callback: u32,
+    due: u64,
+    order: u64,
+}
+
+impl Rest {
+    fn of(piece: &abi::Saved) -> Self {
+        Self {
+            free: What::of(piece.what) == Some(What::Free),
+            place: piece.place,
+            bound: piece.bound,
+            callback: piece.callback,
+            due: piece.due,
+            order: piece.order,
+        }
+    }
+
+    /// By this entries of one instance are ordered so that those whose timers are due at one moment fire in the order in which they would
+    /// have fired there.
+    #[must_use]
+    pub fn turn(&self) -> (u64, u64) {
+        (self.due, self.order)
+    }
 }
 
 /// An entry at its place.
@@ -47,6 +81,21 @@ pub struct Placed<'a> {
     pub value: &'a [u8],
     /// when it was last refreshed, ns; 0 where entries do not expire
     pub stamp: u64,
+    /// its timer, and what else a kind knows of it
+    pub rest: Rest,
+}
+
+impl Placed<'_> {
+    /// The same for good.
+    #[must_use]
+    pub fn kept(&self) -> Stamped {
+        Stamped {
+            key: self.key.to_vec(),
+            value: self.value.to_vec(),
+            stamp: self.stamp,
+            rest: self.rest,
+        }
+    }
 }
 
 /// Entries of a page.
@@ -196,6 +245,57 @@ impl Instance {
         }
     }
 
+    /// Puts in an entry of another instance beside what there is, with its stamp and its timer; `now` decides what has expired, ns. False: no
+    /// place is free, and nothing was changed. An entry under the same key gives way.
+    ///
+    /// # Errors
+    /// [`ModuleError::Control`] when there is no such object, or no object of its kind has such an entry.
+    pub fn put(&mut self, index: usize, entry: &Stamped, now: u64) -> Result<bool, ModuleError> {
+        let (info, object) = self.object(index, "put")?;
+        let Some(put) = object.put else {
+            // Elements, which are all there.
+            let set = self.set(index, &entry.key, &entry.value, now);
+            return set.map(|()| true);
+        };
+        let info = info.clone();
+        let lengths = (info.key_bytes, info.value_bytes);
+        if !entry.rest.free && (entry.key.len(), entry.value.len()) != lengths {
+            let what = "its key or its value has another length".to_owned();
+            return Err(control(&info, "put", what));
+        }
+        let rest = entry.rest;
+        let saved = abi::Saved {
+            what: if rest.free { What::Free } else { What::Entry } as u32,
+            callback: rest.callback,
+            place: rest.place,
+            stamp: entry.stamp.min(abi::LATEST),
+            bound: rest.bound,
+            due: rest.due,
+            order: rest.order,
+            length: if rest.free {
+                1
+            } else {
+                entry.value.len() as u64
+            },
+            key: entry.key.as_ptr(),
+            value: entry.value.as_ptr(),
+        };
+        for again in [false, true] {
+            // SAFETY: a control function of this module on its own created instance; an entry's key and value have the lengths that
+            // the object declares, and of a free number neither is read; both outlive the call.
+            let result = unsafe { put(self.memory.as_ptr(), &raw const saved, now) };
+            match result.saturating_neg() {
+                0 => return Ok(true),
+                libc::E2BIG => return Ok(false),
+                libc::EEXIST if !again && !rest.free => {
+                    self.remove(index, &entry.key, now)?;
+                }
+                _ => return Err(control(&info, "put", refused(result, &info))),
+            }
+        }
+        Ok(false)
+    }
+
     fn save_entries(
         &mut self,
         index: usize,
@@ -328,6 +428,7 @@ unsafe extern "C" fn choose(context: *mut c_void, piece: *const abi::Saved) -> c
             key: key.to_vec(),
             value: value.to_vec(),
             stamp: piece.stamp,
+            rest: Rest::of(piece),
         });
     }
     0
@@ -344,21 +445,24 @@ unsafe extern "C" fn tell(context: *mut c_void, piece: *const abi::Saved) -> c_i
     // SAFETY: `list` passes the address of its `Listing` and keeps it alive; the module hands a piece that is valid during
     // this call.
     let (listing, piece) = unsafe { (&mut *context.cast::<Listing<'_>>(), &*piece) };
-    if piece.key.is_null() || piece.value.is_null() {
-        return 0;
-    }
-    // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at a value.
-    let (key, value) = unsafe {
-        (
-            std::slice::from_raw_parts(piece.key, listing.form.key_bytes),
-            std::slice::from_raw_parts(piece.value, piece.length as usize),
-        )
+    let rest = Rest::of(piece);
+    let (key, value) = match rest.free {
+        true => (&[][..], &[][..]),
+        false if piece.key.is_null() || piece.value.is_null() => return 0,
+        // SAFETY: abi.h promises `key_bytes` at a key that is there, and `length` bytes at the value of an entry.
+        false => unsafe {
+            (
+                std::slice::from_raw_parts(piece.key, listing.form.key_bytes),
+                std::slice::from_raw_parts(piece.value, piece.length as usize),
+            )
+        },
     };
     (listing.each)(Placed {
         place: piece.place,
         key,
         value,
         stamp: piece.stamp,
+        rest,
     });
     0
 }

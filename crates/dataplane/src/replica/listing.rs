@@ -23,9 +23,9 @@ struct Walk {
     at: (usize, u64),
 }
 
-/// The searches of one owner.
+/// The searches of one worker for what its part has of some keys.
 #[derive(Default)]
-pub(super) struct Listing {
+pub struct Listing {
     walks: Vec<Walk>,
     /// entries that were told to have been put in an object, with their keys
     news: Vec<(usize, u64, Vec<u8>)>,
@@ -35,6 +35,12 @@ impl Listing {
     /// Whether there is something to look for.
     pub fn any(&self) -> bool {
         !self.walks.is_empty()
+    }
+
+    /// Whether all places of this many objects were looked at once.
+    #[must_use]
+    pub fn through(&self, objects: usize) -> bool {
+        self.walks.iter().all(|w| w.at.0 >= objects)
     }
 
     /// Begins to look for these keys, unless it does.
@@ -125,9 +131,7 @@ impl Listing {
             // Another one may have taken the place meanwhile.
             let told = of.list(object, place..place + 1, &mut |e| {
                 if keys.belongs(object, e.key, key) {
-                    let (key, value) = (e.key.to_vec(), e.value.to_vec());
-                    let stamp = e.stamp;
-                    all.push((object, Stamped { key, value, stamp }));
+                    all.push((object, e.kept()));
                 }
             });
             debug_assert!(matches!(told, Ok(Some(true))));

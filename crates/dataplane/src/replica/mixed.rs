@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use millrace_steer::hybrid::{Key, Keys, Move, Moving};
+use millrace_steer::hybrid::{Key, Move, Moving};
 
 use super::follow::Due;
 use super::listing::Listing;
-use super::moves::{Entries, Heavies};
+use super::moves::Heavies;
 use super::{At, Edit, Effect, Fault, Group, Place, Replica};
 use crate::clock;
 use crate::module::{Config, Instance, Module, ModuleError, Record, abi};
+use crate::moved::{found, put, remove, take};
 use crate::packet::Burst;
 use crate::worker::keep::StagePart;
 
@@ -160,13 +161,11 @@ impl Mixed {
         let mut home = Vec::new();
         for key in &self.mine {
             let entries = found(&mut self.small, objects, keys.as_ref(), *key);
-            put(own, &entries);
+            put(own, &entries, at.time);
             home.push(entries);
         }
         (edit.make)(own, at);
-        for (object, entry) in home.iter().flat_map(|entries| entries.iter()) {
-            let _ = own.remove(*object, &entry.key, entry.stamp);
-        }
+        home.iter().for_each(|entries| remove(own, entries));
     }
 
     /// Begins to look for the entries of keys that were announced.
@@ -207,7 +206,7 @@ impl Mixed {
             return Ok(());
         };
         let mine = u32::from(moving.owner) == self.replica.worker();
-        let mut lost = 0;
+        let (mut lost, now) = (0, self.replica.time());
         self.mine.retain(|key| *key != moving.key);
         match moving.direction {
             Move::Promote => {
@@ -221,23 +220,25 @@ impl Mixed {
                     group.moves.looked(listed.is_some());
                     let taken = match listed {
                         Some(all) => {
-                            debug_assert_eq!(all, *found(own, objects, wanted.0, wanted.1));
-                            taken(own, Arc::new(all))
+                            debug_assert_eq!(all, found(own, objects, wanted.0, wanted.1));
+                            remove(own, &all);
+                            all
                         }
                         None => take(own, objects, wanted.0, wanted.1),
                     };
+                    let taken = Arc::new(taken);
                     group.moves.publish(moving.number, taken.clone());
                     taken
                 } else {
                     let taken = group.moves.take(moving.number);
                     taken.ok_or_else(|| self.replica.gone())?
                 };
-                lost = put(&mut self.small, &entries);
+                lost = put(&mut self.small, &entries, now);
             }
             Move::Demote => {
                 let entries = take(&mut self.small, objects, keys.as_ref(), moving.key);
                 if mine {
-                    lost = put(own, &entries);
+                    lost = put(own, &entries, now);
                 }
             }
         }
@@ -334,40 +335,4 @@ impl Mixed {
             }
         };
     }
-}
-
-/// The entries of a key in an instance.
-fn found(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
-    let mut all = Vec::new();
-    for object in objects {
-        // What does not list its entries was refused before (`millrace::place`).
-        let found = from.select(*object, &mut |bytes| keys.belongs(*object, bytes, key));
-        all.extend(found.unwrap_or_default().into_iter().map(|e| (*object, e)));
-    }
-    Arc::new(all)
-}
-
-/// Takes the entries of a key out of an instance.
-fn take(from: &mut Instance, objects: &[usize], keys: &dyn Keys, key: Key) -> Entries {
-    let all = found(from, objects, keys, key);
-    taken(from, all)
-}
-
-/// Takes entries that were found there out of an instance.
-fn taken(from: &mut Instance, all: Entries) -> Entries {
-    for (object, entry) in all.iter() {
-        // It lives at its own time.
-        let _ = from.remove(*object, &entry.key, entry.stamp);
-    }
-    all
-}
-
-/// Puts entries into an instance, with their stamps; how many found no room.
-fn put(to: &mut Instance, entries: &Entries) -> u64 {
-    let mut lost = 0;
-    for (object, entry) in entries.iter() {
-        let done = to.set(*object, &entry.key, &entry.value, entry.stamp);
-        lost += u64::from(done.is_err());
-    }
-    lost
 }

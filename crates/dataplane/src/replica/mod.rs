@@ -44,6 +44,7 @@ pub use batch::{Batch, Came, Numbered, Wait};
 pub use edits::{At, Change, Edit, Effect};
 pub use follow::Replica;
 pub use heavy::{Choice, Elephant};
+pub use listing::Listing;
 pub use mixed::{Mixed, Small};
 pub use moves::Heavies;
 pub use periods::Counted;

@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use millrace_steer::hybrid::{Handover, Key, Keys, Move, Moving, Passed};
 
-use crate::module::Stamped;
+use crate::moved::Entries;
 
 /// How long a worker waits before it looks again whether another one is gone.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// Entries of a key, each with its object.
-pub type Entries = Arc<Vec<(usize, Stamped)>>;
 
 /// What all workers have in common beside rows, where heavy keys are replicated and others sharded.
 #[derive(Clone)]

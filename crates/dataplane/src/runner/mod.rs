@@ -298,6 +298,7 @@ impl Parallel {
             mailboxes: self.mailboxes.clone(),
             at_end: run.at_end.take(),
             keep: run.keep.clone(),
+            moves: None,
         }
     }
 }

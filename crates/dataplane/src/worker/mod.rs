@@ -24,6 +24,7 @@ mod limit;
 mod lives;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod made;
+mod moving;
 mod order;
 mod pressure;
 mod replicas;
@@ -53,6 +54,7 @@ use millrace_topology::Topology;
 pub use chain::{Code, Link, ModuleCode};
 pub use counters::HOST_REASONS;
 pub(crate) use counters::Ingress;
+pub use moving::Moves;
 pub use order::Behaviour;
 pub(crate) use pressure::Windows;
 pub use shared::Shared;
@@ -123,6 +125,8 @@ pub struct Serve {
     pub at_end: Option<Job>,
     /// the state that the run takes up and leaves, if it does
     pub keep: Option<Arc<Keep>>,
+    /// buckets of the only function, where these move while packets come
+    pub moves: Option<Moves>,
 }
 
 /// Serves the ports until all inputs end, a limit is reached, a port fails or `stop` is raised; then
@@ -413,6 +417,7 @@ fn worker(
         sequenced: shared.sequenced(),
         keep: serve.keep.clone(),
         group: serve.chain.first().and_then(|l| l.replicas().cloned()),
+        mover: serve.moves.as_ref().map(|m| moving::Mover::new(m, number)),
     };
     if worker.queues.iter().any(|q| q.queue.keeps_time()) {
         let slow = worker.chain.stages.iter_mut();

@@ -21,6 +21,7 @@ use crate::account::{
     Account, EntryAccount, Failure, Function, LostAccount, PortAccount, QueueAccount,
     TransactionsAccount, WorkerAccount,
 };
+use crate::classes::Classes;
 use crate::histogram::Histogram;
 use crate::replica::Group;
 use crate::runner::{Lane, RecordWriter};
@@ -55,6 +56,8 @@ pub struct Shared {
     group: Option<Arc<Group>>,
     /// packets of some function are transactions
     transacts: bool,
+    /// buckets that move
+    classes: Option<Arc<Classes>>,
     /// who brings packets to their workers, a port each, where that is known
     pub(super) owners: Arc<Vec<Owners>>,
     ports: Vec<String>,
@@ -92,6 +95,7 @@ impl Shared {
             has_records: AtomicBool::new(objects.into_iter().any(|o| o.records)),
             lives,
             group: serve.chain.iter().find_map(|l| l.replicas().cloned()),
+            classes: serve.moves.as_ref().map(|m| m.classes.clone()),
             transacts: serve.chain.iter().any(super::chain::Link::transacts),
             owners: Arc::new(std::mem::take(&mut serve.owners)),
             ports: serve.ports.clone(),
@@ -260,6 +264,7 @@ impl Shared {
             created: sum(self.places.once(Once::Created)),
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
             replayed: (self.group.as_ref()).map(|_| sum(self.places.once(Once::Replayed))),
+            moved: self.classes.as_ref().map(|c| c.counts()),
             transactions: (self.transacts).then(|| {
                 let of = |what| sum(self.places.once(what));
                 TransactionsAccount {

@@ -158,6 +158,14 @@ impl Stage {
         }
     }
 
+    /// The module's instance, and how its objects stand on the workers.
+    pub fn held(&mut self) -> Option<(&mut Instance, &[Share])> {
+        match &mut self.running {
+            Running::Module { instance, .. } => Some((instance, &self.shares)),
+            Running::Foreign { .. } | Running::Classed(_) => None,
+        }
+    }
+
     /// Whether all workers have one object in common.
     pub fn is_shared(&self, object: usize) -> bool {
         self.seen().is_some_and(|i| i.module().is_shared(object))

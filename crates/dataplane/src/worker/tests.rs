@@ -90,6 +90,7 @@ impl Case {
             mailboxes: Vec::new(),
             at_end: None,
             keep: None,
+            moves: None,
             time: None,
             busy: false,
         }

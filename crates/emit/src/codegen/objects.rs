@@ -195,7 +195,7 @@ pub fn control(unit: &Unit) -> String {
                 // Parameters are what a run is told, not what it has learnt.
                 let settings = object.kind.is_global() && object.read_only;
                 if !unit.offers(id, function)
-                    || (settings && ["save", "load", "list"].contains(function))
+                    || (settings && ["save", "load", "list", "put"].contains(function))
                 {
                     continue;
                 }
@@ -282,6 +282,12 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "int",
         "u64 from, u64 to, mr_saved_fn *fn, void *context",
         "from, to, fn, context",
+    ),
+    (
+        "put",
+        "int",
+        "const struct mr_saved *piece, u64 now",
+        "piece, now",
     ),
     ("attach", "int", "const void *table", "table"),
 ];

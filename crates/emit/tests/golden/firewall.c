@@ -304,6 +304,11 @@ static int o0_flows_list(struct mr_instance *self, u64 from, u64 to, mr_saved_fn
 	return hash_list(&self->o0_flows, &shape0_flows, from, to, fn, context);
 }
 
+static int o0_flows_put(struct mr_instance *self, const struct mr_saved *piece, u64 now)
+{
+	return hash_put(&self->o0_flows, &shape0_flows, piece, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "flows", .kind = "map", .key_bytes = 40, .value_bytes = 8,
@@ -318,6 +323,7 @@ static const struct mr_object objects[] = {
 		.save = o0_flows_save,
 		.load = o0_flows_load,
 		.list = o0_flows_list,
+		.put = o0_flows_put,
 	},
 };
 

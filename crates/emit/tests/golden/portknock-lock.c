@@ -467,6 +467,16 @@ static int o0_sources_list(struct mr_instance *self, u64 from, u64 to, mr_saved_
 	return result;
 }
 
+static int o0_sources_put(struct mr_instance *self, const struct mr_saved *piece, u64 now)
+{
+	int result;
+
+	lock_write(&self->shared->lock);
+	result = hash_put(&self->shared->o0_sources, &shape0_sources, piece, now);
+	lock_write_end(&self->shared->lock);
+	return result;
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -481,6 +491,7 @@ static const struct mr_object objects[] = {
 		.save = o0_sources_save,
 		.load = o0_sources_load,
 		.list = o0_sources_list,
+		.put = o0_sources_put,
 		.shared = 1,
 	},
 };

@@ -491,6 +491,11 @@ static int o0_sources_list(struct mr_instance *self, u64 from, u64 to, mr_saved_
 	return hash_list(&self->o0_sources, &shape0_sources, from, to, fn, context);
 }
 
+static int o0_sources_put(struct mr_instance *self, const struct mr_saved *piece, u64 now)
+{
+	return hash_put(&self->o0_sources, &shape0_sources, piece, now);
+}
+
 static const struct mr_object objects[] = {
 	{
 		.name = "sources", .kind = "hash", .key_bytes = 4, .value_bytes = 4,
@@ -505,6 +510,7 @@ static const struct mr_object objects[] = {
 		.save = o0_sources_save,
 		.load = o0_sources_load,
 		.list = o0_sources_list,
+		.put = o0_sources_put,
 	},
 };
 

@@ -7,6 +7,7 @@ mod by_hand;
 mod foreseen;
 mod held;
 pub(crate) mod hybrid;
+mod moving;
 pub(crate) mod parts;
 mod planned;
 mod replicated;
@@ -30,6 +31,8 @@ use millrace_place::{Held, Place, Placement, Strategy, Treatment};
 use millrace_plan::cost::Prediction;
 use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
+
+pub use moving::buckets;
 
 use crate::cost::Frames;
 use crate::ports::{NEVER, Ports};
@@ -302,6 +305,18 @@ impl Proved<'_> {
             for (object, table) in plan.home_tables(&found.placement.steering) {
                 if let Some(place) = found.placement.objects.get_mut(object.0) {
                     place.home = Some(table);
+                }
+            }
+        }
+        if !found.placement.steering.is_empty() {
+            match plan.buckets(program, &found.placement.steering) {
+                Ok(buckets) => found.placement.buckets = Some(buckets),
+                Err(stays) => {
+                    let line = stays
+                        .line
+                        .as_ref()
+                        .map_or_else(String::new, |l| format!("{l}: "));
+                    found.placement.stays = Some(format!("{line}{stays}"));
                 }
             }
         }

@@ -47,6 +47,7 @@ pub fn lying(
     let Some(finder) = &deal.finder else {
         return lying;
     };
+    let Lane { copies, table, .. } = parallel;
     for object in 0..program.objects.len() {
         let id = ObjectId(object);
         if *deal.held(object) != Held::Divided || !finder.knows(id) {
@@ -54,15 +55,20 @@ pub fn lying(
         }
         let base = base.get(object).map_or(&[][..], Vec::as_slice);
         let base: HashMap<&Vec<u8>, &Vec<u8>> = base.iter().map(|(k, v)| (k, v)).collect();
-        for (at, copy) in (0..).zip(&mut parallel.copies) {
+        for (at, copy) in (0..).zip(&mut *copies) {
             for (key, value) in copy.own_entries(object, now).unwrap_or_default() {
                 if base.get(&key) == Some(&&value) {
                     continue;
                 }
-                let Some(lies) = finder.lies(id, &key) else {
+                // Where buckets move, the table is no longer what it was.
+                let lies = match table.as_ref() {
+                    Some(table) => table.lies(object, &key),
+                    None => { finder.lies(id, &key) }
+                        .map(|lies| (lies.index, lies.worker % deal.workers.max(1))),
+                };
+                let Some((index, worker)) = lies else {
                     continue;
                 };
-                let worker = lies.worker % deal.workers.max(1);
                 if worker == at {
                     lying.found += 1;
                     continue;
@@ -71,7 +77,7 @@ pub fn lying(
                     object,
                     key,
                     at,
-                    index: lies.index,
+                    index,
                     worker,
                 });
             }

@@ -1,4 +1,4 @@
-//! `millrace ctl class`: packet classes of guests on several cores.
+//! `millrace ctl class`, `cores` and `rotate`: packet classes of guests, and buckets of a function, on several cores.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum What {
     /// Which worker has which class, and how many packets the guests of each have had
     Show,
-    /// Move a class, and its guests with it, to another worker
+    /// Move a class, and its guests or its state with it, to another worker
     Move {
         /// The number of the class
         class: usize,
@@ -31,8 +31,6 @@ pub enum What {
 impl What {
     /// The answer of the run.
     pub fn ask(&self, target: &Target) -> Result<Value, Failure> {
-        let mut client = target.connect()?;
-        client.patience(PATIENCE)?;
         let class = match self {
             Self::Show => ClassRequest {
                 op: "show".into(),
@@ -44,18 +42,52 @@ impl What {
                 worker: Some(*worker),
             },
         };
-        let request = Request {
-            class: Some(class),
-            ..request("class")
-        };
-        client.ask(request).map_err(Failure::from)
+        ask(target, class)
     }
+}
+
+/// Another key of the hash.
+pub fn rotate(target: &Target) -> Result<Value, Failure> {
+    let rotate = ClassRequest {
+        op: "rotate".into(),
+        ..ClassRequest::default()
+    };
+    ask(target, rotate)
+}
+
+/// So many workers have buckets.
+pub fn cores(target: &Target, count: usize) -> Result<Value, Failure> {
+    let cores = ClassRequest {
+        op: "cores".into(),
+        worker: Some(count),
+        ..ClassRequest::default()
+    };
+    ask(target, cores)
+}
+
+fn ask(target: &Target, class: ClassRequest) -> Result<Value, Failure> {
+    let mut client = target.connect()?;
+    client.patience(PATIENCE)?;
+    let request = Request {
+        class: Some(class),
+        ..request("class")
+    };
+    client.ask(request).map_err(Failure::from)
 }
 
 /// An answer as people read it.
 pub fn text(answer: &Value) -> String {
     let Some(classes) = answer["classes"].as_array() else {
         let held = answer["held_us"].as_f64().unwrap_or(0.0);
+        if let Some(cores) = answer["cores"].as_u64() {
+            return format!("{cores} workers have buckets; {} moved", answer["moved"]);
+        }
+        if answer["rotated"].as_bool() == Some(true) {
+            return format!(
+                "the hash has another key; {} entries moved, and packets waited {held:.0} µs",
+                answer["entries"]
+            );
+        }
         return format!(
             "class {} from worker {} to worker {}; its packets waited {held:.0} µs",
             answer["class"], answer["from"], answer["to"]

@@ -74,11 +74,18 @@ pub enum What {
         #[command(flatten)]
         what: profile::What,
     },
-    /// Packet classes of guests on several cores: which worker has which, and moving one
+    /// Packet classes of guests, and buckets of a function, on several cores: which worker has which, and moving one
     Class {
         #[command(subcommand)]
         what: classes::What,
     },
+    /// Let the first so many workers have all buckets of a function that runs with --balance
+    Cores {
+        /// How many, of those that the run has
+        count: usize,
+    },
+    /// Draw another secret key for the hash of a function that runs with --balance
+    Rotate,
     /// The guests of the run, which can be moved
     Guests,
     /// Move a guest, and its packets with it, to a process that waits for one with `millrace receive`
@@ -147,6 +154,8 @@ impl What {
             Self::Chain { what } => what.ask(target)?,
             Self::Reload { check } => reload::ask(target, *check)?,
             Self::Class { what } => what.ask(target)?,
+            Self::Cores { count } => classes::cores(target, *count)?,
+            Self::Rotate => classes::rotate(target)?,
             Self::Guests => ask(request("guests"))?,
             Self::Migrate { guest, to } => ask(of_guest("migrate", guest, to)?)?,
             Self::Snapshot { guest, file } => ask(of_guest("snapshot", guest, file)?)?,
@@ -164,7 +173,7 @@ impl What {
             Self::Set { .. } => text::changed(&answer),
             Self::Chain { .. } => chain::text(&answer),
             Self::Reload { .. } => reload::text(&answer),
-            Self::Class { .. } => classes::text(&answer),
+            Self::Class { .. } | Self::Cores { .. } | Self::Rotate => classes::text(&answer),
             Self::Guests => text::guests(&answer),
             Self::Migrate { .. } | Self::Snapshot { .. } => text::moved(&answer),
             Self::Trace { .. } | Self::Profile { .. } => String::new(),

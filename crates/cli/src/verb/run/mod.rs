@@ -117,6 +117,11 @@ pub struct Run {
     #[arg(long, value_name = "N")]
     classes: Option<u16>,
 
+    /// Let buckets of the indirection table move between workers with their state, and move some as the load shifts, looking so often
+    /// (docs/moving.md); 0: only by `millrace ctl class move`
+    #[arg(long, value_name = "MS", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
+    balance: Option<u64>,
+
     /// Set a parameter of the function; of several functions, NF:NAME=VALUE
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,

@@ -99,6 +99,12 @@ impl Run {
                 );
             }
         }
+        if self.balance.is_some() && (self.cores < 2 || several) {
+            return Err(
+                Failure::wrong("--balance is for one function on several cores")
+                    .help("give --cores, or leave --balance out"),
+            );
+        }
         if self.trace.is_some() && (self.cores < 2 || several) {
             return Err(
                 Failure::wrong("--trace is for one function on several cores")

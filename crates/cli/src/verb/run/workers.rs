@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use millrace::balancer::Balancer;
 use millrace::{Job, Ports, place};
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
@@ -66,6 +67,20 @@ impl Run {
             true => Some(place::classes(self.classes(), self.cores)?),
             false => None,
         };
+        let mut contents = None;
+        let classes = match (self.balance, parts.as_slice()) {
+            (Some(_), [(Element::Function(one), _)]) => {
+                if captures {
+                    return Err(Failure::wrong("--balance is for live ports")
+                        .help("`millrace verify --moves` moves buckets over captures"));
+                }
+                let placement = one.placement.as_deref();
+                let (classes, of) = place::buckets(&one.name, placement, &one.module, self.cores)?;
+                contents = Some(of);
+                Some(classes)
+            }
+            _ => classes,
+        };
         let mut opened = match parts.as_slice() {
             [(Element::Function(one), of)] => {
                 let shown = if captures { &[] } else { ports.as_slice() };
@@ -87,6 +102,9 @@ impl Run {
                 self.outside.open_row(shown, self.cores)?
             }
         };
+        if let (Some(classes), Some(_), Some(elements)) = (&classes, &contents, &opened.elements) {
+            elements.parted(classes);
+        }
         let names = parts.iter().map(|(element, of)| {
             let several = parts.len() > 1 || described.file.is_some();
             (
@@ -203,7 +221,8 @@ impl Run {
             topology: connected.map(|c| c.topology),
             workers: self.cores,
             placement,
-            classes,
+            classes: classes.clone(),
+            contents,
             cpus: self.cpus.clone(),
             burst: self.burst,
             rows: self.history_rows,
@@ -255,6 +274,18 @@ impl Run {
         let _patience = Patience::begin(self.json);
         let ticking = saver.as_ref().and_then(|s| s.begin(&opened.mailboxes));
         let mut bar = Bar::new();
+        let balancer = classes
+            .as_ref()
+            .zip(self.balance.filter(|every| *every > 0));
+        let balancer = balancer.map(|(classes, every)| {
+            Balancer::begin(classes, Duration::from_millis(every), |bucket, share| {
+                log::note(&format!(
+                    "bucket {bucket} alone has {:.0} % of the packets: no table shares that out; `--strategy hybrid` replicates heavy flows \
+                     where the function allows it",
+                    100.0 * share
+                ));
+            })
+        });
         let account = job.run(signal::flag(), &mut |seen| {
             if let Some(counts) = seen.counts {
                 let seconds = rate.elapsed().as_secs_f64();
@@ -270,6 +301,7 @@ impl Run {
             notify.look(&words, seen);
             bar.show(seen.read, seen.share);
         });
+        drop(balancer);
         notify.end();
         bar.end();
         drop(printed);

@@ -8,7 +8,7 @@ use millrace::{Asked, Comparison, Ports};
 use millrace_control::contents;
 use millrace_place::Strategy;
 use millrace_traffic::split::Split;
-use millrace_verify::{Findings, Schedule, text};
+use millrace_verify::{Findings, Moving, Schedule, text};
 use serde::Serialize;
 
 use crate::failure::{DONE, Failure, NO};
@@ -77,6 +77,11 @@ pub struct Verify {
     /// What keys, random draws and the schedule come from
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+
+    /// Buckets of the indirection table change their workers with their state, at drawn moments, one in so many packets, and now and then the
+    /// key of the hash and the number of workers (docs/moving.md)
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
+    moves: Option<u64>,
 
     /// Stop after this many packets
     #[arg(long, value_name = "N")]
@@ -186,6 +191,10 @@ impl Verify {
                 Order::Seeded => Schedule::Seeded(self.seed),
                 Order::Threads => Schedule::Threads,
             },
+            moving: self.moves.map(|every| Moving {
+                every: every.max(1),
+                ..Moving::all(self.seed)
+            }),
         };
         let mut runs = Vec::new();
         for cores in &self.cores {

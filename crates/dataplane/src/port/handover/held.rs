@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use millrace_steer::buckets::Buckets;
+
 use super::rings::Rings;
 use super::{By, Hub};
 use crate::classes::Classes;
@@ -18,6 +20,10 @@ pub struct Held {
     step: u64,
     /// the class that is held
     class: Option<u16>,
+    /// nothing is received
+    still: bool,
+    /// what classes are, where they are buckets
+    buckets: Option<Arc<dyn Buckets>>,
     /// in the order that they came in, all of one class
     frames: VecDeque<Frame>,
 }
@@ -41,6 +47,8 @@ impl Held {
             member,
             step: 0,
             class: None,
+            still: false,
+            buckets: None,
             frames: VecDeque::new(),
         })
     }
@@ -48,7 +56,7 @@ impl Held {
     /// Looks what is to be held.
     #[inline]
     pub fn look(&mut self, classes: &Classes, rings: &Rings) {
-        if self.class.is_none() && !classes.has_changed(self.step) {
+        if self.class.is_none() && !self.still && !classes.has_changed(self.step) {
             return;
         }
         let waiting = self.frames.front().map(|frame| frame.class);
@@ -58,7 +66,24 @@ impl Held {
             |to| rings.given(to),
             |from| rings.came(from),
         );
-        (self.step, self.class) = (looked.step, looked.hold);
+        (self.step, self.class, self.still) = (looked.step, looked.hold, looked.still);
+        // Behind a change of the key, which nothing was received during.
+        self.buckets = classes.buckets();
+    }
+
+    /// Whether nothing is received.
+    #[inline]
+    pub fn is_still(&self) -> bool {
+        self.still
+    }
+
+    /// The class of a frame that came in at a port.
+    #[inline]
+    pub fn class(&self, classes: &Classes, port: u32, bytes: &[u8]) -> u16 {
+        match &self.buckets {
+            Some(buckets) => buckets.packet(port, bytes) as u16,
+            None => classes.of(port, bytes),
+        }
     }
 
     /// Keeps a frame of a class that is held, or of which others wait to go; whether it does.

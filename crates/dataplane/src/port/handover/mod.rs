@@ -136,7 +136,8 @@ impl HandOver {
         let (owners, told) = match &hub.by {
             By::Owner { owners, told } => (owners, *told),
             By::Class { classes, .. } => {
-                frame.class = classes.of(frame.port, bytes);
+                let held = self.held.as_ref();
+                frame.class = held.map_or(0, |held| held.class(classes, frame.port, bytes));
                 return classes.worker(frame.class).min(last);
             }
         };
@@ -251,7 +252,8 @@ unsafe impl Queue for HandOver {
             self.rings.taken(into, start + most, self.pool);
             let room = most - (into.len() - start);
             let holds = self.held.as_ref().map_or(0, Held::count);
-            if room > 0 && !self.counted && holds < held::MOST {
+            let still = self.held.as_ref().is_some_and(Held::is_still);
+            if room > 0 && !self.counted && holds < held::MOST && !still {
                 let came = self.poll(into, room, before)?;
                 // In this order: what the queue gave before it ended is in the rings.
                 if came == 0 && holds == 0 && (self.closed.is_some() || self.inner.ended()) {
@@ -332,7 +334,7 @@ unsafe impl Queue for HandOver {
         if !self.counted {
             self.inner.descriptor()?;
         }
-        if self.held.as_ref().is_some_and(|held| held.count() > 0) {
+        if (self.held.as_ref()).is_some_and(|held| held.count() > 0 || held.is_still()) {
             return None;
         }
         let fd = self.hub.bells.get(self.worker)?.asleep();

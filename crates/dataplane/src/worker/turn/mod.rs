@@ -14,10 +14,12 @@ use super::deliver::{Count, Delivery, Wiring};
 use super::entries::Entries;
 use super::keep::Keep;
 use super::made::Made;
+use super::moving::Mover;
 use super::pressure::Seen;
+use super::stage::Stage;
 use super::{Shared, wait};
 use crate::account::Failure;
-use crate::clock::Rate;
+use crate::clock::{self, Rate};
 use crate::histogram::Histogram;
 use crate::mailbox::{Mailbox, Order};
 use crate::module::{Homes, abi};
@@ -92,6 +94,8 @@ pub struct Worker {
     pub(super) keep: Option<Arc<Keep>>,
     /// what the replicas of the first function have in common, where its state is replicated
     pub(super) group: Option<Arc<Group>>,
+    /// its part in moves of buckets, where these move
+    pub(super) mover: Option<Mover>,
 }
 
 // SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.
@@ -144,7 +148,8 @@ impl Worker {
             quiet = quiet.saturating_add(1);
             self.count().once(Once::Idle, 1);
             let awaits = self.chain.stages.iter().any(|stage| stage.awaits());
-            if quiet > PATIENCE && !self.busy && !awaits {
+            let looks = self.mover.as_ref().is_some_and(Mover::is_wanted);
+            if quiet > PATIENCE && !self.busy && !awaits && !looks {
                 self.refresh();
                 self.tables();
                 self.look(false);
@@ -160,6 +165,7 @@ impl Worker {
             self.count_alarms();
             self.count_transactions();
         }
+        self.settle();
         self.shared.ends(self.number);
         self.look(true);
         if let Some(keep) = self.keep.clone() {
@@ -196,6 +202,25 @@ impl Worker {
         }
     }
 
+    /// Takes part in moves of buckets.
+    #[inline]
+    fn move_buckets(&mut self) {
+        if let Some(mover) = self.mover.as_mut().filter(|m| m.is_wanted())
+            && let Some((instance, shares)) = self.chain.stages.first_mut().and_then(Stage::held)
+        {
+            mover.act(instance, shares, self.clock.max(clock::now()));
+        }
+    }
+
+    /// Behind this no entries of a bucket are on their way.
+    pub(super) fn settle(&mut self) {
+        if let Some(mover) = &mut self.mover
+            && let Some((instance, shares)) = self.chain.stages.first_mut().and_then(Stage::held)
+        {
+            mover.settle(instance, shares, self.clock.max(clock::now()));
+        }
+    }
+
     fn count(&self) -> Count<'_> {
         self.shared.count(self.number)
     }
@@ -209,6 +234,7 @@ impl Worker {
     pub(super) fn turn(&mut self) -> usize {
         // Before the queues are looked at: what was handed over until now is found there.
         let handed = self.group.as_ref().map_or(0, |group| group.handed());
+        self.move_buckets();
         let mut received = 0;
         for index in 0..self.queues.len() {
             received += self.receive(index);

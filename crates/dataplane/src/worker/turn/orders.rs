@@ -62,6 +62,7 @@ impl Worker {
             }
             return;
         }
+        self.settle();
         if !keep.meet(self.workers) {
             return;
         }

@@ -141,6 +141,9 @@ impl Worker {
             return;
         };
         if let Some(frame) = self.frames.get(at) {
+            if let Some(mover) = &self.mover {
+                mover.sampled(frame.class, packets);
+            }
             entries.count(frame.port, bytes(frame), packets);
         }
     }
