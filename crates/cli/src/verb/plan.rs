@@ -22,8 +22,9 @@ use crate::{budget, function, screen};
 Exit status: 0 done, 1 refused, or the function cannot run with the strategy that was asked for, 2 wrong use.")]
 pub struct Plan {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
-    nf: String,
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; several are a row, which is linked (docs/chains.md)
+    #[arg(required = true, value_name = "NF")]
+    nfs: Vec<String>,
 
     /// Only this program of an object that holds several
     #[arg(long, value_name = "NAME")]
@@ -86,7 +87,7 @@ impl Plan {
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
-        let found = millrace::find(&self.nf)?;
+        let found = millrace::find(&self.nfs.join("+"))?;
         let written = found.read(&make)?;
         function::warn(&written.warnings);
         let budget = budget::begin();
