@@ -13,6 +13,7 @@ mod calls;
 mod cut;
 mod entries;
 mod explore;
+mod limits;
 mod memory;
 mod merge;
 mod order;
@@ -114,6 +115,8 @@ pub struct Engine<'a> {
     guide: Option<Box<along::Guide<'a>>>,
     /// what makes the entry run
     role: Role,
+    /// what conditions say of numbers
+    said: BTreeMap<ExprId, Rc<limits::Limits>>,
 }
 
 /// Result of an execution.
@@ -189,6 +192,7 @@ impl<'a> Engine<'a> {
             watch: Watch::new(limits.budget.unwrap_or_default()),
             guide: None,
             role,
+            said: BTreeMap::new(),
         }
     }
 
