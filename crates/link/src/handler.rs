@@ -1,7 +1,7 @@
 //! The packet handler of the linked program: calls of elements, and what follows from their verdicts.
 
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Size, Width};
-use millrace_object::program::{Dialect, Function, FunctionId, Role};
+use millrace_object::program::{Dialect, Function, FunctionId, LINKED, Role};
 use millrace_topology::{End, Topology};
 
 use crate::functions::set;
@@ -30,7 +30,7 @@ const PORT: i16 = 12;
 pub(crate) fn written(name: String, insns: Vec<Insn>) -> Function {
     Function {
         name,
-        section: "millrace/linked".to_owned(),
+        section: LINKED.to_owned(),
         slots: (0..insns.len() as u32).collect(),
         lines: vec![None; insns.len()],
         insns,
