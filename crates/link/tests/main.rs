@@ -1,1 +1,3 @@
 //! Tests of linking.
+
+mod rows;
