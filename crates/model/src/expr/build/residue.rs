@@ -9,8 +9,9 @@
 //! - A concatenation is the sum of its parts, shifted; 2^16 is 1.
 //! - A sum that cannot wrap is one. What bounds a folded sum is known better than by its bits ([`Arena::most`]).
 //! - A complement of 16 k bits, `mask - x`, is `-x`; of others it is the constant and `-x`.
-//! - The bits of `x` from `l` on are `(x mod 2^n - x mod 2^l) / 2^l`, and 2 has an inverse: so that the halves of a sum that was folded
-//!   become the sum again, and the bytes that a checksum was stored in the checksum.
+//! - A sum that was folded, the lowest 16 bits and those above them, is what it was before.
+//! - The bits of `x` from `l` on are `(x mod 2^n - x mod 2^l) / 2^l`, and 2 has an inverse: so that the bytes that
+//!   a checksum was stored in become the checksum.
 //! - A choice is what it is otherwise, and the difference where its condition holds: atoms stand beneath conditions, as factors 0 or 1.
 //!   `not c` is 1 - c, `a and b` the product, `a or b` the sum less the product, and of two lower limits of one number the
 //!   higher one is the product. So paths that met in another order give the same polynomial.
@@ -195,11 +196,14 @@ impl Arena {
             }
             Node::Bin(Bin::Add, a, b) => {
                 let most = u128::from(self.most(known, a, DEPTH));
-                if most + u128::from(self.most(known, b, DEPTH)) <= u128::from(mask(width)) {
+                let folded = self.folded(a, b).or_else(|| self.folded(b, a));
+                if most + u128::from(self.most(known, b, DEPTH)) > u128::from(mask(width)) {
+                    c.settle(conditions, Some(e), factor);
+                } else if let Some(whole) = folded {
+                    c.push(&conditions, whole, factor);
+                } else {
                     c.push(&conditions, a, factor);
                     c.push(&conditions, b, factor);
-                } else {
-                    c.settle(conditions, Some(e), factor);
                 }
             }
             Node::Bin(Bin::Mul, a, b) if self.constant(b).is_some() => {
