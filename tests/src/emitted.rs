@@ -91,7 +91,7 @@ impl Emitted {
             Instance::create(Arc::new(module), &config).map_err(|e| e.to_string())?;
         instance.start(0);
         Ok(Self {
-            object: built.object,
+            object: built.object.ok_or("a linked program has no object")?,
             program: built.program,
             instance,
             burst: Burst::new(1, ports, Layout::Pooled),

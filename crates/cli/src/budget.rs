@@ -47,6 +47,37 @@ pub fn given() -> Budgets {
     }
 }
 
+/// What a function may take; of a linked row ([`share`]) so many times as much time, unless it was given.
+pub fn of(word: &str) -> Budgets {
+    let all = *GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    let usual = given();
+    Budgets {
+        time: match all.and_then(|a| a.budget_time) {
+            Some(_) => usual.time,
+            None => usual.time * share(word),
+        },
+        ..usual
+    }
+}
+
+/// How often the usual time a model of what a word names may take. The paths of functions in a row multiply, and each is as long as those
+/// of all of them together: the square of their number.
+pub fn share(word: &str) -> u32 {
+    let functions = match std::path::Path::new(word).exists() {
+        true => 1,
+        false => word.split('+').count().min(8) as u32,
+    };
+    functions * functions
+}
+
+/// Most seconds for the model of what a word names: those that were given, or the usual ones.
+pub fn seconds(given: u64, word: &str) -> u64 {
+    match given {
+        millrace_model::SECONDS => given * u64::from(share(word)),
+        given => given,
+    }
+}
+
 /// The budget of an object, which begins now.
 pub fn begin() -> Budget {
     given().begin()

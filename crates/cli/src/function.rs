@@ -99,7 +99,7 @@ pub fn arrange(
         budget: Some(budget),
         ..*asked
     };
-    let within = (millrace_model::SECONDS, budget);
+    let within = (budget::seconds(millrace_model::SECONDS, word), budget);
     let mut model = proved.model_for(asked.purpose(), within, &mut || {
         planning(&written.program.name);
     });

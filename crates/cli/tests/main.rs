@@ -23,6 +23,7 @@ mod guests;
 mod history;
 mod hostile_clients;
 mod kept;
+mod linked;
 mod live;
 mod lock;
 mod map;

@@ -172,7 +172,8 @@ fn a_switch_in_front_of_a_chain() {
         }
         values.extend([(Var::Length, 64), (ip(14, bit::LENGTH), 50)]);
         let (_, frame) = witness::frame(&values);
-        if let Some((Became::Left(_, bytes), _)) = whole.pass(0, 1_000_000_000, &frame) {
+        let passed = whole.pass(0, 1_000_000_000, &frame);
+        if let Some(Became::Left(_, bytes)) = passed.map(|p| p.became) {
             right.push(bytes);
         }
         packets.push(frame);

@@ -86,8 +86,8 @@ pub struct Built {
     pub module: PathBuf,
     /// the emitted C
     pub source: PathBuf,
-    /// the BPF object
-    pub object: PathBuf,
+    /// the BPF object; none of a program that was linked
+    pub object: Option<PathBuf>,
     /// the program, settings applied: `initial` of each global is what `create` is to be given
     pub program: Program,
     /// the facts, if the check had to be made
@@ -158,7 +158,92 @@ pub fn build(
     }
     timings.load = at.elapsed();
 
-    let key = module_key(&toolchain, &program, &bytes, options);
+    let made = Made {
+        program,
+        identity: &bytes,
+        input,
+        name: &name,
+    };
+    let front = Front {
+        begin,
+        timings,
+        warnings,
+        object: Some(object),
+    };
+    finish(cache, &toolchain, made, options, front, progress)
+}
+
+/// Builds a program that was made of several objects, whose bytes are its `identity` in the cache; `input` names it in messages.
+/// Parameters and capacities are set already.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_program(
+    cache: &Cache,
+    (program, identity): (Program, &[u8]),
+    input: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Built, Error> {
+    let front = Front {
+        begin: Instant::now(),
+        timings: Timings::default(),
+        warnings: String::new(),
+        object: None,
+    };
+    let toolchain = toolchain::find(cache)?;
+    let name = program.name.clone();
+    let made = Made {
+        program,
+        identity,
+        input,
+        name: &name,
+    };
+    finish(cache, &toolchain, made, options, front, progress)
+}
+
+/// A program to build.
+struct Made<'a> {
+    program: Program,
+    /// bytes that it was made of, for the cache
+    identity: &'a [u8],
+    /// its name in messages
+    input: &'a Path,
+    /// its name in the emitted code
+    name: &'a str,
+}
+
+/// What was done before there was a program.
+struct Front {
+    begin: Instant,
+    timings: Timings,
+    warnings: String,
+    object: Option<PathBuf>,
+}
+
+/// Builds a module of a program.
+fn finish(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    made: Made<'_>,
+    options: &Options,
+    front: Front,
+    progress: &mut dyn FnMut(Stage),
+) -> Result<Built, Error> {
+    let Made {
+        program,
+        identity,
+        input,
+        name,
+    } = made;
+    let Front {
+        begin,
+        mut timings,
+        mut warnings,
+        object,
+    } = front;
+    let budget = options.check.budget.unwrap_or_default();
+    let key = module_key(toolchain, &program, identity, options);
     let module = cache.entry("modules", &key, "so");
     let source = cache.entry("modules", &key, "c");
     let note = cache.entry("modules", &key, "txt");
@@ -196,14 +281,13 @@ pub fn build(
         let at = Instant::now();
         let work = cache.workplace(&module)?;
         let (c, so) = (
-            work.path()
-                .join(format!("{}.c", codegen::identifier(&name))),
+            work.path().join(format!("{}.c", codegen::identifier(name))),
             work.path().join("module.so"),
         );
         std::fs::write(&c, text).map_err(Error::io(&c))?;
         let fastpath = cache.headers()?.join("fastpath");
         let slow = toolchain::compile_module_within(
-            &toolchain,
+            toolchain,
             &c,
             &fastpath,
             &so,

@@ -75,7 +75,8 @@ impl Built {
         let built = millrace_emit::build(&cache, source, &settings, &options, &mut |_| {});
         let built = built.map_err(|e| e.to_string())?;
         let module = Arc::new(Module::load(&built.module).unwrap());
-        let types = entry_types(&millrace_object::read_file(&built.object).unwrap());
+        let types =
+            entry_types(&millrace_object::read_file(built.object.as_ref().unwrap()).unwrap());
         let exposed = Exposed::new(
             &built.program.name,
             &module,

@@ -38,6 +38,13 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Error> {
         Error::wrong(format!("{}: cannot be written: {e}", folder.display()))
             .help("choose another -o")
     };
+    let object = built.object.as_deref().ok_or_else(|| {
+        Error::wrong(format!(
+            "{}: a bundle is of one object, and a linked row has several",
+            built.program.name
+        ))
+        .help("build each function, or run the row from its sources")
+    })?;
     // Something of the user's own must not be mixed with it.
     let mut there = std::fs::read_dir(folder).into_iter().flatten().flatten();
     if !folder.join(MANIFEST).exists() && there.next().is_some() {
@@ -54,7 +61,7 @@ pub fn write(folder: &Path, built: &Built) -> Result<(), Error> {
     };
     let text = serde_json::to_string_pretty(&manifest).map_err(std::io::Error::from);
     std::fs::copy(&built.module, folder.join(MODULE)).map_err(failed)?;
-    std::fs::copy(&built.object, folder.join(OBJECT)).map_err(failed)?;
+    std::fs::copy(object, folder.join(OBJECT)).map_err(failed)?;
     std::fs::copy(&built.source, folder.join(SOURCE)).map_err(failed)?;
     // Last: a folder with a manifest is complete.
     std::fs::write(folder.join(MANIFEST), text.map_err(failed)?).map_err(failed)

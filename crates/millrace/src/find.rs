@@ -23,6 +23,17 @@ pub enum Source {
     Bundle(PathBuf),
     /// a module, alone
     Module(PathBuf),
+    /// functions in a row that become one program (crates/link)
+    Linked(Vec<Member>),
+}
+
+/// A function of a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// what it is called among the others
+    pub name: String,
+    /// where it is
+    pub found: Found,
 }
 
 /// A function, found.
@@ -43,8 +54,31 @@ pub struct Found {
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.click:whole`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder with NAME.c, a bundle, or the name of a
-/// folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
+/// Functions in a row, by their words with `+` between them. The second of one name is called NAME-2, as in a chain.
+fn row(word: &str) -> Result<Found, Error> {
+    let mut members: Vec<Member> = Vec::new();
+    for word in word.split('+') {
+        let found = find(word)?;
+        let file = word.rsplit_once(".o:").map_or(word, |(file, _)| file);
+        let plain = Path::new(file).file_stem().unwrap_or_default();
+        let plain = plain.to_string_lossy().into_owned();
+        let taken = |name: &str| members.iter().any(|m| m.name == name);
+        let numbered = (2..).map(|n| format!("{plain}-{n}"));
+        let name = std::iter::once(plain.clone())
+            .chain(numbered)
+            .find(|name| !taken(name));
+        let name = name.unwrap_or(plain);
+        members.push(Member { name, found });
+    }
+    let folder = members.first().map(|m| m.found.folder.clone());
+    Ok(Found {
+        folder: folder.unwrap_or_default(),
+        ..found(Source::Linked(members), None)
+    })
+}
+
+/// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.click:whole`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder
+/// with NAME.c, a bundle, several in a row that are linked (`x+y`), or the name of a folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
 /// There is none of that name; the error lists the names there are, and the folders that were searched.
@@ -74,6 +108,7 @@ fn look(word: &str) -> Result<Found, Error> {
         }
     }
     match path.extension().and_then(|e| e.to_str()) {
+        _ if !path.exists() && word.contains('+') => row(word),
         _ if !path.exists() => by_name(word),
         Some("c") => Ok(found(Source::C(path.to_owned()), None)),
         Some("click") => configuration(path, Options::default()),
@@ -107,11 +142,10 @@ fn configuration(path: &Path, options: Options) -> Result<Found, Error> {
 }
 
 fn found(source: Source, program: Option<String>) -> Found {
-    let (Source::C(path) | Source::Object(path) | Source::Bundle(path) | Source::Module(path)) =
-        &source;
     let folder = match &source {
         Source::Bundle(folder) => Some(folder.as_path()),
-        _ => path.parent(),
+        Source::C(path) | Source::Object(path) | Source::Module(path) => path.parent(),
+        Source::Linked(_) => None,
     };
     Found {
         word: String::new(),

@@ -25,7 +25,7 @@ use millrace_steer::Owners;
 use crate::budget::Budgets;
 use crate::click::slow::{self, Slow};
 use crate::find::{Found, Source};
-use crate::written::{Proved, packet_entry, set};
+use crate::written::{Proved, Types, packet_entry, set};
 use crate::{Error, bundle, place, rules, seed, verdicts};
 
 /// How a function is made.
@@ -92,7 +92,7 @@ pub struct Function {
     pub module: Arc<Module>,
     /// what it was made from; none for a module alone
     pub program: Option<Program>,
-    /// the BPF object that it was made from; none for a module alone
+    /// the BPF object that it was made from; none for a module alone, and for a linked row
     pub object: Option<PathBuf>,
     /// the folder that it stands in; its packet tests are in `tests` there
     pub folder: PathBuf,
@@ -148,12 +148,14 @@ impl Found {
                 }
                 let (mut program, module) = bundle::open(folder)?;
                 set(&mut program, &make.settings)?;
-                self.loaded(program, &bundle::object(folder), &module, make)?
+                let object = bundle::object(folder);
+                let types = types(&object);
+                self.loaded(program, (Some(object), types), &module, make)?
             }
-            Source::C(_) | Source::Object(_) => {
-                let built = self.build(make, progress)?;
+            Source::C(_) | Source::Object(_) | Source::Linked(_) => {
+                let (built, types) = self.built(make, progress)?;
                 let mut function =
-                    self.loaded(built.program, &built.object, &built.module, make)?;
+                    self.loaded(built.program, (built.object, types), &built.module, make)?;
                 (function.timings, function.from_cache) = (built.timings, built.from_cache);
                 function.warnings = built.warnings;
                 if let (Source::C(_), Some(program)) = (&self.source, &function.program) {
@@ -194,10 +196,11 @@ impl Found {
     /// # Errors
     /// What a stage finds; or it is built already.
     pub fn build(&self, make: &Make, progress: &mut dyn FnMut(Stage)) -> Result<Built, Error> {
-        let (Source::C(input) | Source::Object(input)) = &self.source else {
-            return Err(Error::wrong(format!("{} is built already", self.word))
-                .help("give a source (.c) or an object (.o)"));
-        };
+        Ok(self.built(make, progress)?.0)
+    }
+
+    /// The same, with the types of entries.
+    fn built(&self, make: &Make, progress: &mut dyn FnMut(Stage)) -> Result<(Built, Types), Error> {
         let options = millrace_emit::Options {
             module: ModuleOptions {
                 sanitize: make.sanitize,
@@ -215,14 +218,35 @@ impl Found {
             profile: make.profile,
         };
         let cache = Cache::of_user()?;
-        let built = millrace_emit::build(&cache, input, &make.settings, &options, progress);
-        Ok(built?)
+        let built = match &self.source {
+            Source::C(input) | Source::Object(input) => {
+                millrace_emit::build(&cache, input, &make.settings, &options, progress)?
+            }
+            Source::Linked(_) => {
+                let written = self.read(make)?;
+                let mut built = millrace_emit::build_program(
+                    &cache,
+                    (written.program, &written.objects),
+                    Path::new(&self.word),
+                    &options,
+                    progress,
+                )?;
+                built.warnings.insert_str(0, &written.warnings);
+                return Ok((built, written.types));
+            }
+            Source::Bundle(_) | Source::Module(_) => {
+                return Err(Error::wrong(format!("{} is built already", self.word))
+                    .help("give a source (.c) or an object (.o)"));
+            }
+        };
+        let types = built.object.as_deref().map(types).unwrap_or_default();
+        Ok((built, types))
     }
 
     fn loaded(
         &self,
         program: Program,
-        object: &Path,
+        (object, types): (Option<PathBuf>, Types),
         module: &Path,
         make: &Make,
     ) -> Result<Function, Error> {
@@ -232,13 +256,10 @@ impl Found {
             module,
             "build it again; if that does not help, remove the cache folder",
         )?);
-        // Without the object's types, entries are bytes.
-        let types = millrace_object::read_file(object).map(|bytes| entry_types(&bytes));
-        let types = types.unwrap_or_default();
         let exposed = Exposed::new(&program.name, &module, Some(&program), types);
         Ok(Function {
             name: program.name.clone(),
-            object: Some(object.to_owned()),
+            object,
             ports: program.ports.clone(),
             reasons: program.reasons.clone(),
             initial: program.objects.iter().map(|o| o.initial.clone()).collect(),
@@ -433,6 +454,12 @@ impl Function {
             egress: egress(program, self.entry, ports),
         }
     }
+}
+
+/// Types of the entries of an object file; without them entries are bytes.
+fn types(object: &Path) -> Types {
+    let types = millrace_object::read_file(object).map(|bytes| entry_types(&bytes));
+    types.unwrap_or_default()
 }
 
 fn module_of(path: &Path, help: &str) -> Result<Module, Error> {

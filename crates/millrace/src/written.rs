@@ -30,6 +30,8 @@ pub struct Written {
     pub folder: PathBuf,
     /// it comes from a bundle, whose module is as it is
     pub built: bool,
+    /// bytes of the BPF objects that it is read from, one after the other; none of a bundle
+    pub objects: Vec<u8>,
 }
 
 /// A program that was proved safe, and what the proof learned.
@@ -75,6 +77,7 @@ impl Found {
 
     fn declared(&self, make: &Make) -> Result<Written, Error> {
         let (object, path, warnings, _work) = match &self.source {
+            Source::Linked(members) => return self.linked(members, make),
             Source::Object(path) => (path.clone(), path, String::new(), None),
             Source::Bundle(folder) => {
                 let program = bundle::open(folder)?.0;
@@ -84,6 +87,7 @@ impl Found {
                     warnings: String::new(),
                     folder: self.folder.clone(),
                     built: true,
+                    objects: Vec::new(),
                 });
             }
             Source::Module(path) => {
@@ -124,6 +128,7 @@ impl Found {
             warnings,
             folder: self.folder.clone(),
             built: false,
+            objects: bytes,
         })
     }
 }

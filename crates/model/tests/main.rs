@@ -10,6 +10,7 @@
 mod calls;
 mod cuts;
 mod fallback;
+mod residue;
 mod sat;
 mod simplify;
 mod solver;

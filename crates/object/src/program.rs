@@ -27,6 +27,9 @@ pub enum Dialect {
     Handlers,
 }
 
+/// Section of functions that a linker wrote: no object file has it.
+pub const LINKED: &str = "millrace/linked";
+
 /// One decoded object file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {

@@ -256,9 +256,13 @@ impl Joining<'_> {
             let old = ends(self.old.base(p.old), p.off);
             let new = ends(self.new.base(p.new), p.now);
             old.zip(new).is_some_and(|(old, new)| {
-                let behind = |n: &Scalar, (lo, hi)| (n.r64.smin - lo, n.r64.smax - hi);
-                let (least, most) = behind(x, old);
-                least == most && least >= 0 && behind(y, new) == (least, most)
+                // A number of which nothing is known is behind nothing by a constant.
+                let behind = |n: &Scalar, (lo, hi)| {
+                    let least = n.r64.smin.checked_sub(lo)?;
+                    (n.r64.smax.checked_sub(hi)? == least).then_some(least)
+                };
+                let least = behind(x, old).filter(|least| *least >= 0);
+                least.is_some() && behind(y, new) == least
             })
         })
     }

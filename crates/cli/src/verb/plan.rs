@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use millrace::place::Purpose;
-use millrace::{Ports, cost};
+use millrace::{Make, Ports, cost};
 use millrace_model::Limits;
 use millrace_place::Strategy;
 use millrace_plan::{SOLVER_TIME, Wanted, text};
@@ -23,8 +23,9 @@ use crate::{budget, function, screen};
 Exit status: 0 done, 1 refused, or the function cannot run with the strategy that was asked for, 2 wrong use.")]
 pub struct Plan {
     /// The function: a source (.c), an object (.o, FILE.o:PROGRAM), a folder with NAME.c, or the name
-    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs
-    nf: String,
+    /// of a folder in ./nfs, $MILLRACE_NFS or share/millrace/nfs; several are a row, which is linked (docs/chains.md)
+    #[arg(required = true, value_name = "NF")]
+    nfs: Vec<String>,
 
     /// Only this program of an object that holds several
     #[arg(long, value_name = "NAME")]
@@ -102,15 +103,19 @@ impl Plan {
 
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
-        let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
-        let found = millrace::find(&self.nf)?;
+        let word = self.nfs.join("+");
+        let make = Make {
+            budgets: budget::of(&word),
+            ..function::make(&self.set, &self.capacity, self.program.as_ref())?
+        };
+        let found = millrace::find(&word)?;
         let written = found.read(&make)?;
         function::warn(&written.warnings);
-        let budget = budget::begin();
+        let budget = make.begin();
         let proved = written.check(budget)?;
         let strategy = self.strategy.as_deref().and_then(Strategy::named);
         let limits = Limits {
-            time: Purpose::of(strategy, false).within(self.time),
+            time: Purpose::of(strategy, false).within(budget::seconds(self.time, &word)),
             budget: Some(budget),
             solver: self.solver.clone(),
             ..Limits::default()

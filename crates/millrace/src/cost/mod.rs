@@ -334,9 +334,9 @@ fn anywhere(cores: &[u32], ports: usize) -> Result<Vec<(u32, Vec<Steering>)>, Er
 
 /// The module of a placement.
 fn made(placement: Arc<Placement>, traced: &Traced<'_>) -> Result<Arc<Module>, String> {
-    let (Source::C(_) | Source::Object(_)) = &traced.found.source else {
+    if matches!(traced.found.source, Source::Bundle(_) | Source::Module(_)) {
         return Err("what was built before is as it is: give its source or its object".into());
-    };
+    }
     let make = Make {
         placement: Some(placement),
         ..traced.make.clone()

@@ -96,7 +96,8 @@ impl Engine<'_> {
             }
             let there = self.joined(w.base, w.at);
             let same = self.arena.compare(Rel::Eq, there, offset);
-            if self.arena.constant(same) == Some(0) || !self.possible(s, same) {
+            let apart = self.arena.constant(same) == Some(0) || self.are_apart(s, there, offset);
+            if apart || !self.possible(s, same) {
                 continue;
             }
             maybe.push((same, w.byte));
@@ -218,10 +219,8 @@ impl Engine<'_> {
                 let i = self.arena.number(i as u64, 64);
                 let offset = self.arena.binary(Bin::Add, offset, i);
                 let (at, base) = self.divided(offset);
-                // An older write to the same byte counts no more, if nothing between could be it.
-                if s.packet.iter().all(|w| w.base == base) {
-                    s.packet.retain(|w| w.at != at);
-                }
+                // An older write to the same byte counts no more: whatever was written between, this one is the last there.
+                s.packet.retain(|w| w.base != base || w.at != at);
                 s.packet.push(Written {
                     base,
                     at,

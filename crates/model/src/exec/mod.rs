@@ -13,6 +13,7 @@ mod calls;
 mod cut;
 mod entries;
 mod explore;
+mod limits;
 mod memory;
 mod merge;
 mod order;
@@ -35,7 +36,7 @@ use millrace_check::flow::graph::Blocks;
 use millrace_check::flow::loops::Loops;
 use millrace_check::flow::points::points;
 use millrace_object::insn::REGISTERS;
-use millrace_object::program::{Dialect, ObjectId, Program, Role};
+use millrace_object::program::{Dialect, LINKED, ObjectId, Program, Role};
 
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId, Node, Origin, Rel, SymId};
@@ -114,6 +115,10 @@ pub struct Engine<'a> {
     guide: Option<Box<along::Guide<'a>>>,
     /// what makes the entry run
     role: Role,
+    /// the program is several that were linked
+    linked: bool,
+    /// what conditions say of numbers
+    said: BTreeMap<ExprId, Rc<limits::Limits>>,
 }
 
 /// Result of an execution.
@@ -189,6 +194,8 @@ impl<'a> Engine<'a> {
             watch: Watch::new(limits.budget.unwrap_or_default()),
             guide: None,
             role,
+            linked: program.functions.iter().any(|f| f.section == LINKED),
+            said: BTreeMap::new(),
         }
     }
 
@@ -370,8 +377,11 @@ impl<'a> Engine<'a> {
         };
         let yes = with(condition, now == Some(true));
         let no = with(negated, now == Some(false));
-        // If one way is impossible the other's guard says nothing new.
+        // If one way is impossible the other's guard says nothing new. In a linked program it says apart what alternatives of an
+        // earlier function's paths say together, which is what questions and fields of headers are found by.
         match (yes, no) {
+            (Some(t), None) if self.linked && now == Some(true) => (Some(t), None),
+            (None, Some(t)) if self.linked && now == Some(false) => (None, Some(t)),
             (Some(_), None) if now == Some(true) => (Some(s), None),
             (None, Some(_)) if now == Some(false) => (None, Some(s)),
             both => both,

@@ -8,7 +8,7 @@ use millrace_switch::switch::Switch as Kind;
 use millrace_switch::{Assumptions, Request, Rules, Server, compile};
 use millrace_synth::field::{Base, Var, bit, ip};
 use millrace_synth::packet::value;
-use millrace_synth::reference::{Became, Reference};
+use millrace_synth::reference::{Became, Passed, Reference};
 use millrace_synth::{Options, Synthesis, graph, rows, synthesise};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -176,7 +176,7 @@ pub fn compared(
     let [mut all, mut servers, mut left] = [0; 3];
     for (n, (port, frame)) in packets.iter().enumerate() {
         let known = reference.pass(*port, n as u64 * 1_000_000, frame);
-        let Some((became, _)) = known.filter(|_| expected(frame, assume)) else {
+        let Some(Passed { became, .. }) = known.filter(|_| expected(frame, assume)) else {
             continue;
         };
         let fate = switch.pass(frame, u32::from(*port) + 1);
@@ -195,7 +195,7 @@ pub fn differs(of: &Synthesis, switch: &Switch<'_>, packets: &[(u8, Vec<u8>)]) -
     // A chain of its own: packets open flows.
     let reference = Reference::new(of);
     packets.iter().enumerate().find_map(|(n, (port, frame))| {
-        let (became, _) = reference.pass(*port, n as u64 * 1_000_000, frame)?;
+        let Passed { became, .. } = reference.pass(*port, n as u64 * 1_000_000, frame)?;
         let fate = switch.pass(frame, u32::from(*port) + 1);
         agrees(&became, &fate, *port, Assumptions::default()).err()
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_switch::run::{Fate, Switch};
 use millrace_switch::{Assumptions, Request, Server, compile};
-use millrace_synth::reference::{Became, Reference};
+use millrace_synth::reference::{Became, Passed, Reference};
 
 use crate::common::{agrees, assumed, chain, expected, packets, request, rules};
 use crate::vswitch::VSwitch;
@@ -41,7 +41,8 @@ fn exercise(path: &str, assume: Assumptions) {
     for port in 0..of.ports.len() as u8 {
         let mine: Vec<_> = packets.iter().filter(|p| p.0 == port).collect();
         for (n, (_, frame)) in mine.iter().enumerate() {
-            let Some((became, _)) = reference.pass(port, n as u64 * 1_000_000, frame) else {
+            let Some(Passed { became, .. }) = reference.pass(port, n as u64 * 1_000_000, frame)
+            else {
                 continue;
             };
             // Which packets servers have is what the switch in software says; all others have to be as the interpreter says.

@@ -43,7 +43,8 @@ impl Run {
         let program = self.program.as_ref().or(asked.program.as_ref());
         Ok(Make {
             sanitize: self.sanitize,
-            budget: Some(budget::begin()),
+            budget: Some(budget::of(&asked.word).begin()),
+            budgets: budget::of(&asked.word),
             ..function::make(&set, &capacity, program)?
         })
     }

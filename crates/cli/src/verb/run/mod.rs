@@ -5,6 +5,7 @@ mod claims;
 mod element;
 mod exported;
 mod kernel;
+mod linking;
 mod lookout;
 mod maker;
 mod offload;
@@ -178,6 +179,11 @@ pub struct Run {
     /// Stop after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<Duration>,
+
+    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they do on several cores,
+    /// where only that shards what their packets write
+    #[arg(long, value_name = "WHEN", value_enum)]
+    link: Option<linking::Linking>,
 
     /// Count what packets of several workers meet of each other's, by source line, for `millrace ctl profile`; it costs a
     /// few percent (docs/profile.md)
@@ -362,6 +368,11 @@ impl Run {
         let mut routes = Vec::new();
         let in_kernel =
             in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
+        let linked = self.linked(chain, in_kernel)?;
+        let (chain, mut known) = match &linked {
+            Some(linked) => (&linked.chain, linked.arranged.as_ref()),
+            None => (chain, None),
+        };
         let ports = self.between();
         let mut predicted = None;
         let guest = chain
@@ -387,7 +398,14 @@ impl Run {
                 let mut make = self.make(chain, described, asked)?;
                 if self.cores > 1 && !in_kernel {
                     let secret = held.as_ref().map(state::Held::secret);
-                    let arranged = self.arrange((chain, described), &nf, &make, secret)?;
+                    let own;
+                    let arranged = match known.take() {
+                        Some(known) => known,
+                        None => {
+                            own = self.arrange((chain, described), &nf, &make, secret)?;
+                            &own
+                        }
+                    };
                     predicted = arranged.predicted();
                     make = arranged.divided(&make);
                 }

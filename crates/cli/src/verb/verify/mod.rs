@@ -4,7 +4,7 @@ mod traffic;
 
 use clap::{Args, ValueEnum};
 use millrace::place::Purpose;
-use millrace::{Asked, Comparison, Ports};
+use millrace::{Asked, Comparison, Make, Ports};
 use millrace_control::contents;
 use millrace_place::Strategy;
 use millrace_traffic::split::Split;
@@ -159,7 +159,10 @@ impl Verify {
         if self.cores.contains(&0) {
             return Err(Failure::wrong("--cores 0: no number of cores").help("give at least 1"));
         }
-        let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;
+        let make = Make {
+            budgets: budget::of(&self.nf),
+            ..function::make(&self.set, &self.capacity, self.program.as_ref())?
+        };
         let function = function::load(&self.nf, &make)?;
         if function.program.is_none() {
             return Err(Failure::wrong(format!(
@@ -171,8 +174,9 @@ impl Verify {
         let between = Ports::captures(&self.inputs, self.split.as_ref());
         let ports = between.names(&function.ports)?;
         let mut trace = traffic::open(self, &between, &ports)?;
-        let budget = budget::begin();
+        let budget = make.begin();
         let proved = function.check(budget)?;
+        let seconds = budget::seconds(self.time, &self.nf);
         let mut model = None;
         let mut secret = [0; 32];
         for (place, byte) in secret.iter_mut().zip(self.seed.to_le_bytes()) {
@@ -200,7 +204,7 @@ impl Verify {
         for cores in &self.cores {
             let model = model.get_or_insert_with(|| {
                 let purpose = Purpose::of(self.strategy.0, !self.steer.is_empty());
-                proved.model_for(purpose, (self.time, budget), &mut || {
+                proved.model_for(purpose, (seconds, budget), &mut || {
                     function::planning(&function.name);
                 })
             });

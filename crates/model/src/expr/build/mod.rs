@@ -7,6 +7,7 @@ mod choice;
 mod compare;
 mod effort;
 mod parts;
+pub(in crate::expr) mod residue;
 mod signed;
 
 pub(super) use effort::Effort;

@@ -1,0 +1,224 @@
+//! Rows as one linked program, against the rows themselves: the same packets, drop reasons by element, and entries.
+//!
+//! `MILLRACE_LINK_ROWS=200 cargo test -p millrace-cli --test it linked:: -- --nocapture` takes that many random rows of two to five
+//! functions of nfs/, and prints how many were compared and why the others cannot be linked.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{json, millrace, output, root};
+
+const CAPTURE: &str = "captures/talk.pcap";
+
+/// Numbers from a seed (splitmix64).
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}
+
+/// What of an account does not depend on how the row ran.
+fn told(account: &Value) -> Value {
+    let objects = account["objects"].as_array().unwrap().iter();
+    let objects: Vec<_> = objects.map(|o| (&o["name"], &o["entries"])).collect();
+    let fates = [
+        "read",
+        "forwarded",
+        "dropped",
+        "passed",
+        "consumed",
+        "aborted",
+        "written",
+        "created",
+    ];
+    let fates: BTreeMap<_, _> = fates.iter().map(|f| (*f, &account[*f])).collect();
+    serde_json::json!({
+        "fates": fates,
+        "reasons": account["reasons"],
+        "objects": objects,
+        "timers": account["timers_fired"],
+        "ports": account["ports"],
+    })
+}
+
+/// The account and the packets of a row over a capture, or why it does not run.
+fn over(row: &[&str], link: &str, capture: &Path, out: &Path) -> Result<(Value, Vec<u8>), String> {
+    // XDP programs have no names of ports.
+    let source = root().join(format!("nfs/{0}/{0}.c", row.first().unwrap()));
+    let port = match std::fs::read_to_string(source)
+        .unwrap()
+        .contains("PORTS(LAN")
+    {
+        true => "lan",
+        false => "0",
+    };
+    let split = format!("{port}=10.0.0.0/8,fd00::/8");
+    let mut run = millrace();
+    run.arg("run")
+        .args(row)
+        .args(["--link", link, "--json", "--seed", "7"]);
+    run.args(["--in", capture.to_str().unwrap(), "--split", &split]);
+    run.args(["--out", out.to_str().unwrap()]);
+    let (done, said) = output(&mut run);
+    if !done.status.success() {
+        return Err(said);
+    }
+    let account = serde_json::from_slice(&done.stdout).unwrap();
+    Ok((account, std::fs::read(out).unwrap()))
+}
+
+/// Traffic of several kinds, some of which answers itself.
+fn generated(folder: &Path) -> std::path::PathBuf {
+    let file = folder.join("made.pcap");
+    let mut make = millrace();
+    make.args([
+        "trace",
+        "gen",
+        "-o",
+        file.to_str().unwrap(),
+        "--packets",
+        "3000",
+        "--flows",
+        "60",
+    ]);
+    let (done, said) = output(&mut make);
+    assert!(done.status.success(), "{said}");
+    file
+}
+
+/// Compares one row; none if it was compared, else why it cannot be.
+fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Option<String> {
+    for capture in captures {
+        let (one, other) = (folder.join("row.pcap"), folder.join("linked.pcap"));
+        let linked = match over(row, "yes", capture, &other) {
+            Ok(linked) => linked,
+            Err(why) => {
+                let line = why
+                    .lines()
+                    .find(|l| l.contains("cannot be linked") || l.contains("ports ("));
+                let line = line.unwrap_or_else(|| panic!("{row:?}: {why}"));
+                let reason = line
+                    .split_once("linked: ")
+                    .map_or("it has not two ports", |(_, r)| r);
+                return Some(reason.to_owned());
+            }
+        };
+        let plain = over(row, "no", capture, &one);
+        let plain = plain.unwrap_or_else(|why| panic!("{row:?}: {why}"));
+        assert_eq!(
+            told(&plain.0),
+            told(&linked.0),
+            "{row:?} over {}",
+            capture.display()
+        );
+        assert!(
+            plain.1 == linked.1,
+            "{row:?} over {}: other packets",
+            capture.display()
+        );
+    }
+    None
+}
+
+#[test]
+fn random_rows_give_the_packets_of_the_linked_program() {
+    let rows = std::env::var("MILLRACE_LINK_ROWS").map_or(4, |n| n.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let made = generated(dir.path());
+    let captures = [&root().join(CAPTURE), &made].map(|p| p.as_path().to_owned());
+    let captures: Vec<&Path> = captures.iter().map(|p| p.as_path()).collect();
+    let mut functions: Vec<String> = std::fs::read_dir(root().join("nfs"))
+        .unwrap()
+        .map(|e| e.unwrap())
+        .filter(|e| e.path().is_dir())
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    functions.sort();
+    let mut draws = Draws(1);
+    let (mut same, mut refused) = (0, BTreeMap::<String, usize>::new());
+    for _ in 0..rows {
+        let row: Vec<&str> = (0..2 + draws.below(4))
+            .map(|_| {
+                functions
+                    .get(draws.below(functions.len()))
+                    .unwrap()
+                    .as_str()
+            })
+            .collect();
+        match compared(&row, &captures, dir.path()) {
+            None => same += 1,
+            Some(why) => *refused.entry(why).or_default() += 1,
+        }
+    }
+    println!("linked: {same} rows give the same; refused: {refused:#?}");
+    assert_eq!(same + refused.values().sum::<usize>(), rows);
+}
+
+#[test]
+fn firewall_and_nat_are_one_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let capture = root().join(CAPTURE);
+    let why = compared(&["firewall", "nat"], &[&capture], dir.path());
+    assert_eq!(why, None);
+    // Parameters and capacities are named by the element, as in a row.
+    let mut run = millrace();
+    run.args([
+        "run",
+        "nat",
+        "nat",
+        "--link",
+        "yes",
+        "--in",
+        capture.to_str().unwrap(),
+    ]);
+    run.args([
+        "--split",
+        "lan=10.0.0.0/8",
+        "--set",
+        "nat-2:hop=0",
+        "--capacity",
+        "nat:flows=7",
+    ]);
+    let (account, status) = json(&mut run);
+    assert_eq!(status, 0, "{account}");
+    let objects = account["objects"].as_array().unwrap();
+    let flows = objects.iter().find(|o| o["name"] == "nat:flows").unwrap();
+    assert_eq!(flows["capacity"], 7);
+    assert!(
+        account["reasons"]["nat:table_full"].as_u64() > Some(0),
+        "{account}"
+    );
+}
+
+#[test]
+fn an_element_that_cannot_be_linked_is_named_with_the_reason() {
+    for (row, why) in [
+        (
+            ["firewall", "heavyhitter"],
+            "heavyhitter cannot be linked: it has atomic instructions",
+        ),
+        (
+            ["bridge", "bridge"],
+            "bridge cannot be linked: it may send packets back to bridge-2",
+        ),
+    ] {
+        let mut run = millrace();
+        run.arg("run")
+            .args(row)
+            .args(["--link", "yes", "--in", CAPTURE]);
+        let (done, said) = output(&mut run);
+        assert!(
+            done.status.code() == Some(1) && said.contains(why),
+            "{row:?}: {said}"
+        );
+    }
+}

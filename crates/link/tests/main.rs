@@ -1,0 +1,3 @@
+//! Tests of linking.
+
+mod rows;
