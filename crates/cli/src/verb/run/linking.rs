@@ -1,8 +1,11 @@
 //! Rows that run as one linked program (crates/link), which has one plan.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use millrace::Arrangement;
 use millrace_chain::{Description, Element, Function, What};
+use millrace_check::moment::Moment;
 use millrace_place::Treatment;
 
 use super::Run;
@@ -11,11 +14,16 @@ use crate::failure::Failure;
 use crate::screen;
 use crate::strategy::Wished;
 
+/// `--link auto` waits at most so long for the plan, in processor time; `--link yes` takes what it needs.
+const AT_START: Duration = Duration::from_secs(10);
+
 /// `--link`: whether the functions of a row become one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Linking {
     /// they do
     Yes,
+    /// they do on several cores where a plan that is found within 10 s of processor time shards what the row would lock
+    Auto,
     /// they run one after the other
     No,
 }
@@ -29,8 +37,8 @@ pub struct Linked {
 }
 
 impl Run {
-    /// The row as one linked program: where `--link yes` asks for it, and on several cores where only that shards. In a row
-    /// any packet goes to any worker, so that what packets write is under a lock.
+    /// The row as one linked program: where `--link yes` asks for it, and with `--link auto` on several cores where only that
+    /// shards. In a row any packet goes to any worker, so that what packets write is under a lock.
     ///
     /// # Errors
     /// `--link yes`, and they cannot be linked.
@@ -40,7 +48,10 @@ impl Run {
         in_kernel: bool,
     ) -> Result<Option<Linked>, Failure> {
         let asked = self.link == Some(Linking::Yes);
-        let by_itself = self.link.is_none() && self.cores > 1 && self.strategy == Wished::default();
+        // A model of all functions together takes long; who wants that at a start says so.
+        let by_itself = self.link == Some(Linking::Auto)
+            && self.cores > 1
+            && self.strategy == Wished::default();
         if described.elements.len() < 2 || in_kernel || !(asked || by_itself) {
             return Ok(None);
         }
@@ -99,7 +110,17 @@ impl Run {
         let What::Function(asked) = &element.what else {
             return Err("a guest is no function".to_owned());
         };
-        let make = self.make(chain, element, asked).map_err(what)?;
+        let mut make = self.make(chain, element, asked).map_err(what)?;
+        make.budgets.time = make.budgets.time.min(AT_START);
+        make.budget = None;
+        let began = Moment::now();
+        let late = |why: String| match began.elapsed() >= AT_START {
+            true => format!(
+                "whether one plan shards it was not found out within {} s; --link yes takes the time it needs",
+                AT_START.as_secs()
+            ),
+            false => why,
+        };
         let written = millrace::find(nf)
             .and_then(|found| found.read(&make))
             .map_err(what)?;
@@ -110,15 +131,14 @@ impl Run {
                 "the row has no state that packets write, so it spreads as it is".to_owned(),
             );
         }
-        let arranged = self
-            .arrange((chain, element), nf, &make, None)
-            .map_err(what)?;
+        let arranged = self.arrange((chain, element), nf, &make, None);
+        let arranged = arranged.map_err(|e| late(e.what))?;
         let sharded = arranged.plan.as_ref().map(|p| {
             let objects = p.objects.iter();
             objects.filter(|o| o.treatment == Treatment::Shard).count()
         });
         match sharded {
-            Some(0) | None => Err("one plan shards nothing of it either".to_owned()),
+            Some(0) | None => Err(late("one plan shards nothing of it either".to_owned())),
             Some(n) => {
                 screen::err(&format!(
                     "{nf}: linked into one program: its plan shards {n} objects, which a row would lock (--link no runs the row)"

@@ -180,8 +180,7 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<Duration>,
 
-    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they do on several cores,
-    /// where only that shards what their packets write
+    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they run one after the other
     #[arg(long, value_name = "WHEN", value_enum)]
     link: Option<linking::Linking>,
 
