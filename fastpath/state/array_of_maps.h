@@ -73,8 +73,8 @@ static inline struct mr_map *array_of_maps_element(struct array_of_maps *a, cons
     return array_of_maps_at(a, s, mr_number(s, key));
 }
 
-static inline int array_of_maps_put(struct array_of_maps *a, const struct shape *s, const u8 *key,
-                                    struct mr_map map, maps_drop_fn *drop, u64 now)
+static inline int array_of_maps_hold(struct array_of_maps *a, const struct shape *s, const u8 *key,
+                                     struct mr_map map, maps_drop_fn *drop, u64 now)
 {
     return maps_put(array_of_maps_element(a, s, key, now), map, drop);
 }

@@ -64,8 +64,8 @@ static inline struct mr_map *hash_of_maps_element(struct hash_of_maps *h, const 
     return entry ? mr_map(table_value(&stored, entry, hash_head(&stored))) : NULL;
 }
 
-static inline int hash_of_maps_put(struct hash_of_maps *h, const struct shape *s, const u8 *key,
-                                   struct mr_map map, maps_drop_fn *drop, u64 now)
+static inline int hash_of_maps_hold(struct hash_of_maps *h, const struct shape *s, const u8 *key,
+                                    struct mr_map map, maps_drop_fn *drop, u64 now)
 {
     const struct shape stored = maps_stored(s);
     const struct mr_map none = {0};

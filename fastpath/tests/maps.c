@@ -44,7 +44,7 @@ static struct mr_map named(u32 number)
             mr_store32(key, (u32)n);                                                                 \
             switch (draw(3)) {                                                                       \
             case 0:                                                                                  \
-                CHECK(KIND##_put(&object, &s, key, named(number), drop, 0) == (fits ? 0 : -E2BIG));  \
+                CHECK(KIND##_hold(&object, &s, key, named(number), drop, 0) == (fits ? 0 : -E2BIG));  \
                 if (fits) {                                                                          \
                     used += !model[n];                                                               \
                     model[n] = number;                                                               \

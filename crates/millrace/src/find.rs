@@ -7,7 +7,7 @@ use std::sync::Arc;
 use millrace_synth::Options;
 
 use crate::Error;
-use crate::click::slow;
+use crate::click::{self, slow};
 
 /// Where data of programs is installed, without `XDG_DATA_DIRS`.
 const SYSTEM: &str = "/usr/local/share:/usr/share";
@@ -101,7 +101,7 @@ fn look(word: &str) -> Result<Found, Error> {
             return Ok(found(Source::Object(object), Some(program.to_owned())));
         }
     }
-    if let Some((file, options)) = asked(word) {
+    if let Some((file, options)) = click::named(word).filter(|(file, _)| *file != word) {
         let path = Path::new(file);
         if path.is_file() {
             return configuration(path, options);
@@ -118,22 +118,8 @@ fn look(word: &str) -> Result<Found, Error> {
     }
 }
 
-/// The file of a configuration and how it is synthesised, by the words behind its name: `:early-discard`, `:whole`.
-fn asked(word: &str) -> Option<(&str, Options)> {
-    let (mut file, mut options) = (word, Options::default());
-    while let Some((rest, last)) = file.rsplit_once(':') {
-        match last {
-            "early-discard" => options.early_discard = true,
-            "whole" => options.whole = true,
-            _ => return None,
-        }
-        file = rest;
-    }
-    (file != word && file.ends_with(".click")).then_some((file, options))
-}
-
 fn configuration(path: &Path, options: Options) -> Result<Found, Error> {
-    let (source, slow) = crate::click::source(path, options)?;
+    let (source, slow) = click::source(path, options)?;
     Ok(Found {
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         slow: slow.map(Arc::new),

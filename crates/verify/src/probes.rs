@@ -50,6 +50,9 @@ struct Count {
     /// the address before stood in the lease's value
     kept: u64,
     objects: BTreeMap<usize, u64>,
+    /// one of the numbers, and whether there was another one
+    number: Option<u16>,
+    several: bool,
 }
 
 /// Where packets name numbers, and of which allocators.
@@ -174,8 +177,11 @@ impl Named {
                 count(&mut counts, &packet, &done);
             }
         }
-        // An end that is rewritten to what happens to be leased as well is none: only some packets have such.
-        let all = |c: &Count| c.leased == c.packets && (c.kept == c.packets || c.packets >= ENOUGH);
+        // An end that is rewritten to what happens to be leased as well is none: only some packets have such. A host that has but one
+        // flow has one port in all of them.
+        let all = |c: &Count| {
+            c.leased == c.packets && (c.kept == c.packets || c.packets >= ENOUGH && c.several)
+        };
         let at = counts.into_iter().filter(|(_, c)| all(c));
         let at = at.map(|(at, c)| {
             let mut objects: Vec<(usize, u64)> = c.objects.into_iter().collect();
@@ -234,6 +240,7 @@ fn count(counts: &mut HashMap<At, Count>, packet: &Packet, done: &Done) {
             let votes = 1 + u64::from(keeps) + u64::from(lease.value.windows(2).any(|w| w == port));
             *count.objects.entry(lease.object).or_default() += votes;
         }
+        count.several |= *count.number.get_or_insert(is.port) != is.port;
         count.leased += u64::from(any.0);
         count.kept += u64::from(any.1);
     }

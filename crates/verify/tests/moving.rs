@@ -205,7 +205,7 @@ fn what_cannot_be_found_by_its_bucket_stays() {
         ),
     ] {
         let case = Case::new(2, 1);
-        let found = case.verified(&Function::named(name), &mut churning(1000, 1));
+        let found = case.verified(&Function::named(name), &mut churning(2000, 1));
         assert_eq!(found.unwrap_err(), why);
     }
 }

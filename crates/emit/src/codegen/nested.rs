@@ -138,7 +138,7 @@ pub fn fill(unit: &Unit) -> String {
         for (index, map) in pair.values {
             let _ = write!(
                 out,
-                "\t{{\n\t\tconst u8 key[{bytes}] = {{ {key} }};\n\t\tstruct mr_map map;\n\n\t\t{shape}_named(self, {number}u, &map);\n\t\t{c}_put({operands}, key, map, {shape}_drop, config->time);\n\t}}\n",
+                "\t{{\n\t\tconst u8 key[{bytes}] = {{ {key} }};\n\t\tstruct mr_map map;\n\n\t\t{shape}_named(self, {number}u, &map);\n\t\t{c}_hold({operands}, key, map, {shape}_drop, config->time);\n\t}}\n",
                 bytes = holder.key_bytes.max(4),
                 key = index.to_le_bytes().map(|b| b.to_string()).join(", "),
                 number = map.0 + 1,
@@ -182,7 +182,7 @@ static int {prefix}_set(struct mr_instance *self, const u8 *key, const u8 *value
 	struct mr_map map;
 	int error = {shape}_named(self, mr_load32(value), &map);
 
-	return error ? error : {c}_put({operands}, key, map, {shape}_drop, now);
+	return error ? error : {c}_hold({operands}, key, map, {shape}_drop, now);
 }}
 
 static int {prefix}_remove(struct mr_instance *self, const u8 *key, u64 now)
@@ -247,7 +247,7 @@ static int {prefix}_set(struct mr_instance *self, const u8 *key, const u8 *value
 	if (!map || !map->object) {{
 		error = {prefix}_named(self, MAPS_OWN, &made);
 		if (!error)
-			error = {holder}_put({operands}, key, made, {prefix}_drop, now);
+			error = {holder}_hold({operands}, key, made, {prefix}_drop, now);
 		if (error)
 			return error;
 		map = {holder}_element({operands}, key, now);

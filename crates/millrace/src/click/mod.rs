@@ -10,6 +10,22 @@ use millrace_synth::{Options, Synthesis, emit, graph, synthesise};
 
 use crate::Error;
 
+/// The file that a word names and how it is synthesised, by what is behind its name (`FILE.click:early-discard`, `FILE.click:whole`); none
+/// where it is no configuration.
+#[must_use]
+pub fn named(word: &str) -> Option<(&str, Options)> {
+    let (mut file, mut options) = (word, Options::default());
+    while let Some((rest, last)) = file.rsplit_once(':') {
+        match last {
+            "early-discard" => options.early_discard = true,
+            "whole" => options.whole = true,
+            _ => return None,
+        }
+        file = rest;
+    }
+    file.ends_with(".click").then_some((file, options))
+}
+
 /// Reads and synthesises a configuration. Lines are named by its whole path, or as it was given.
 ///
 /// # Errors

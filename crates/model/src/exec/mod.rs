@@ -158,10 +158,11 @@ impl<'a> Engine<'a> {
         let turning = loops.all.iter();
         let turning = turning.map(|l| wide::of_loop(flow, &blocks, &touches, l));
         let turning = turning.collect();
+        let linked = program.functions.iter().any(|f| f.section == LINKED);
         Engine {
             program,
             flow,
-            arena: Arena::new(),
+            arena: Arena::telling_congruent_sums(linked),
             oracle,
             limits,
             until,
@@ -194,7 +195,7 @@ impl<'a> Engine<'a> {
             watch: Watch::new(limits.budget.unwrap_or_default()),
             guide: None,
             role,
-            linked: program.functions.iter().any(|f| f.section == LINKED),
+            linked,
             said: BTreeMap::new(),
         }
     }

@@ -163,6 +163,8 @@ pub struct Arena {
     extracts: ids::IdMap<(ExprId, u32, u32), ExprId>,
     /// remainders by 2^16 - 1: what they are of modulo that, and their width
     remainders: Vec<(build::residue::Residue, u32, ExprId)>,
+    /// sums that are congruent are told to have one remainder, which takes time
+    congruent: bool,
     identity: Identity,
 }
 
@@ -198,6 +200,16 @@ impl Arena {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty one; `congruent`: in which sums that are congruent modulo 2^16 - 1 have one remainder (build/residue.rs). That is for
+    /// functions that look at headers which others have changed, and costs others time for nothing.
+    #[must_use]
+    pub(crate) fn telling_congruent_sums(congruent: bool) -> Self {
+        Self {
+            congruent,
+            ..Self::default()
+        }
     }
 
     /// A number that no other arena of this process has, nor a clone of this one.

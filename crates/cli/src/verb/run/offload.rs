@@ -14,7 +14,7 @@ use std::time::Duration;
 use millrace_chain::{Description, What};
 use millrace_switch::ovs::Bridge;
 use millrace_switch::{Assumptions, Request, Rules, Server, compile, switch};
-use millrace_synth::{Options, Synthesis};
+use millrace_synth::Synthesis;
 
 use super::chain;
 use crate::failure::Failure;
@@ -22,8 +22,6 @@ use crate::log;
 
 /// How long the switch is left alone between looks.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// The ending of a word for a chain whose packets leave no trace where they are dropped behind a rewriter.
-const EARLY: &str = ":early-discard";
 
 /// What the option says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +41,7 @@ impl FromStr for Word {
             .strip_prefix("ovs:")
             .ok_or_else(|| format!("a bridge of Open vSwitch, {wanted}"))?;
         let (bridge, options) = rest.split_once('?').unwrap_or((rest, ""));
-        if bridge.is_empty() {
+        if bridge.is_empty() || bridge.starts_with('-') {
             return Err(format!("it names no bridge, {wanted}"));
         }
         let mut word = Self {
@@ -103,19 +101,12 @@ impl Offloaded {
             _ => None,
         };
         let path = function.map(|f| chain::path(chain, &f.word));
-        let named = path.as_deref().map(|p| match p.strip_suffix(EARLY) {
-            Some(path) => (path, true),
-            None => (p, false),
-        });
-        let Some((path, early_discard)) = named.filter(|n| n.0.ends_with(".click")) else {
+        let named = path.as_deref().and_then(millrace::click::named);
+        let Some((path, options)) = named else {
             return Err(Failure::wrong(
                 "--offload is for one Click configuration: its classes become the switch's rules",
             )
             .help("name a file FILE.click, or leave --offload out"));
-        };
-        let options = Options {
-            early_discard,
-            ..Options::default()
         };
         let of = millrace::click::read(Path::new(path), false, options)?;
         let request = request(word, &of)?;

@@ -68,6 +68,7 @@ impl Arena {
         }
         // A checksum that followed its header's changes: the remainder that was asked for before.
         if k == 16
+            && self.congruent
             && let Some(residue) = self.residue(a)
         {
             let mut known = self.remainders.iter().filter(|r| r.1 == width);
