@@ -40,7 +40,7 @@ static void verdicts(void)
         { 0x00000000, MR_DROP, 0 },    { 0x00000007, MR_DROP, 7 },    { 0x01000003, MR_FORWARD, 3 },
         { 0x01000004, MR_FORWARD, 4 }, { 0x02000000, MR_FLOOD, 0 },   { 0x02000001, MR_ABORTED, 0 },
         { 0x03000000, MR_CONSUME, 0 }, { 0x03000001, MR_ABORTED, 0 }, { 0x04000000, MR_PASS, 0 },
-        { 0x04000001, MR_ABORTED, 0 }, { 0x05000000, MR_ABORTED, 0 }, { 0xffffffff, MR_ABORTED, 0 },
+        { 0x04000001, MR_PASS, 1 },    { 0x05000000, MR_ABORTED, 0 }, { 0xffffffff, MR_ABORTED, 0 },
     };
 
     mr_packet_begin(&pkt);

@@ -203,7 +203,7 @@ fn every_key_of_the_run_is_told_where_its_value_is_none() {
     let run = page.split_once("\n## millrace run\n").unwrap().1;
     let run = run.split_once("\n## ").unwrap().0;
     let options = run.lines().filter_map(|l| l.strip_prefix("| `--"));
-    let options = options.filter_map(|l| l.split(['`', ' ']).next());
+    let options = options.filter_map(|l| l.split(['`', ' ', '[']).next());
     // Of an element, or of the command line alone.
     let others = ["set", "capacity", "map", "program", "json"];
     let keys: Vec<_> = options.filter(|o| !others.contains(o)).collect();
