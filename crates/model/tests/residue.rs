@@ -58,7 +58,7 @@ fn remainder(a: &mut Arena, words: &[ExprId]) -> ExprId {
 
 #[test]
 fn a_header_whose_checksum_followed_has_the_remainder_that_it_had() {
-    let mut a = Arena::new();
+    let mut a = Arena::telling_congruent_sums(true);
     let mut words: Vec<ExprId> = (0..10).map(|i| word(&mut a, 2 * i)).collect();
     let before = remainder(&mut a, &words);
     // The time to live, and both halves of an address, each with its update.
@@ -76,7 +76,7 @@ fn a_header_whose_checksum_followed_has_the_remainder_that_it_had() {
 
 #[test]
 fn paths_that_met_in_another_order_have_one_remainder() {
-    let mut a = Arena::new();
+    let mut a = Arena::telling_congruent_sums(true);
     let (x, y, z) = (word(&mut a, 0), word(&mut a, 2), word(&mut a, 4));
     let (c, d) = (a.sym("c", 1, Origin::Helper), a.sym("d", 1, Origin::Helper));
     let inner = a.ite(d, y, z);

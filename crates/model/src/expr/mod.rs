@@ -205,7 +205,7 @@ impl Arena {
     /// An empty one; `congruent`: in which sums that are congruent modulo 2^16 - 1 have one remainder (build/residue.rs). That is for
     /// functions that look at headers which others have changed, and costs others time for nothing.
     #[must_use]
-    pub(crate) fn telling_congruent_sums(congruent: bool) -> Self {
+    pub fn telling_congruent_sums(congruent: bool) -> Self {
         Self {
             congruent,
             ..Self::default()
