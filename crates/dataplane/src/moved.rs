@@ -2,7 +2,7 @@
 //! numbers beside them.
 //!
 //! Two use it: heavy keys that are replicated and sharded again (`crate::replica`), and buckets of the indirection table that change their
-//! worker ([`crate::classes`], `crate::worker`). What is where is told by keys of entries alone ([`Keys`], [`Buckets`]).
+//! worker ([`crate::classes`], `crate::worker`). What is where is told by keys of entries alone ([`Keys`], [`millrace_steer::buckets::Buckets`]).
 
 mod contents;
 

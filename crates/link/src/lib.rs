@@ -5,13 +5,13 @@
 //! of each call decides whether another element is called or the packet's fate is known.
 //!
 //! - A function is copied once for each pair of an element and a port at which packets enter it. In the copy the fields
-//!   `port` and `ports` of the context are constants ([`functions`]), so that no instruction has to set them between two calls,
+//!   `port` and `ports` of the context are constants (`functions`), so that no instruction has to set them between two calls,
 //!   and branches on them fold when the linked program is checked.
 //! - Objects, parameters and drop reasons are called `ELEMENT:NAME`, as the account of a chain calls them. (`ELEMENT.NAME` would be
 //!   ambiguous: `--set OBJECT.OPTION=VALUE` sets an option of an object.)
 //! - Chains are trees, so what leads from (element, port) to (element, port) is a graph without cycles, unless an element sends packets
 //!   back to one that sends them to it again. [`millrace_check::egress`] says where an element sends packets of a port; a
-//!   cycle is refused ([`graph`]).
+//!   cycle is refused (`graph`).
 //! - What each element does beside packets (`ON_START`, `ON_STOP`, `EVERY`, `ON_EXPIRY`) is copied once, as it is.
 //!
 //! Instructions keep their source lines; those of the handler that calls the elements have none.

@@ -1,7 +1,7 @@
 //! OpenFlow 1.3 rules of a synthesised chain: classes without state are forwarded and dropped by the switch, the others by servers
 //! behind it.
 //!
-//! [`compile`] takes the diagram of a synthesis ([`millrace_synth`]) and projects it onto the fields that a switch sees
+//! [`compile()`] takes the diagram of a synthesis ([`millrace_synth`]) and projects it onto the fields that a switch sees
 //! (`project`): where packets that look alike to the switch have different fates, a server decides. What is left becomes tables of
 //! rows in a first-match order ([`millrace_synth::rows`]), with ranges of ports as bits of metadata (`ports`), so that a rule of a filter stays one
 //! row. The rows are held against the diagram before they are given out: decision diagrams of one function are one node.

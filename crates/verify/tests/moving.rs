@@ -271,7 +271,8 @@ impl Buckets for Wrong {
 #[test]
 fn state_that_does_not_move_is_found() {
     let firewall = Function::named("firewall");
-    let changes: [fn(Arc<dyn Buckets>) -> Arc<dyn Buckets>; 2] = [
+    type Change = fn(Arc<dyn Buckets>) -> Arc<dyn Buckets>;
+    let changes: [Change; 2] = [
         |buckets| {
             Arc::new(Wrong {
                 buckets,

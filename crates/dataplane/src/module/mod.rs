@@ -442,6 +442,16 @@ fn text(pointer: *const std::ffi::c_char) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// Where the library begins that an address is in.
+fn library(address: usize) -> Option<usize> {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked about; the answer has room.
+    let known = unsafe { libc::dladdr(address as *const libc::c_void, found.as_mut_ptr()) };
+    // SAFETY: all zeros are a value of it, and `dladdr` wrote the rest where it knows the address.
+    let found = unsafe { found.assume_init() };
+    (known != 0).then(|| found.dli_fbase.addr())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
@@ -481,14 +491,4 @@ mod tests {
         assert!(refused("period", "-DFIXTURE_PERIOD=0").contains("timer 0"));
         assert!(refused("programs", "-DFIXTURE_PROGRAMS=0").contains("no packet entry"));
     }
-}
-
-/// Where the library begins that an address is in.
-fn library(address: usize) -> Option<usize> {
-    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked about; the answer has room.
-    let known = unsafe { libc::dladdr(address as *const libc::c_void, found.as_mut_ptr()) };
-    // SAFETY: all zeros are a value of it, and `dladdr` wrote the rest where it knows the address.
-    let found = unsafe { found.assume_init() };
-    (known != 0).then(|| found.dli_fbase.addr())
 }

@@ -50,7 +50,8 @@ pub fn unmatched(
         }
     }
     let without = pairs.of.iter().zip(sequential);
-    left.extend(without.filter_map(|(of, entry)| of.is_none().then(|| entry.key.clone())));
+    let without = without.filter(|(of, _)| of.is_none());
+    left.extend(without.map(|(_, entry)| entry.key.clone()));
     left
 }
 

@@ -279,7 +279,7 @@ impl Run {
             .zip(self.balance.filter(|every| *every > 0));
         let balancer = balancer.map(|(classes, every)| {
             Balancer::begin(classes, Duration::from_millis(every), |bucket, share| {
-                log::note(&format!(
+                log::note(format!(
                     "bucket {bucket} alone has {:.0} % of the packets: no table shares that out; `--strategy hybrid` replicates heavy flows \
                      where the function allows it",
                     100.0 * share
