@@ -116,6 +116,17 @@ impl Writer {
         });
     }
 
+    /// If `left condition right`, on beyond the next two instructions.
+    fn beyond_two(&mut self, left: Reg, condition: Condition, right: i64) {
+        self.push(Insn::Branch {
+            condition,
+            width: Width::W64,
+            left,
+            right: Operand::Imm(right),
+            target: self.insns.len() + 3,
+        });
+    }
+
     fn finish(mut self) -> Vec<Insn> {
         for (at, label) in self.open {
             let place = self.places.iter().find(|(l, _)| *l == label);
@@ -188,14 +199,7 @@ pub(crate) fn make(
         if xdp {
             w.branch(VERDICT, Condition::Eq, XDP_TX, to(node.port));
             // Ends the program with PASS or DROP; redirects have been made verdicts of handlers.
-            let rest = w.insns.len();
-            w.push(Insn::Branch {
-                condition: Condition::Ne,
-                width: Width::W64,
-                left: VERDICT,
-                right: Operand::Imm(XDP_PASS),
-                target: rest + 3,
-            });
+            w.beyond_two(VERDICT, Condition::Ne, XDP_PASS);
             w.push(set(VERDICT, PASS));
             w.jump(Label::End);
             w.branch(VERDICT, Condition::Ne, XDP_DROP, Label::Abort);
@@ -204,14 +208,7 @@ pub(crate) fn make(
         } else {
             // A reason that the program does not declare stays one.
             let reasons = element.program.reasons.len() as i64;
-            let rest = w.insns.len();
-            w.push(Insn::Branch {
-                condition: Condition::Lt,
-                width: Width::W64,
-                left: VERDICT,
-                right: Operand::Imm(reasons),
-                target: rest + 3,
-            });
+            w.beyond_two(VERDICT, Condition::Lt, reasons);
             w.push(set(VERDICT, NO_PORT));
             w.jump(Label::End);
             w.push(Insn::Alu {

@@ -60,7 +60,7 @@ pub struct Place {
     pub whole: u64,
     /// the capacity that each worker's instance has
     pub part: u64,
-    /// of an allocator whose numbers come home: for each of them the index of the indirection table that brings its
+    /// of an allocator whose numbers are told apart: for each of them the index of the indirection table that brings its
     /// packets to the worker which leases it. Secret, as the steering's key follows from it.
     pub home: Option<Vec<u32>>,
 }

@@ -1,7 +1,7 @@
 //! Buckets of the indirection table under a steering that was drawn: which of them packets and entries of state have.
 //!
 //! The low bits of the table's index under which packets meet (`Plan::steering`) are the bucket. An entry has that of the packets that make
-//! it (`placed.rs`); a number that comes home (R6) has it from the steering's own table. An entry whose key does not tell its bucket cannot be
+//! it (`placed.rs`); a leased number that is told apart by the table's index has it from its allocator's lists. An entry whose key does not tell its bucket cannot be
 //! found, so that nothing of the function can move then, and the object says why.
 
 use std::sync::Arc;

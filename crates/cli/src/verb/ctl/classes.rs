@@ -80,7 +80,10 @@ pub fn text(answer: &Value) -> String {
     let Some(classes) = answer["classes"].as_array() else {
         let held = answer["held_us"].as_f64().unwrap_or(0.0);
         if let Some(cores) = answer["cores"].as_u64() {
-            return format!("{cores} workers have buckets; {} moved", answer["moved"]);
+            return format!(
+                "workers that have buckets: {cores}; buckets moved: {}",
+                answer["moved"]
+            );
         }
         if answer["rotated"].as_bool() == Some(true) {
             return format!(

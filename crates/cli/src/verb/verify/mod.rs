@@ -80,7 +80,7 @@ pub struct Verify {
 
     /// Buckets of the indirection table change their workers with their state, at drawn moments, one in so many packets, and now and then the
     /// key of the hash and the number of workers (docs/moving.md)
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "20")]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
     moves: Option<u64>,
 
     /// Stop after this many packets
@@ -196,7 +196,7 @@ impl Verify {
                 Order::Threads => Schedule::Threads,
             },
             moving: self.moves.map(|every| Moving {
-                every: every.max(1),
+                every,
                 ..Moving::all(self.seed)
             }),
         };
