@@ -371,7 +371,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
             }
         }
     }
-    // With 4 % more each worker has some left.
+    // With 4 % more each worker has some left, if flows are spread evenly.
     let mut command = millrace();
     command.args(["profile", "einat", "--in", &leases]);
     command.args(["--split", "lan=10.0.0.0/16", "--strategy", "transact"]);
@@ -382,7 +382,12 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let pools: u64 = (pools.filter(|a| a["at"] == "pool"))
         .filter_map(|a| a["count"].as_u64())
         .sum();
-    assert!(pools <= 2, "of 4000 packets: {found}");
+    // Keys of the device are drawn: where they give a worker more flows than half of the numbers, it takes of the other's, in halves.
+    let even = found["imbalance"]["factor"].as_f64().unwrap() <= 1.035;
+    assert!(
+        pools <= if even { 0 } else { 9 },
+        "of 4000 packets: {found}"
+    );
 }
 
 /// What a worker counts by itself is told while it runs, and whom packets met where the module is made for it.

@@ -8,14 +8,12 @@ use crate::runner::BURST;
 
 /// What the process takes besides state, buffers and ports, bytes: its own pages and the C library's,
 /// the module's code, and the heap that reading a program leaves. Measured as VmRSS less the other two
-/// parts, over 17 functions, in MB: optimised 11.2 to 12.5 when the module comes from the cache, 11.1 to
-/// 13.4 when it is proved and emitted first, for which more of the process's code is read and heap is left
-/// in pieces; in a debug build, where most crates are not optimised, 26.4 to 28.0 from the cache, 25.0 to 26.8 if that was compiled
-/// with lines and incrementally.
+/// parts, over eight functions, in MB, when the module comes from the cache: 19.0 to 21.0, of which 17 are pages of files, most of them
+/// this program's own code, that other runs share; in a debug build, where most crates are not optimised, 27.3 to 29.2.
 pub const BASE: u64 = if cfg!(debug_assertions) {
-    26_500_000
+    28_600_000
 } else {
-    11_800_000
+    20_000_000
 };
 
 /// Gives freed heap back to the system: what proving a large program took need not stay resident

@@ -187,7 +187,12 @@ impl Heavy {
             .collect();
         sampled.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
         let demoted: Vec<Key> = moves.iter().map(|m| m.1).collect();
-        while kept.len() < MAX_ELEPHANTS {
+        // Where several cores are as busy, one of each has to go before any core is less busy: keys are chosen for as long as
+        // there may be gain, and those are promoted that gain enough together.
+        let begun = kept.len();
+        let (mut chosen, mut least) = (Vec::new(), busiest(&loads) + all * each);
+        let mut worth = 0;
+        while begun + chosen.len() < MAX_ELEPHANTS && chosen.len() - worth < loads.len() {
             let most = busiest(&loads);
             // The heaviest key of the busiest core.
             let on = |owner: u32| loads.get(owner as usize).is_some_and(|l| *l >= most);
@@ -195,18 +200,21 @@ impl Heavy {
             let Some((key, owner, count)) = found.map(|at| sampled.remove(at)) else {
                 break;
             };
-            let mut then = loads.clone();
             // What a sample says of a key is not more than its core has.
             let count = count.min(most);
-            if let Some(load) = then.get_mut(owner as usize) {
+            if let Some(load) = loads.get_mut(owner as usize) {
                 *load = (*load - count).max(0.0);
             }
-            if busiest(&then) + (all + count) * each > most + all * each - GAIN * even {
-                break;
+            all += count;
+            chosen.push((key, owner));
+            let (now, more) = (busiest(&loads) + all * each, chosen.len() - worth);
+            if now <= least - GAIN * even * more as f64 {
+                (least, worth) = (now, chosen.len());
             }
+        }
+        for (key, owner) in chosen.into_iter().take(worth) {
             moves.push((Move::Promote, key, owner));
             kept.push((key, owner, 0));
-            (loads, all) = (then, all + count);
         }
         self.replicated = kept;
         self.loads.fill(0);
@@ -323,6 +331,25 @@ mod tests {
         // On two cores nothing is gained by rows as dear as packets.
         let mut dear = Heavy::new(2, 1.0);
         assert_eq!(period(&mut dear, &[(7, 1, 90)]), []);
+    }
+
+    /// Both directions of one flow: neither of them alone makes the busiest core less busy.
+    #[test]
+    fn a_heavy_key_of_each_of_two_cores_go_together() {
+        let mut heavy = Heavy::new(3, ROW);
+        let shares = [(7, 2, 41), (8, 0, 41)];
+        let mut moves = period(&mut heavy, &shares);
+        moves.sort_by_key(|m| m.1);
+        let both = [(Move::Promote, Key(7), 2), (Move::Promote, Key(8), 0)];
+        assert_eq!(moves, both);
+        for _ in 0..3 {
+            assert_eq!(period(&mut heavy, &shares), []);
+        }
+        // With one gone the other alone is still worth it.
+        assert_eq!(
+            period(&mut heavy, &[(7, 2, 60)]),
+            [(Move::Demote, Key(8), 0)]
+        );
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::space::Space;
 use crate::fields::Field;
 use crate::gf2::{Row, word_rank};
 
-/// Of the last bits of an address, how many may be all that differs: a /24, a /16, a /8.
-const HOSTS: [usize; 3] = [8, 16, 24];
+/// Of the last bits of an address, how many may be all that differs: a handful of neighbours, a /24, a /16, a /8.
+const HOSTS: [usize; 4] = [4, 8, 16, 24];
 /// Index bits, from the highest, among whose combinations the one of least weight is sought; 2^9 of them.
 const COMBINED: usize = 9;
 

@@ -223,6 +223,43 @@ fn users_of_one_subnet_spread_over_all_queues() {
     }
 }
 
+/// A handful of clients that follow each other in one network, and all their packets alike but for that.
+#[test]
+fn neighbours_spread_over_the_queues_whatever_is_drawn() {
+    for (name, known, user) in [
+        ("psd", psd(), Field::SourceAddress),
+        ("policer", policer(), Field::DestinationAddress),
+        ("firewall", firewall(2, &[TCP]), Field::SourceAddress),
+    ] {
+        for cores in [2, 4, 8, 16] {
+            let target = Target {
+                key_bytes: 52,
+                entries: 128,
+                cores,
+            };
+            let space = solve_for(&known.classes, &known.constraints, target).unwrap();
+            let class = &known.classes[0];
+            let last = class.offset(user).unwrap() / 8 + 3;
+            let mut uneven = 0;
+            for seed in 0..60 {
+                let keys = space.draw(&mut ChaCha8Rng::seed_from_u64(seed));
+                let queues = keys.queues(cores);
+                let mut met = vec![0; cores as usize];
+                for host in 32..48 {
+                    let mut input = vec![7; class.bits() / 8];
+                    input[last] = host;
+                    met[queues[keys.index(0, &input) as usize] as usize] += 1;
+                }
+                let most = met.iter().max().unwrap() * cores / 16;
+                uneven += u32::from(most > 1);
+                assert!(most <= 2, "{name}, {cores} queues, seed {seed}: {met:?}");
+            }
+            // Keys of two ports with ties between them leave few to choose from.
+            assert!(uneven <= 3, "{name}, {cores} queues: {uneven} of 60");
+        }
+    }
+}
+
 /// Effect of keys under which all 32 bits of the hash are equal: everything in one bucket.
 #[test]
 fn with_all_hash_bits_constrained_a_subnet_falls_on_one_queue() {
