@@ -1,0 +1,66 @@
+//! What a node does about its buckets and to its peers, by whoever has packets and sockets.
+
+use crate::table::Node;
+
+/// Where a bucket is from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// on this machine
+    Here,
+    /// elsewhere: its packets go where the table says
+    Away,
+}
+
+/// A bucket's state on its way to another node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HandOver {
+    /// the bucket
+    pub bucket: u32,
+    /// the table under which the sender owns it
+    pub version: u64,
+    /// what function, plan and buckets this is of: the receiver's has to be equal
+    pub fingerprint: [u8; 32],
+    /// entries, in the form of [`Machine::give`]
+    pub entries: Vec<u8>,
+}
+
+/// Why something was not done; everything is as before.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct Refused {
+    /// for a person
+    pub why: String,
+}
+
+/// The function that runs here. Calls block until they are done, a few milliseconds as a rule.
+pub trait Machine: Send + Sync {
+    /// How many buckets there are, a power of two.
+    fn buckets(&self) -> u32;
+
+    /// What function, plan and buckets run here.
+    fn fingerprint(&self) -> [u8; 32];
+
+    /// Holds the packets of a bucket and takes its entries out.
+    ///
+    /// # Errors
+    /// It cannot; the bucket goes on here.
+    fn give(&self, bucket: u32) -> Result<Vec<u8>, Refused>;
+
+    /// Puts the entries of a bucket in, all or none. Its packets are not accepted before [`Self::settle`].
+    ///
+    /// # Errors
+    /// No room, or not what [`Self::give`] wrote.
+    fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused>;
+
+    /// Where a bucket is; packets of it that are held go there. After [`Self::give`] with [`Place::Here`] its entries, `back`, are put back.
+    fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>);
+}
+
+/// Other nodes. Calls block until the peer has answered, or a bounded time has passed.
+pub trait Peers: Send + Sync {
+    /// Sends a bucket's state, and returns when the receiver has put it in.
+    ///
+    /// # Errors
+    /// The receiver refused, or was not there; it has put in nothing or will forget it, as its table does not change.
+    fn hand(&self, to: &Node, what: &HandOver) -> Result<(), Refused>;
+}
