@@ -51,14 +51,6 @@ fn gain(removed: f64) -> f64 {
 }
 
 impl Report {
-    /// Takes into the predicted gain of a recipe that packets cost so many ns more on one worker with it.
-    pub fn costs(&mut self, recipe: usize, more: f64) {
-        let now = self.ns_per_packet;
-        if let Some(recipe) = self.recipes.get_mut(recipe).filter(|_| now > 0.0) {
-            recipe.gain = 1.0 / (1.0 / recipe.gain + more / now).max(0.05);
-        }
-    }
-
     /// Sorts recipes by their gains, the greatest first.
     pub fn sort(&mut self) {
         self.recipes.sort_by(better);

@@ -93,10 +93,8 @@ pub struct Profile {
 
 /// Turns in which it is measured what a packet costs on one core, and what as it runs.
 const BESIDE: usize = 5;
-/// Recipes whose own cost is measured before they are told.
-const FORESEEN: usize = 3;
-/// By how much, as a part, two measurements on one worker must differ to be different.
-const TOLD_APART: f64 = 0.05;
+/// Recipes that are measured before they are told.
+const FORESEEN: usize = 4;
 
 /// Strategies that are tried in place of another, beside what the plan takes for the best.
 const OTHERS: [Strategy; 3] = [Strategy::Transact, Strategy::Lock, Strategy::Replicate];
@@ -163,8 +161,9 @@ impl Profile {
             infeasible: &infeasible,
             times: &times(&counting.module, program, &places),
         });
-        if let Some(solo) = solo {
-            self.foresee(&make, &ports, solo, (&counting.folder, &mut report));
+        if solo.is_some() {
+            let told = (counting.folder.as_path(), &mut report);
+            self.foresee((&make, &base), &ports, told);
         }
         if self.tries {
             self.attempt(&make, strategy, &ports, (&counting.folder, &mut report))?;
@@ -251,35 +250,46 @@ impl Profile {
         opened.run(&STOP, &mut |_| {})
     }
 
-    /// ns a packet on one worker, of state that any worker may have, and on all: the least of several turns, since other work on
-    /// the machine only adds to it.
+    /// ns a packet on one worker, of state that any worker may have, and on all. On one the least of several turns, since other work on
+    /// the machine only adds to it; on all their median, since how long they wait for each other is no addition.
     fn beside(&self, base: &Function, ports: &Ports) -> Result<(Option<f64>, f64), Failure> {
         let workers = usize::from(self.cores);
         let places = base.placement.iter().flat_map(|p| &p.objects);
         let owned = |held: &Held| matches!(held, Held::Divided | Held::Alone);
         let any = !places.map(|place| &place.held).any(owned);
         let solo = any.then(|| self.least(base, ports, 1)).transpose()?;
-        Ok((solo, self.least(base, ports, workers)?))
+        let mut all = self.turns(base, ports, workers)?;
+        Ok((solo, quartiles(&mut all).1))
     }
 
     fn least(&self, function: &Function, ports: &Ports, workers: usize) -> Result<f64, Failure> {
-        let mut least = f64::INFINITY;
-        for _ in 0..BESIDE {
-            let account = self.run_with(function, ports, (true, workers), Vec::new())?;
-            least = least.min(account.function.ns_per_packet);
-        }
-        Ok(least)
+        let all = self.turns(function, ports, workers)?.into_iter();
+        Ok(all.fold(f64::INFINITY, f64::min))
     }
 
-    /// What the first recipes that change the function cost a packet themselves, which one worker shows.
+    /// ns a packet, of several turns.
+    fn turns(
+        &self,
+        function: &Function,
+        ports: &Ports,
+        workers: usize,
+    ) -> Result<Vec<f64>, Failure> {
+        let turn = |_| {
+            let account = self.run_with(function, ports, (true, workers), Vec::new())?;
+            Ok(account.function.ns_per_packet)
+        };
+        (0..BESIDE).map(turn).collect()
+    }
+
+    /// What a packet takes with the first recipes: conflicts that are counted do not tell what a recipe costs itself,
+    /// nor what workers then wait for.
     fn foresee(
         &self,
-        make: &Make,
+        (make, base): (&Make, &Function),
         ports: &Ports,
-        solo: f64,
         (folder, report): (&Path, &mut Report),
     ) {
-        let changes = |r: &Recipe| !matches!(r.change, Change::Source | Change::Strategy(_));
+        let changes = |r: &Recipe| r.change != Change::Source;
         let all = report.recipes.iter().enumerate();
         let first: Vec<usize> = (all.filter(|(_, r)| changes(r)).map(|(at, _)| at))
             .take(FORESEEN)
@@ -290,11 +300,9 @@ impl Profile {
             };
             // What cannot be made is said where it is tried.
             let changed = self.changed(make, (folder, recipe));
-            if let Ok(then) = changed.and_then(|changed| self.least(&changed, ports, 1)) {
-                // Less is what other work on the machine does to two runs of one code.
-                if (then - solo).abs() > solo * TOLD_APART {
-                    report.costs(at, then - solo);
-                }
+            let gains = changed.and_then(|changed| self.gains(base, &changed, ports, BESIDE));
+            if let (Ok(mut gains), Some(recipe)) = (gains, report.recipes.get_mut(at)) {
+                recipe.gain = quartiles(&mut gains).1;
             }
         }
         report.sort();
@@ -324,6 +332,21 @@ impl Profile {
             spread.add(port, place, frame);
         }
         Ok(spread)
+    }
+
+    /// How much less a packet takes, in turns.
+    fn gains(
+        &self,
+        base: &Function,
+        changed: &Function,
+        ports: &Ports,
+        turns: usize,
+    ) -> Result<Vec<f64>, Failure> {
+        let turn = |_| {
+            let was = self.run(base, ports, true)?;
+            Ok(ratio(&self.run(changed, ports, true)?, &was))
+        };
+        (0..turns).map(turn).collect()
     }
 
     /// Measures recipes, in turns with what there is.
@@ -363,12 +386,7 @@ impl Profile {
                     refused: Some(failure.what),
                 },
                 Ok(changed) => {
-                    let mut gains = Vec::new();
-                    for _ in 0..turns {
-                        let was = self.run(&base, ports, true)?;
-                        let is = self.run(&changed, ports, true)?;
-                        gains.push(ratio(&is, &was));
-                    }
+                    let mut gains = self.gains(&base, &changed, ports, turns)?;
                     let (low, median, high) = quartiles(&mut gains);
                     Tried {
                         gain: Some(median),
