@@ -161,12 +161,14 @@ impl Profile {
             infeasible: &infeasible,
             times: &times(&counting.module, program, &places),
         });
+        let mut made = Vec::new();
         if solo.is_some() {
             let told = (counting.folder.as_path(), &mut report);
-            self.foresee((&make, &base), &ports, told);
+            made = self.foresee((&make, &base), &ports, told);
         }
         if self.tries {
-            self.attempt(&make, strategy, &ports, (&counting.folder, &mut report))?;
+            let told = (counting.folder.as_path(), &mut report);
+            self.attempt(&make, strategy, &ports, (told, made))?;
         }
         if let Some(path) = &self.html {
             std::fs::write(path, page(&report, &sources)).map_err(|e| {
@@ -282,30 +284,35 @@ impl Profile {
     }
 
     /// What a packet takes with the first recipes: conflicts that are counted do not tell what a recipe costs itself,
-    /// nor what workers then wait for.
+    /// nor what workers then wait for. Gives the functions that were made for it.
     fn foresee(
         &self,
         (make, base): (&Make, &Function),
         ports: &Ports,
         (folder, report): (&Path, &mut Report),
-    ) {
+    ) -> Vec<(Change, Function)> {
         let changes = |r: &Recipe| r.change != Change::Source;
         let all = report.recipes.iter().enumerate();
         let first: Vec<usize> = (all.filter(|(_, r)| changes(r)).map(|(at, _)| at))
             .take(FORESEEN)
             .collect();
+        let mut made = Vec::new();
         for at in first {
             let Some(recipe) = report.recipes.get(at) else {
                 continue;
             };
             // What cannot be made is said where it is tried.
-            let changed = self.changed(make, (folder, recipe));
-            let gains = changed.and_then(|changed| self.gains(base, &changed, ports, BESIDE));
+            let Ok(changed) = self.changed(make, (folder, recipe)) else {
+                continue;
+            };
+            let gains = self.gains(base, &changed, ports, BESIDE);
             if let (Ok(mut gains), Some(recipe)) = (gains, report.recipes.get_mut(at)) {
                 recipe.gain = quartiles(&mut gains).1;
+                made.push((recipe.change.clone(), changed));
             }
         }
         report.sort();
+        made
     }
 
     /// How the packets come to workers.
@@ -355,7 +362,7 @@ impl Profile {
         make: &Make,
         strategy: Strategy,
         ports: &Ports,
-        (folder, report): (&Path, &mut Report),
+        ((folder, report), mut made): ((&Path, &mut Report), Vec<(Change, Function)>),
     ) -> Result<(), Failure> {
         let base = self.arranged(&self.nf, make, Some(strategy));
         // What is mixed has no name to ask for.
@@ -376,7 +383,11 @@ impl Profile {
             if recipe.change == Change::Source {
                 continue;
             }
-            let tried = self.changed(make, (folder, recipe));
+            let known = made.iter().position(|(change, _)| *change == recipe.change);
+            let tried = match known {
+                Some(known) => Ok(made.swap_remove(known).1),
+                None => self.changed(make, (folder, recipe)),
+            };
             recipe.tried = Some(match tried {
                 Err(failure) => Tried {
                     gain: None,
