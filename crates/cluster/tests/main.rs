@@ -1,0 +1,4 @@
+//! Tests of the cluster: assignment, agreement under seeded faults, and a real store.
+
+mod assign;
+mod sim;
