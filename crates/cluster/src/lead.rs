@@ -56,6 +56,16 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
         {
             *owner = *wanted;
         }
+        let same = |id: NodeId| {
+            let old = old.filter(|t| t.owners.get(at) == Some(&Some(id)));
+            let life = |t: &Table| t.node(id).map(|n| n.life);
+            old.is_some_and(|t| life(t) == life(&table))
+        };
+        if !table.owner(at as u32).is_some_and(same)
+            && let Some(given) = table.given.get_mut(at)
+        {
+            *given = 0;
+        }
     }
     if old == Some(&table) {
         return None;

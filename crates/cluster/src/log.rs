@@ -99,7 +99,9 @@ pub fn single_owner(entries: &[Entry], slack: u64) -> Result<usize, Box<Conflict
         }
         let seen = highest.entry(bucket).or_default();
         let later = seen.iter().find(|e| {
-            e.node != accept.node && e.version > accept.version && e.t + slack < accept.t
+            e.node != accept.node
+                && e.version > accept.version
+                && e.t.saturating_add(slack) < accept.t
         });
         if let Some(later) = later {
             return Err(conflict(later, accept));

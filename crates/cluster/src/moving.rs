@@ -1,6 +1,6 @@
 //! Buckets on their way from this node to another.
 
-use crate::table::Node;
+use crate::table::{Node, NodeId};
 
 /// How far a batch has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,10 @@ pub(crate) struct Moving {
     pub to: Node,
     /// of this node when it began
     pub life: u64,
+    /// the version stamped on the hand-overs
+    pub version: u64,
+    /// when it began: what a receiver has taken it forgets some time later
+    pub since: u64,
     pub stage: Stage,
     pub parcels: Vec<Parcel>,
     pub buckets: Vec<u32>,
@@ -34,33 +38,32 @@ pub(crate) struct Moving {
 }
 
 impl Moving {
-    pub fn new(id: u64, to: Node, life: u64, buckets: &[u32]) -> Self {
-        Self {
-            to,
-            life,
-            stage: Stage::Handing(id),
-            parcels: Vec::new(),
-            buckets: buckets.to_vec(),
-            early: false,
-        }
+    pub fn has(&self, bucket: u32) -> bool {
+        self.buckets.contains(&bucket)
     }
 
-    pub fn early(to: Node, life: u64, buckets: &[u32]) -> Self {
+    /// The same, with nothing given (a weakened variant).
+    pub fn early(self) -> Self {
         let parcel = |bucket: &u32| Parcel {
             bucket: *bucket,
             entries: Vec::new(),
         };
         Self {
-            to,
-            life,
             stage: Stage::Ready,
-            parcels: buckets.iter().map(parcel).collect(),
-            buckets: buckets.to_vec(),
+            parcels: self.buckets.iter().map(parcel).collect(),
             early: true,
+            ..self
         }
     }
+}
 
-    pub fn has(&self, bucket: u32) -> bool {
-        self.buckets.contains(&bucket)
-    }
+/// A bucket that a peer has handed over and that is not this node's yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    /// stamped on the hand-over
+    pub version: u64,
+    /// its owner when it was taken
+    pub owner: Option<NodeId>,
+    /// when
+    pub at: u64,
 }

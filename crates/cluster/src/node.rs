@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use crate::lead;
 use crate::log::{Author, Entry, What};
 use crate::machine::Place;
-use crate::moving::{Moving, Parcel, Stage};
+use crate::moving::{Moving, Parcel, Stage, Taken};
 use crate::store::{Guard, Member, Reply, Request, View};
 use crate::table::{Node as Machine, NodeId, Table};
 use crate::times::{SECOND, Times};
@@ -119,8 +119,8 @@ pub struct Weakened {
     pub promise: bool,
     /// one promise counts as all
     pub one_promise: bool,
-    /// takeovers do not compare that the lease has ended
-    pub takeover: bool,
+    /// a node is taken for what it was in a former life, and takeovers do not compare that its key is gone
+    pub lives: bool,
     /// vouching peers do not look whether the store answers them
     pub vouch_always: bool,
 }
@@ -177,8 +177,8 @@ pub struct Node {
     moving: Option<Moving>,
     /// buckets that the machine has been told are here
     here: Vec<bool>,
-    /// buckets taken from a peer, not yet owned: the version of the sender
-    taken: BTreeMap<u32, u64>,
+    /// buckets taken from a peer, not yet owned
+    taken: BTreeMap<u32, Taken>,
     /// refused buckets: not before, and the wait after the next refusal
     refused: BTreeMap<u32, (u64, u64)>,
     led: bool,
@@ -235,7 +235,8 @@ impl Node {
         let table = self.table.as_ref()?;
         let id = table.named(&self.config.name)?;
         let life = self.lease.as_ref()?.life;
-        table.node(id).filter(|n| n.life == life).map(|_| id)
+        let same = |n: &&Machine| n.life == life || self.weak.lives;
+        table.node(id).filter(same).map(|_| id)
     }
 
     /// Tells the node what happened at `now`, ns of its monotonic clock; returns what to do.
@@ -286,8 +287,16 @@ impl Node {
     }
 
     /// The entries are put in.
-    pub fn has_taken(&mut self, bucket: u32, version: u64) {
-        self.taken.insert(bucket, version);
+    pub fn has_taken(&mut self, bucket: u32, version: u64, now: u64) {
+        let owner = self.table.as_ref().and_then(|t| t.owner(bucket));
+        self.taken.insert(
+            bucket,
+            Taken {
+                version,
+                owner,
+                at: now,
+            },
+        );
     }
 
     /// Answers a peer whose store does not answer, see [`crate::vouch`].
@@ -510,18 +519,26 @@ impl Node {
             let here = self.here.get(bucket as usize) == Some(&true);
             let moves = self.moving.as_ref().is_some_and(|m| m.has(bucket));
             if mine && !here && !moves {
-                self.taken.remove(&bucket);
+                let given = table.given.get(bucket as usize).copied();
+                if let Some(taken) = self.taken.remove(&bucket)
+                    && given != Some(taken.version)
+                {
+                    // Its former owner went on with the bucket after that, and has died since: this state is older than what was seen of it.
+                    self.out.push(Action::Forget(bucket));
+                }
                 self.set_here(bucket, None, now);
             } else if !mine && here && !moves {
                 self.drop_here(bucket, now);
             }
         }
+        let old = 2 * self.config.times.ttl;
         let lost: Vec<u32> = self
             .taken
             .iter()
-            .filter(|(bucket, version)| {
+            .filter(|(bucket, taken)| {
                 let wanted = table.wanted.get(**bucket as usize).copied().flatten();
-                **version <= table.version && (me.is_none() || wanted != me)
+                let moved = table.version >= taken.version && table.owner(**bucket) != taken.owner;
+                moved || (wanted != me && now >= taken.at + old)
             })
             .map(|(bucket, _)| *bucket)
             .collect();
@@ -827,7 +844,7 @@ impl Node {
         };
         guard.leader = Some(me.clone());
         guard.present.push(me);
-        if self.weak.takeover {
+        if self.weak.lives {
             guard.absent.clear();
         }
         self.ask(Request::Commit { at, guard, table }, Asked::Commit(at));
@@ -844,7 +861,10 @@ impl Node {
         if let Some(moving) = &self.moving {
             match moving.stage {
                 Stage::Handing(_) => {}
-                Stage::Ready => self.commit_moved(lease, me, table, at, now),
+                Stage::Ready => {
+                    self.drop_unwanted(&table, now);
+                    self.commit_moved(lease, me, table, at, now);
+                }
                 Stage::Committing(_) if now >= self.commit_at => {
                     self.commit_moved(lease, me, table, at, now);
                 }
@@ -871,18 +891,49 @@ impl Node {
             .collect();
         self.next += 1;
         let id = self.next;
+        let moving = Moving {
+            to: node.clone(),
+            life: lease.life,
+            version: table.version,
+            since: now,
+            stage: Stage::Handing(id),
+            parcels: Vec::new(),
+            buckets: buckets.clone(),
+            early: false,
+        };
         if self.weak.commit_first {
-            self.moving = Some(Moving::early(node, lease.life, &buckets));
+            self.moving = Some(moving.early());
             self.commit_moved(lease, me, table, at, now);
             return;
         }
-        self.moving = Some(Moving::new(id, node.clone(), lease.life, &buckets));
+        self.moving = Some(moving);
         self.out.push(Action::Move {
             id,
             version: table.version,
             to: node,
             buckets,
         });
+    }
+
+    /// Puts back what the table means for another node by now, or what the receiver may have forgotten.
+    fn drop_unwanted(&mut self, table: &Table, now: u64) {
+        let Some(mut moving) = self.moving.take() else {
+            return;
+        };
+        let to = table.named(&moving.to.name);
+        let old = now >= moving.since + self.config.times.ttl;
+        let wanted = |bucket: u32| table.wanted.get(bucket as usize).copied().flatten();
+        let (on, back): (Vec<_>, Vec<_>) = std::mem::take(&mut moving.parcels)
+            .into_iter()
+            .partition(|p| !old && to.is_some() && wanted(p.bucket) == to);
+        for parcel in back {
+            self.set_here(parcel.bucket, Some(parcel.entries), now);
+        }
+        if !on.is_empty() {
+            moving.buckets = on.iter().map(|p| p.bucket).collect();
+            moving.parcels = on;
+            self.moving = Some(moving);
+        }
     }
 
     fn commit_moved(&mut self, lease: &Lease, me: NodeId, table: Table, at: u64, now: u64) {
@@ -897,8 +948,10 @@ impl Node {
         for parcel in &moving.parcels {
             if let Some(owner) = next.owners.get_mut(parcel.bucket as usize)
                 && *owner == Some(me)
+                && let Some(given) = next.given.get_mut(parcel.bucket as usize)
             {
                 *owner = Some(to);
+                *given = moving.version;
             }
         }
         next.version += 1;

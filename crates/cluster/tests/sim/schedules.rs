@@ -72,6 +72,9 @@ fn schedule(seed: u64, variant: Variant) -> Done {
     for node in 0..nodes {
         world.drain(node, false);
     }
+    // Who was told to leave while it was paused leaves now.
+    world.run(8 * SECOND);
+    world.heal();
     // A bucket that was refused several times is offered after a minute; where the last living node died, another one waits for `alone`.
     world.run(100 * SECOND);
     let wrong = single_owner(&world.log, 0)
@@ -150,10 +153,34 @@ fn traced() {
     println!("{:?}", done.wrong);
 }
 
+/// Beyond what a lease can bound: a virtual machine that is stopped, with its clock. Packets of the burst in hand, and of bursts before a first word of
+/// others, may be accepted late; never under a version that names another owner, and not after a stamp of a newer version.
+#[test]
+fn a_clock_that_stands() {
+    let mut late = 0;
+    for seed in 0..8 {
+        let mut world = World::new(seed, 3, Variant::default());
+        (0..3).for_each(|node| world.start(node));
+        world.run(6 * SECOND);
+        for _ in 0..6 {
+            let node = world.draw(3) as usize;
+            world.pause(node, 3 * TTL * SECOND, true);
+            world.run(5 * TTL * SECOND);
+        }
+        if let Err(wrong) = single_owner(&world.log, u64::MAX) {
+            panic!("schedule {seed}: {wrong}");
+        }
+        late += u64::from(single_owner(&world.log, 0).is_err());
+    }
+    println!("{late} of 8 schedules have packets that were accepted late");
+}
+
 /// The first of a few seeds whose schedule the check refuses.
 fn caught(variant: Variant, seeds: u64) -> String {
     for seed in 0..seeds {
-        if let Some(wrong) = schedule(seed, variant).wrong {
+        if let Some(wrong) = schedule(seed, variant).wrong
+            && !wrong.starts_with("not settled")
+        {
             println!("schedule {seed}: {wrong}");
             return wrong;
         }
@@ -222,9 +249,9 @@ fn one_promise_for_all_is_caught() {
 }
 
 #[test]
-fn takeover_without_a_guard_is_caught() {
+fn lives_not_compared_are_caught() {
     let weak = Weakened {
-        takeover: true,
+        lives: true,
         ..Weakened::default()
     };
     caught(
@@ -232,7 +259,7 @@ fn takeover_without_a_guard_is_caught() {
             weak,
             ..Variant::default()
         },
-        400,
+        200,
     );
 }
 

@@ -100,6 +100,8 @@ pub struct Host {
     rate: u64,
     /// reaches the store
     store: bool,
+    /// the next burst is interrupted by a pause, between its last look and its effect
+    interrupt: Option<(u64, bool)>,
     /// refuses all buckets
     full: bool,
 }
@@ -190,6 +192,7 @@ impl World {
                 since: SECOND,
                 rate,
                 store: true,
+                interrupt: None,
                 full: false,
             });
         }
@@ -249,7 +252,12 @@ impl World {
 
     /// The process does not run for so long; its clock may stand still meanwhile.
     pub fn pause(&mut self, node: usize, ns: u64, clock_stands: bool) {
+        let inside = self.draw(2) == 0;
         let host = &mut self.hosts[node];
+        if inside && host.interrupt.is_none() && host.paused <= self.now {
+            host.interrupt = Some((ns, clock_stands));
+            return;
+        }
         if host.paused > self.now {
             return;
         }
@@ -636,6 +644,10 @@ impl World {
         // Between the look and what it allows the process may be paused.
         let delay = self.draw(MS / 50);
         self.push(delay, node, process, Ev::Effect(bucket, version, self.now));
+        if let Some((ns, stands)) = self.hosts[node].interrupt {
+            self.pause(node, ns, stands);
+            self.hosts[node].interrupt = None;
+        }
     }
 
     fn effect(&mut self, node: usize, bucket: u32, version: u64, looked: u64) {
@@ -738,7 +750,7 @@ impl World {
             None => Err("not there".to_owned()),
             Some(_) if host.full => Err("no room".to_owned()),
             Some(agreement) => agreement.may_take(bucket, version, clock).map(|()| {
-                agreement.has_taken(bucket, version);
+                agreement.has_taken(bucket, version, clock);
                 let b = &mut host.machine[bucket as usize];
                 b.entries = entries;
                 b.taken = true;
