@@ -11,9 +11,11 @@
 //! version is never taken back.
 
 mod balance;
+pub mod etcd;
 mod lead;
 mod log;
 mod machine;
+mod membership;
 mod moving;
 mod node;
 mod standing;
@@ -26,6 +28,7 @@ pub use balance::{assign, balanced};
 pub use lead::{Change, MAX_NODES, next};
 pub use log::{Conflict, Entry, Verdict, What, single_owner};
 pub use machine::{HandOver, Machine, Peers, Place, Refused};
+pub use membership::{JoinError, Membership, Store, With, now};
 #[doc(hidden)]
 pub use node::Weakened;
 pub use node::{Action, Config, Event, Node as Agreement, Outcome};

@@ -299,6 +299,12 @@ impl Node {
         );
     }
 
+    /// Whether an earlier hand-over of this bucket was put in, and it is not this node's yet.
+    #[must_use]
+    pub fn has_entries(&self, bucket: u32) -> bool {
+        self.taken.contains_key(&bucket)
+    }
+
     /// Answers a peer whose store does not answer, see [`crate::vouch`].
     pub fn vouch(&mut self, ask: &Ask, now: u64) -> Answer {
         let life = self.lease.as_ref().map_or(0, |l| l.life);

@@ -102,6 +102,22 @@ impl Standing {
         }
     }
 
+    /// The highest version that anybody is known to have.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Acquire)
+    }
+
+    /// A read of the store that began when `seen` was [`Self::seen`] found `version`: where that is lower, no such table exists.
+    pub fn disprove(&self, seen: u64, version: u64) {
+        if version < seen {
+            let order = Ordering::AcqRel;
+            let _ = self
+                .seen
+                .compare_exchange(seen, version, order, Ordering::Acquire);
+        }
+    }
+
     /// Whether somebody is known to have a newer table than this node.
     #[inline]
     #[must_use]
