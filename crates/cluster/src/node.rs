@@ -181,6 +181,8 @@ pub struct Node {
     taken: BTreeMap<u32, Taken>,
     /// refused buckets: not before, and the wait after the next refusal
     refused: BTreeMap<u32, (u64, u64)>,
+    /// the last error of the store, which is said once
+    trouble: String,
     led: bool,
     leaving: bool,
     out: Vec<Action>,
@@ -218,6 +220,7 @@ impl Node {
             here,
             taken: BTreeMap::new(),
             refused: BTreeMap::new(),
+            trouble: String::new(),
             led: false,
             leaving: false,
             out: Vec::new(),
@@ -370,6 +373,12 @@ impl Node {
         let Some(asked) = self.asked.remove(&id) else {
             return;
         };
+        if let Reply::Failed(why) = &reply
+            && *why != self.trouble
+        {
+            self.trouble.clone_from(why);
+            self.out.push(Action::Say(why.clone()));
+        }
         match (asked, reply) {
             (Asked::Join(sent), Reply::Joined { lease, life, ttl }) => {
                 self.lease = Some(Lease {
@@ -383,14 +392,16 @@ impl Node {
             }
             (Asked::Join(_), Reply::Taken) => {
                 self.join_at = now + self.config.times.beat();
-                self.out.push(Action::Say(format!(
-                    "another process has a lease as node '{}': waiting for its end",
-                    self.config.name
-                )));
+                let name = &self.config.name;
+                let why =
+                    format!("another process has a lease as node '{name}': waiting for its end");
+                if why != self.trouble {
+                    self.trouble.clone_from(&why);
+                    self.out.push(Action::Say(why));
+                }
             }
-            (Asked::Join(_), Reply::Failed(why)) => {
+            (Asked::Join(_), Reply::Failed(_)) => {
                 self.join_at = now + self.config.times.beat();
-                self.out.push(Action::Say(why));
             }
             (Asked::Keep(sent), Reply::Kept { ttl }) => {
                 if let Some(lease) = &mut self.lease {
@@ -400,6 +411,7 @@ impl Node {
             }
             (Asked::Keep(_), Reply::Gone) => self.fall_out(now),
             (Asked::Read, Reply::Viewed(view)) => {
+                self.trouble.clear();
                 self.viewed(view, now);
                 if std::mem::take(&mut self.again) {
                     self.read(now, false);
@@ -478,7 +490,7 @@ impl Node {
             }
             let table = table.clone();
             self.view = view;
-            self.adopt(table, now);
+            self.adopt(&table, now);
         } else {
             self.view = view;
         }
@@ -508,7 +520,7 @@ impl Node {
     }
 
     /// Another table, or the same one in another life.
-    fn adopt(&mut self, table: Table, now: u64) {
+    fn adopt(&mut self, table: &Table, now: u64) {
         let newer = self
             .table
             .as_ref()
@@ -519,7 +531,7 @@ impl Node {
             self.log(now, What::Version, None);
         }
         let me = self.id();
-        self.settle_moving(me, &table, now);
+        self.settle_moving(me, table, now);
         for bucket in 0..self.config.buckets {
             let mine = me.is_some() && table.owner(bucket) == me;
             let here = self.here.get(bucket as usize) == Some(&true);
@@ -659,7 +671,7 @@ impl Node {
             self.moving = Some(moving);
         }
         if let Some(table) = self.table.clone() {
-            self.adopt(table, now);
+            self.adopt(&table, now);
         }
     }
 
