@@ -26,8 +26,9 @@ pub trait Store: Send + Sync {
     /// Does what is asked; [`Reply::Failed`] where the outcome is unknown.
     fn perform(&self, request: &Request) -> Reply;
 
-    /// Returns when something has changed, or after a bounded time; false: it could not be watched.
-    fn wait(&self) -> bool;
+    /// Calls `changed` when something may have changed, until that says false, or for a bounded time; false: it could not be watched. A hint: what is
+    /// missed is found by the next read.
+    fn watch(&self, changed: &mut dyn FnMut() -> bool) -> bool;
 }
 
 /// Now, ns of the monotonic clock, by which [`Standing`] is judged.
@@ -381,9 +382,11 @@ fn watcher(shared: &Arc<Shared>, store: Arc<dyn Store>) {
     let shared = shared.clone();
     thread::spawn(move || {
         while !shared.over.load(Ordering::Acquire) {
-            if store.wait() {
+            let watched = store.watch(&mut || {
                 shared.send(Event::Changed);
-            } else {
+                !shared.over.load(Ordering::Acquire)
+            });
+            if !watched {
                 thread::sleep(Duration::from_millis(100));
             }
         }

@@ -121,8 +121,6 @@ pub struct Weakened {
     pub one_promise: bool,
     /// a node is taken for what it was in a former life, and takeovers do not compare that its key is gone
     pub lives: bool,
-    /// vouching peers do not look whether the store answers them
-    pub vouch_always: bool,
 }
 
 /// A lease.
@@ -314,7 +312,7 @@ impl Node {
         let version = self.table.as_ref().map_or(0, |t| t.version);
         let refusal = self.vouch_refusal(ask, version, now);
         if refusal.is_none() {
-            self.promised = self.promised.max(now.saturating_add(self.config.times.ttl));
+            self.promised = self.promised.max(now.saturating_add(ask.ttl));
         }
         Answer {
             life,
@@ -330,8 +328,12 @@ impl Node {
         if version > ask.version {
             return Some("there is a newer table");
         }
+        // A promise binds a later life of this node for its own lease's time.
+        if ask.ttl > self.config.times.ttl {
+            return Some("this node's lease is shorter: all nodes need the same");
+        }
         let silent = lease.kept.saturating_add(3 * self.config.times.beat());
-        if now < silent && !self.weak.vouch_always {
+        if now < silent {
             return Some("the store answers here");
         }
         let commit = |a: &Asked| matches!(a, Asked::Commit(_));
@@ -786,6 +788,7 @@ impl Node {
             from: self.config.name.clone(),
             life: lease.life,
             version: table.version,
+            ttl: times.ttl,
         };
         let version = table.version;
         let round = Round::new(self.next, now, version, &peers);

@@ -17,14 +17,15 @@ pub struct Times {
 }
 
 impl Times {
-    /// For a lease of `ttl` seconds (2 to 600; nearer numbers are taken for others): a fifth of it is margin, and ten minutes without the store are bridged.
+    /// For a lease of `ttl` seconds (2 to 300; others are taken for the nearest): a fifth of it is margin, and ten minutes without the store are bridged.
     #[must_use]
     pub fn of_lease(ttl: u64) -> Self {
-        let ttl = ttl.clamp(2, 600) * SECOND;
+        let ttl = ttl.clamp(2, 300) * SECOND;
         Self {
             ttl,
             margin: ttl / 5,
-            alone: (600 * SECOND).max(2 * ttl),
+            // The same for all leases, as nodes rely on each other's.
+            alone: 600 * SECOND,
         }
     }
 

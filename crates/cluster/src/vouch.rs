@@ -6,6 +6,7 @@
 //! - the store has not answered the peer for three beats either,
 //! - it knows no newer table,
 //! - no commit of its own is under way or has an unknown outcome,
+//! - its own lease is no shorter than the asking node's,
 //!
 //! and promises not to change the table for a lease's time from then. Where all vouch, the node goes on until `sent + ttl - margin`, and asks
 //! again. One refusal or one silent peer leaves it at the end of its lease.
@@ -33,6 +34,8 @@ pub struct Ask {
     pub life: u64,
     /// its table's version
     pub version: u64,
+    /// how long a promise is asked for, ns: its lease
+    pub ttl: u64,
 }
 
 /// A peer's answer.

@@ -163,23 +163,27 @@ impl Http {
         Err(EtcdError::Refused { host, code, why })
     }
 
-    /// Waits until something from `key` to `end` changes, or a bounded time; whether it may have.
-    pub fn wait(&self, key: &str, end: &str) -> bool {
+    /// Calls `changed` for each change from `key` to `end`, and once as the watch is there, for what changed before. Returns after a bounded time, when
+    /// `changed` says false or when the stream ends; whether there was one.
+    pub fn watch(&self, key: &str, end: &str, changed: &mut dyn FnMut() -> bool) -> bool {
         let body = serde_json::json!({"create_request": {"key": key, "range_end": end}});
         let Some((_, url)) = self.server(0) else {
             return false;
         };
-        let Ok(response) = self
-            .watcher
-            .post(format!("{url}watch"))
-            .send(&body.to_string())
-        else {
+        let sent = self.watcher.post(format!("{url}watch"));
+        let Ok(response) = sent.send(&body.to_string()) else {
             return false;
         };
         let reader = response.into_body().into_reader();
-        // The first line says that the watch is there: what changed before it is read then.
-        let mut lines = BufReader::new(reader.take(LIMIT)).lines();
-        lines.next().is_some_and(|line| line.is_ok()) && lines.next().is_some_and(|l| l.is_ok())
+        let lines = BufReader::new(reader.take(LIMIT)).lines();
+        let mut any = false;
+        for line in lines {
+            any |= line.is_ok();
+            if line.is_err() || !changed() {
+                break;
+            }
+        }
+        any
     }
 }
 

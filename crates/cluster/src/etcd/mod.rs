@@ -257,8 +257,10 @@ impl Store for Etcd {
         done.unwrap_or_else(|error| Reply::Failed(error.to_string()))
     }
 
-    fn wait(&self) -> bool {
+    fn watch(&self, changed: &mut dyn FnMut() -> bool) -> bool {
+        // The character behind '/' ends the range.
         let end = self.prefix.trim_end_matches('/').to_owned() + "0";
-        self.http.wait(&base64(&self.prefix), &base64(end))
+        let prefix = base64(&self.prefix);
+        self.http.watch(&prefix, &base64(end), changed)
     }
 }
