@@ -66,6 +66,9 @@ needed() {
         command -v iverilog >/dev/null || echo iverilog
         # all interleavings of the protocol of transactions
         command -v spin >/dev/null || echo spin
+        # what nodes of a cluster agree in, and certificates for it
+        command -v etcd >/dev/null || echo etcd-server
+        command -v openssl >/dev/null || echo openssl
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

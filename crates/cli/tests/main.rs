@@ -13,6 +13,7 @@ mod budgets;
 mod chains;
 mod changes;
 mod classes;
+mod clusters;
 mod common;
 mod computed;
 mod control;

@@ -10,10 +10,30 @@
 //! Invariants: a bucket has one owner under one version; a node accepts packets of a bucket only while its lease holds by its own clock; a
 //! version is never taken back.
 
+mod balance;
+pub mod etcd;
+mod lead;
+mod log;
 mod machine;
+mod membership;
+mod moving;
+mod node;
 mod standing;
+mod status;
+pub mod store;
 mod table;
+mod times;
+pub mod vouch;
 
+pub use balance::{assign, balanced};
+pub use lead::{Change, MAX_NODES, next};
+pub use log::{Conflict, Entry, Verdict, What, single_owner};
 pub use machine::{HandOver, Machine, Peers, Place, Refused};
+pub use membership::{JoinError, Membership, Store, With, now};
+#[doc(hidden)]
+pub use node::Weakened;
+pub use node::{Action, Config, Event, Node as Agreement, Outcome};
 pub use standing::Standing;
+pub use status::{DrainError, Finding, NodeStatus, Status, drain};
 pub use table::{Node, NodeId, Table, TableError};
+pub use times::{SECOND, Times};

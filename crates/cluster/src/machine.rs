@@ -1,6 +1,7 @@
 //! What a node does about its buckets and to its peers, by whoever has packets and sockets.
 
 use crate::table::Node;
+use crate::vouch::{Answer, Ask};
 
 /// Where a bucket is from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,4 +64,10 @@ pub trait Peers: Send + Sync {
     /// # Errors
     /// The receiver refused, or was not there; it has put in nothing or will forget it, as its table does not change.
     fn hand(&self, to: &Node, what: &HandOver) -> Result<(), Refused>;
+
+    /// Asks a peer to vouch, see [`crate::vouch`]; none where it has not answered within a part of a lease. Where this is left out, a node whose
+    /// store is away stops at the end of its lease.
+    fn vouch(&self, _to: &Node, _ask: &Ask) -> Option<Answer> {
+        None
+    }
 }

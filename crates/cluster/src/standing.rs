@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::log::Verdict;
 use crate::table::{NodeId, Table};
 
 /// A node's table and the end of its lease. Whoever keeps the lease writes it; workers read two words a burst, and the table where its version
@@ -14,6 +15,8 @@ pub struct Standing {
     version: AtomicU64,
     /// monotonic clock, ns: past it this node accepts no packet
     until: AtomicU64,
+    /// the highest version that anybody is known to have
+    seen: AtomicU64,
     table: RwLock<Arc<Table>>,
 }
 
@@ -25,6 +28,7 @@ impl Standing {
             me,
             version: AtomicU64::new(table.version),
             until: AtomicU64::new(0),
+            seen: AtomicU64::new(table.version),
             table: RwLock::new(Arc::new(table)),
         }
     }
@@ -65,11 +69,59 @@ impl Standing {
         let version = table.version;
         *now = Arc::new(table);
         self.version.store(version, Ordering::Release);
+        self.seen.fetch_max(version, Ordering::AcqRel);
         true
     }
 
     /// The lease holds until then, ns of the monotonic clock; 0: there is none any more.
     pub fn set_until(&self, until: u64) {
         self.until.store(until, Ordering::Release);
+    }
+
+    /// Where a packet of a bucket belongs at `now`, ns of the monotonic clock; `stamp` is the version under which another node forwarded it.
+    ///
+    /// A stamp is a fence: it proves that its version exists, so a node with an older table accepts nothing, of no bucket, before it has read the
+    /// newer one, even if its clock stood still and its lease seems to hold. A stamp older than the own table is judged by the own table.
+    ///
+    /// Ask before a burst is processed and again before its packets leave: what a burst that a pause interrupted did is not seen by others then.
+    #[must_use]
+    pub fn judge(&self, bucket: u32, stamp: Option<u64>, now: u64) -> Verdict {
+        if let Some(stamp) = stamp {
+            self.seen.fetch_max(stamp, Ordering::AcqRel);
+        }
+        let table = self.table();
+        if self.seen.load(Ordering::Acquire) > table.version {
+            return Verdict::Stale;
+        }
+        let version = table.version;
+        match table.owner(bucket) {
+            None => Verdict::Nobody,
+            Some(to) if to != self.me => Verdict::Forward { to, version },
+            Some(_) if self.holds(now) => Verdict::Accept { version },
+            Some(_) => Verdict::Stopped,
+        }
+    }
+
+    /// The highest version that anybody is known to have.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Acquire)
+    }
+
+    /// A read of the store that began when `seen` was [`Self::seen`] found `version`: where that is lower, no such table exists.
+    pub fn disprove(&self, seen: u64, version: u64) {
+        if version < seen {
+            let order = Ordering::AcqRel;
+            let _ = self
+                .seen
+                .compare_exchange(seen, version, order, Ordering::Acquire);
+        }
+    }
+
+    /// Whether somebody is known to have a newer table than this node.
+    #[inline]
+    #[must_use]
+    pub fn stale(&self) -> bool {
+        self.seen.load(Ordering::Acquire) > self.version()
     }
 }

@@ -35,6 +35,10 @@ pub struct Table {
     pub owners: Vec<Option<NodeId>>,
     /// by bucket: the node that shall have it
     pub wanted: Vec<Option<NodeId>>,
+    /// by bucket: the version that was stamped on the hand-over ([`crate::HandOver::version`]) by which its owner got its state; 0: the owner began
+    /// without state. A receiver uses entries only if they are of this hand-over.
+    #[serde(default)]
+    pub given: Vec<u64>,
 }
 
 /// What is wrong with a table that somebody sent.
@@ -72,6 +76,7 @@ impl Table {
             nodes: Vec::new(),
             owners: none.clone(),
             wanted: none,
+            given: vec![0; buckets as usize],
         }
     }
 
@@ -98,11 +103,12 @@ impl Table {
     ///
     /// # Errors
     /// What does not.
-    pub fn checked(self) -> Result<Self, TableError> {
+    pub fn checked(mut self) -> Result<Self, TableError> {
         let (owners, wanted) = (self.owners.len(), self.wanted.len());
         if owners != wanted || !owners.is_power_of_two() || owners > 1 << 16 {
             return Err(TableError::Buckets { owners, wanted });
         }
+        self.given.resize(owners, 0);
         for all in [&self.owners, &self.wanted] {
             for (bucket, node) in all.iter().enumerate() {
                 if let Some(node) = node

@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod chain;
 mod check;
+mod cluster;
 mod conform;
 mod ctl;
 mod doctor;
@@ -71,6 +72,7 @@ verbs! {
     Trace(trace::Trace),
     Map(map::Map),
     Ctl(ctl::Ctl),
+    Cluster(cluster::Cluster),
     Receive(receive::Receive),
     Top(top::Top),
     Conform(conform::Conform),

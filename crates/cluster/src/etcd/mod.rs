@@ -1,0 +1,266 @@
+//! The store in etcd, through its JSON gateway.
+
+mod endpoint;
+mod http;
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+pub use self::endpoint::{Endpoint, EndpointError, Tls};
+pub use self::http::EtcdError;
+use self::http::Http;
+use crate::membership::Store;
+use crate::store::{Guard, Member, Reply, Request, View};
+use crate::table::Table;
+
+/// gRPC's number of "not found".
+const NOT_FOUND: i64 = 5;
+
+/// A cluster's keys in an etcd.
+#[derive(Debug)]
+pub struct Etcd {
+    http: Http,
+    prefix: String,
+}
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// A 64-bit number, which the gateway writes as text and leaves out where it is 0.
+fn number(of: &Value, key: &str) -> i64 {
+    let text = of.get(key).and_then(Value::as_str);
+    text.and_then(|t| t.parse().ok()).unwrap_or(0)
+}
+
+fn revision(of: &Value) -> u64 {
+    let header = of.get("header").map(|h| number(h, "revision"));
+    header.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+}
+
+fn unsigned(of: &Value, key: &str) -> u64 {
+    u64::try_from(number(of, key)).unwrap_or(0)
+}
+
+impl Etcd {
+    /// Of an endpoint; each request takes `timeout` at most. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// A file of TLS that cannot be read.
+    pub fn new(endpoint: &Endpoint, tls: &Tls, timeout: Duration) -> Result<Self, EtcdError> {
+        Ok(Self {
+            http: Http::new(endpoint, tls, timeout)?,
+            prefix: format!("/millrace/{}/", endpoint.name),
+        })
+    }
+
+    fn key(&self, of: &str) -> String {
+        base64(format!("{}{of}", self.prefix))
+    }
+
+    fn member_key(&self, name: &str) -> String {
+        self.key(&format!("members/{name}"))
+    }
+
+    /// Everything of the cluster, at one revision, linearizably.
+    ///
+    /// # Errors
+    /// No answer, or content that is none.
+    pub fn view(&self) -> Result<View, EtcdError> {
+        let range = |key: &str, end: Option<&str>| json!({"request_range": {"key": self.key(key), "range_end": end.map(|e| self.key(e))}});
+        let ranges = [
+            range("table", None),
+            range("leader", None),
+            // The character behind '/' ends the range.
+            range("members/", Some("members0")),
+        ];
+        let answer = self.http.ask("kv/txn", &json!({ "success": ranges }))?;
+        let kvs = |at: usize| -> Vec<Value> {
+            let response = answer.get("responses").and_then(|r| r.get(at));
+            let range = response.and_then(|r| r.get("response_range"));
+            let kvs = range.and_then(|r| r.get("kvs")).and_then(Value::as_array);
+            kvs.cloned().unwrap_or_default()
+        };
+        let table = match kvs(0).first() {
+            Some(kv) => {
+                let table: Table = self.content("table", kv)?;
+                let table = table.checked().map_err(|e| self.unread("table", &e))?;
+                Some((table, unsigned(kv, "mod_revision")))
+            }
+            None => None,
+        };
+        let leader = match kvs(1).first() {
+            Some(kv) => Some(self.content("leader", kv)?),
+            None => None,
+        };
+        let member = |kv: &Value| -> Result<Member, EtcdError> {
+            let mut member: Member = self.content("members/", kv)?;
+            member.life = unsigned(kv, "create_revision");
+            Ok(member)
+        };
+        Ok(View {
+            table,
+            leader,
+            members: kvs(2).iter().map(member).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn unread(&self, key: &str, why: &dyn std::fmt::Display) -> EtcdError {
+        EtcdError::Content {
+            key: format!("{}{key}", self.prefix),
+            why: why.to_string(),
+        }
+    }
+
+    fn content<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+        kv: &Value,
+    ) -> Result<T, EtcdError> {
+        let text = kv.get("value").and_then(Value::as_str).unwrap_or_default();
+        let bytes = STANDARD.decode(text).map_err(|e| self.unread(key, &e))?;
+        serde_json::from_slice(&bytes).map_err(|e| self.unread(key, &e))
+    }
+
+    /// Does `put`s if all of `compare` holds; whether, and the revision.
+    fn transact(&self, compare: &[Value], put: &[Value]) -> Result<(bool, u64), EtcdError> {
+        let body = json!({"compare": compare, "success": put});
+        let answer = self.http.ask("kv/txn", &body)?;
+        let done = answer.get("succeeded").and_then(Value::as_bool);
+        Ok((done.unwrap_or(false), revision(&answer)))
+    }
+
+    /// Writes a table in place of the one of revision `at`; whether that was still there.
+    ///
+    /// # Errors
+    /// No answer: it may have been done.
+    pub fn commit(&self, at: u64, guard: &Guard, table: &Table) -> Result<bool, EtcdError> {
+        self.write(at, guard, table).map(|(done, _)| done)
+    }
+
+    fn write(&self, at: u64, guard: &Guard, table: &Table) -> Result<(bool, u64), EtcdError> {
+        let created = |key: String, at: u64| json!({"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": at.to_string()});
+        let mut compare = vec![
+            json!({"key": self.key("table"), "target": "MOD", "result": "EQUAL", "mod_revision": at.to_string()}),
+        ];
+        let present = guard.present.iter();
+        compare.extend(present.map(|(name, life)| created(self.member_key(name), *life)));
+        let absent = guard.absent.iter();
+        compare.extend(absent.map(|name| created(self.member_key(name), 0)));
+        if let Some(leader) = &guard.leader {
+            let value = base64(json!(leader).to_string());
+            compare.push(json!({"key": self.key("leader"), "target": "VALUE", "result": "EQUAL", "value": value}));
+        }
+        let value = serde_json::to_vec(table).map_err(|e| self.unread("table", &e))?;
+        self.transact(&compare, &[self.put("table", &value, None)])
+    }
+
+    fn put(&self, key: &str, value: &[u8], lease: Option<i64>) -> Value {
+        let lease = lease.map(|l| l.to_string());
+        json!({"request_put": {"key": self.key(key), "value": base64(value), "lease": lease}})
+    }
+
+    fn absent(&self, key: &str) -> Value {
+        json!({"key": self.key(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"})
+    }
+
+    fn join(&self, member: &Member, ttl: u64) -> Result<Reply, EtcdError> {
+        let granted = self
+            .http
+            .ask("lease/grant", &json!({"TTL": ttl.to_string()}))?;
+        let (lease, ttl) = (number(&granted, "ID"), unsigned(&granted, "TTL"));
+        let key = format!("members/{}", member.name);
+        let value = json!(member).to_string();
+        let put = self.put(&key, value.as_bytes(), Some(lease));
+        let joined = self.transact(&[self.absent(&key)], &[put]);
+        if let Ok((true, life)) = joined {
+            return Ok(Reply::Joined { lease, life, ttl });
+        }
+        // Where the outcome is unknown, the key goes with its lease.
+        let ended = self.end(lease);
+        joined?;
+        ended?;
+        Ok(Reply::Taken)
+    }
+
+    fn keep(&self, lease: i64) -> Result<Reply, EtcdError> {
+        let body = json!({"ID": lease.to_string()});
+        let answer = self.http.ask("lease/keepalive", &body)?;
+        let result = answer.get("result").cloned().unwrap_or_default();
+        // A lease that is gone has no time to live.
+        Ok(match unsigned(&result, "TTL") {
+            0 if result.get("header").is_some() => Reply::Gone,
+            0 => Reply::Failed("etcd's answer to a keepalive has no content".into()),
+            ttl => Reply::Kept { ttl },
+        })
+    }
+
+    fn end(&self, lease: i64) -> Result<(), EtcdError> {
+        let body = json!({"ID": lease.to_string()});
+        match self.http.ask("lease/revoke", &body) {
+            Err(EtcdError::Refused {
+                code: NOT_FOUND, ..
+            })
+            | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The cluster's secret, 32 bytes, made at random by whoever asks first. It is in etcd, so who may read etcd may speak as a node.
+    ///
+    /// # Errors
+    /// No answer, content that is none, or a system without randomness.
+    pub fn secret(&self) -> Result<[u8; 32], EtcdError> {
+        let mut fresh = [0; 32];
+        getrandom::fill(&mut fresh).map_err(|e| self.unread("secret", &e))?;
+        self.transact(
+            &[self.absent("secret")],
+            &[self.put("secret", &fresh, None)],
+        )?;
+        let body = json!({"key": self.key("secret")});
+        let answer = self.http.ask("kv/range", &body)?;
+        let kv = answer.get("kvs").and_then(|k| k.get(0));
+        let text = kv.and_then(|kv| kv.get("value")).and_then(Value::as_str);
+        let bytes = STANDARD.decode(text.unwrap_or_default());
+        let bytes = bytes.map_err(|e| self.unread("secret", &e))?;
+        <[u8; 32]>::try_from(bytes.as_slice())
+            .map_err(|_| self.unread("secret", &"it is not of 32 bytes"))
+    }
+
+    fn lead(&self, lease: i64, me: &(String, u64)) -> Result<Reply, EtcdError> {
+        let value = json!(me).to_string();
+        let put = self.put("leader", value.as_bytes(), Some(lease));
+        self.transact(&[self.absent("leader")], &[put])?;
+        Ok(Reply::Led)
+    }
+}
+
+impl Store for Etcd {
+    fn perform(&self, request: &Request) -> Reply {
+        let done = match request {
+            Request::Join { member, ttl } => self.join(member, *ttl),
+            Request::Keep { lease } => self.keep(*lease),
+            Request::Read => self.view().map(Reply::Viewed),
+            Request::Lead { lease, me } => self.lead(*lease, me),
+            Request::Commit { at, guard, table } => match self.write(*at, guard, table) {
+                Ok((true, revision)) => Ok(Reply::Committed(revision)),
+                Ok((false, _)) => Ok(Reply::Conflict),
+                // Nothing was sent, or it was refused as a whole.
+                Err(EtcdError::Away { .. } | EtcdError::Refused { .. }) => Ok(Reply::Conflict),
+                Err(error) => Err(error),
+            },
+            Request::Leave { lease } => self.end(*lease).map(|()| Reply::Gone),
+        };
+        done.unwrap_or_else(|error| Reply::Failed(error.to_string()))
+    }
+
+    fn watch(&self, changed: &mut dyn FnMut() -> bool) -> bool {
+        // The character behind '/' ends the range.
+        let end = self.prefix.trim_end_matches('/').to_owned() + "0";
+        let prefix = base64(&self.prefix);
+        self.http.watch(&prefix, &base64(end), changed)
+    }
+}

@@ -1,0 +1,117 @@
+//! The store that a cluster agrees in, as the state machine sees it: leases, one value with compare-and-swap, a leader's key.
+//!
+//! Keys, below the cluster's name: `table`, `leader`, `members/NODE`, `secret`. A member's key and the leader's are bound to the lease of the node that
+//! wrote them and vanish with it. The revision at which a member's key was made is the node's life: it is never repeated.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::table::Table;
+
+/// A node that has a lease.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// its name
+    pub name: String,
+    /// where other nodes reach it
+    pub peer: SocketAddr,
+    /// the revision at which it joined
+    #[serde(default)]
+    pub life: u64,
+}
+
+/// What stands in the store at one revision.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct View {
+    /// the table and the revision of its last change; none before the first leader has written one
+    pub table: Option<(Table, u64)>,
+    /// nodes that have a lease
+    pub members: Vec<Member>,
+    /// name and life of the leader
+    pub leader: Option<(String, u64)>,
+}
+
+/// What has to hold in the store for a commit to be done, beside the table's revision.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Guard {
+    /// these nodes have their leases, in these lives
+    pub present: Vec<(String, u64)>,
+    /// these have none
+    pub absent: Vec<String>,
+    /// this node, in this life, is the leader
+    pub leader: Option<(String, u64)>,
+}
+
+/// What a node asks of the store. Each has one [`Reply`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Grants a lease and makes the member's key, if there is none of this name.
+    Join {
+        /// the node; its life is not read
+        member: Member,
+        /// seconds, see [`crate::Times`]
+        ttl: u64,
+    },
+    /// Prolongs the lease.
+    Keep {
+        /// of [`Reply::Joined`]
+        lease: i64,
+    },
+    /// Reads everything at one revision, linearizably.
+    Read,
+    /// Makes the leader's key, if there is none.
+    Lead {
+        /// the lease that it vanishes with
+        lease: i64,
+        /// of this node
+        me: (String, u64),
+    },
+    /// Writes the table, if it is still what it was at `at` and the guard holds.
+    Commit {
+        /// revision of the table that this one was made of; 0: there was none
+        at: u64,
+        /// what else has to hold
+        guard: Guard,
+        /// the new table
+        table: Table,
+    },
+    /// Ends the lease.
+    Leave {
+        /// of [`Reply::Joined`]
+        lease: i64,
+    },
+}
+
+/// An answer of the store, or that there was none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// The node is a member.
+    Joined {
+        /// its lease
+        lease: i64,
+        /// the revision at which it joined
+        life: u64,
+        /// seconds that the lease lasts: the store may grant more than was asked for
+        ttl: u64,
+    },
+    /// Another process has a lease under this name.
+    Taken,
+    /// The lease lasts as long again.
+    Kept {
+        /// seconds from a moment after the request was sent
+        ttl: u64,
+    },
+    /// There is no such lease any more.
+    Gone,
+    /// What was read.
+    Viewed(View),
+    /// Somebody leads; a read tells whether it is this node.
+    Led,
+    /// The table is written; the revision.
+    Committed(u64),
+    /// The table or the guard was another; nothing is written.
+    Conflict,
+    /// Nothing is known: the request may have been done, or may be done later.
+    Failed(String),
+}

@@ -1,0 +1,186 @@
+//! The same against a real etcd; each test says that it is skipped where there is none.
+
+mod nodes;
+mod server;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
+use millrace_cluster::store::Guard;
+use millrace_cluster::{now, single_owner};
+
+use self::nodes::{BUCKETS, Log, Street, TTL, start};
+use self::server::{Servers, until};
+
+fn checked(log: &Log) {
+    let log = log.lock().expect("locked");
+    match single_owner(&log, 0) {
+        Ok(accepted) => println!("{accepted} packets accepted, one owner at each time"),
+        Err(wrong) => panic!("{wrong}"),
+    }
+}
+
+fn drain(etcd: &Etcd, name: &str, drained: bool) {
+    until("the change is committed", || {
+        let Ok(view) = etcd.view() else {
+            return false;
+        };
+        let (mut table, at) = view.table.expect("a table");
+        let id = table.named(name).expect("a node");
+        table.nodes[usize::from(id.0)].drained = drained;
+        table.version += 1;
+        etcd.commit(at, &Guard::default(), &table) == Ok(true)
+    });
+}
+
+#[test]
+fn nodes_share_hand_over_and_take_over() {
+    let Some(servers) = Servers::start(1, false) else {
+        return;
+    };
+    let store = || Arc::new(servers.etcd("c1"));
+    let (street, log) = (Street::default(), Log::default());
+    let a = start("a", store(), &street, &log);
+    until("a has all", || a.share() == BUCKETS as usize);
+    let b = start("b", store(), &street, &log);
+    let c = start("c", store(), &street, &log);
+    until("each has its part", || {
+        [&a, &b, &c].iter().all(|n| (5..=6).contains(&n.share()))
+    });
+    // No state was lost so far: the counts are what was accepted.
+    let accepted = |log: &Log| log.lock().expect("locked").len() as u64;
+    until("counts and acceptances agree", || {
+        let before = accepted(&log);
+        let all = [&a, &b, &c];
+        let counted: u64 = all
+            .iter()
+            .flat_map(|n| n.machine.counted())
+            .map(|(_, n)| n)
+            .sum();
+        before <= counted && counted <= accepted(&log)
+    });
+    c.crash();
+    until("a and b have its buckets", || {
+        a.share() == 8 && b.share() == 8
+    });
+    // A full node gets nothing; as it has room again, it gets its part.
+    a.machine.full.store(true, Ordering::Relaxed);
+    drain(&store(), "b", true);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(b.share(), 8);
+    a.machine.full.store(false, Ordering::Relaxed);
+    until("b is drained", || {
+        b.share() == 0 && a.share() == BUCKETS as usize
+    });
+    let secret = store().secret().expect("a secret");
+    assert_eq!(store().secret(), Ok(secret));
+    drop(b);
+    checked(&log);
+}
+
+#[test]
+fn a_leader_of_three_etcds_dies() {
+    let Some(mut servers) = Servers::start(3, false) else {
+        return;
+    };
+    let (street, log) = (Street::default(), Log::default());
+    let a = start("a", Arc::new(servers.etcd("c2")), &street, &log);
+    let b = start("b", Arc::new(servers.etcd("c2")), &street, &log);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    let leader = servers.leader();
+    servers.kill(leader);
+    let c = start("c", Arc::new(servers.etcd("c2")), &street, &log);
+    until("each has its part", || {
+        [&a, &b, &c].iter().all(|n| (5..=6).contains(&n.share()))
+    });
+    let lives: Vec<u64> = a
+        .member
+        .standing()
+        .table()
+        .nodes
+        .iter()
+        .map(|n| n.life)
+        .collect();
+    println!("lives {lives:?} after the leader of etcd died");
+    checked(&log);
+}
+
+#[test]
+fn etcd_is_away_as_a_whole() {
+    let Some(mut servers) = Servers::start(1, false) else {
+        return;
+    };
+    let (street, log) = (Street::default(), Log::default());
+    let a = start("a", Arc::new(servers.etcd("c3")), &street, &log);
+    let b = start("b", Arc::new(servers.etcd("c3")), &street, &log);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    let version = a.member.standing().version();
+    servers.kill(0);
+    std::thread::sleep(Duration::from_secs(2 * TTL));
+    // Well past both leases they go on, as each vouches for the other.
+    assert!(a.member.standing().holds(now()) && b.member.standing().holds(now()));
+    servers.run(0);
+    servers.wait();
+    std::thread::sleep(Duration::from_secs(TTL));
+    assert_eq!(a.member.standing().version(), version);
+    assert!(a.member.standing().holds(now()) && b.member.standing().holds(now()));
+    // Without peers that vouch it ends.
+    servers.kill(0);
+    b.crash();
+    until("a has stopped", || !a.member.standing().holds(now()));
+    checked(&log);
+}
+
+#[test]
+fn both_sides_show_certificates() {
+    let Some(servers) = Servers::start(1, true) else {
+        return;
+    };
+    let (street, log) = (Street::default(), Log::default());
+    let a = start("a", Arc::new(servers.etcd("c4")), &street, &log);
+    let b = start("b", Arc::new(servers.etcd("c4")), &street, &log);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    let bare = Tls {
+        own: None,
+        ..servers.tls.clone().unwrap_or_default()
+    };
+    let endpoint = servers.endpoint("c4");
+    let timeout = Duration::from_secs(2);
+    let error = |tls: &Tls| {
+        let etcd = Etcd::new(&endpoint, tls, timeout).expect("files");
+        etcd.view().expect_err("refused").to_string()
+    };
+    println!("without a certificate: {}", error(&bare));
+    println!("unknown authority: {}", error(&Tls::default()));
+    checked(&log);
+}
+
+#[test]
+fn endpoints_are_read() {
+    let one: Endpoint = "etcd://h:2379/lab".parse().expect("right");
+    assert_eq!(
+        (one.hosts.len(), one.name.as_str(), one.secure),
+        (1, "lab", false)
+    );
+    let three: Endpoint = "etcds://a:1,[::1]:2,c:3/x.y-z_1".parse().expect("right");
+    assert_eq!((three.hosts.len(), three.secure), (3, true));
+    for wrong in [
+        "",
+        "etcd://",
+        "etcd://h/x",
+        "etcd://h:99999/x",
+        "etcd://h:1",
+        "etcd://h:1/",
+        "etcd://h:1/a/b",
+        "http://h:1/x",
+        "etcd://:1/x",
+        "etcd://h:1,/x",
+        "etcd://h:1/x y",
+        "etcd://u@h:1/x",
+    ] {
+        let error = wrong.parse::<Endpoint>().expect_err(wrong).to_string();
+        assert!(error.contains("etcd://HOST:2379/NAME"), "{error}");
+    }
+}

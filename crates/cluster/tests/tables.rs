@@ -1,0 +1,131 @@
+//! Tables that are wrong or old, and what the leader and an operator make of them.
+
+use millrace_cluster::store::{Member, View};
+use millrace_cluster::{Node, NodeId, Standing, Status, Table, TableError, Verdict, drain, next};
+
+fn node(name: &str, alive: bool) -> Node {
+    Node {
+        name: name.to_owned(),
+        peer: ([10, 0, 0, 1], 4800).into(),
+        life: 1,
+        alive,
+        drained: false,
+    }
+}
+
+fn table(nodes: &[(&str, bool)], owners: &[u16]) -> Table {
+    let owners: Vec<_> = owners.iter().map(|o| Some(NodeId(*o))).collect();
+    Table {
+        version: 9,
+        nodes: nodes.iter().map(|(n, alive)| node(n, *alive)).collect(),
+        wanted: owners.clone(),
+        given: vec![5; owners.len()],
+        owners,
+    }
+}
+
+fn view(table: Table, members: &[&str]) -> View {
+    let member = |name: &&str| Member {
+        name: (*name).to_owned(),
+        peer: ([10, 0, 0, 1], 4800).into(),
+        life: 1,
+    };
+    View {
+        table: Some((table, 3)),
+        members: members.iter().map(member).collect(),
+        leader: None,
+    }
+}
+
+#[test]
+fn dead_owners_are_replaced() {
+    // The table names two dead nodes: one that it knows to be dead, one whose lease has ended.
+    let old = table(&[("a", true), ("b", false), ("c", true)], &[0, 1, 2, 2]);
+    let found = Status::of(&view(old.clone(), &["a"])).findings;
+    let words: Vec<&str> = found.iter().map(|f| f.what.as_str()).collect();
+    assert!(
+        words.contains(&"node 'c' has no lease, and the table has it"),
+        "{words:?}"
+    );
+    assert!(
+        words.contains(&"1 buckets are owned by nodes that the table counts among the dead"),
+        "{words:?}"
+    );
+    let change = next(&view(old.clone(), &["a"]), 4, true).expect("a change");
+    assert_eq!(change.table.version, 10);
+    assert_eq!(change.table.owners, vec![Some(NodeId(0)); 4]);
+    // Who gets a dead node's bucket gets it without state.
+    assert_eq!(change.table.given, vec![5, 0, 0, 0]);
+    assert_eq!(change.guard.absent, ["c"]);
+    assert_eq!(next(&view(change.table, &["a"]), 4, true), None);
+    // Before takeovers are allowed, only what is known to be dead is replaced.
+    let change = next(&view(old, &["a"]), 4, false).expect("a change");
+    assert_eq!(change.table.owner(1), change.table.wanted[1]);
+    assert_eq!(change.table.owner(2), Some(NodeId(2)));
+    assert!(change.guard.absent.is_empty());
+}
+
+#[test]
+fn a_new_node_is_given_nothing_at_once() {
+    let old = table(&[("a", true)], &[0, 0, 0, 0]);
+    let table = next(&view(old, &["a", "b"]), 4, true)
+        .expect("a change")
+        .table;
+    assert_eq!(table.owners, vec![Some(NodeId(0)); 4]);
+    let to_b = table.wanted.iter().filter(|w| **w == Some(NodeId(1)));
+    assert_eq!(to_b.count(), 2);
+}
+
+#[test]
+fn drained_nodes_keep_what_nobody_can_take() {
+    let two = table(&[("a", true), ("b", true)], &[0, 0, 1, 1]);
+    assert_eq!(drain(&two, "a", false), Ok(None));
+    let one = drain(&two, "a", true).expect("it can").expect("a change");
+    assert!(one.nodes[0].drained && one.version == 10);
+    let error = drain(&one, "b", true).expect_err("the last").to_string();
+    assert!(error.contains("only living node"), "{error}");
+    let error = drain(&one, "x", true).expect_err("unknown").to_string();
+    assert!(error.ends_with("it has: a, b"), "{error}");
+    let next = next(&view(one, &["a", "b"]), 4, true)
+        .expect("a change")
+        .table;
+    assert_eq!(next.wanted, vec![Some(NodeId(1)); 4]);
+}
+
+#[test]
+fn tables_that_are_none_are_refused() {
+    let good = table(&[("a", true)], &[0, 0]);
+    assert!(good.clone().checked().is_ok());
+    let mut unknown = good.clone();
+    unknown.wanted[1] = Some(NodeId(1));
+    assert!(matches!(
+        unknown.checked(),
+        Err(TableError::Unknown { bucket: 1, .. })
+    ));
+    let mut short = good.clone();
+    short.wanted.pop();
+    assert!(matches!(short.checked(), Err(TableError::Buckets { .. })));
+    // A table of a version without hand-overs.
+    let mut old = serde_json::to_value(&good).expect("JSON");
+    old.as_object_mut().expect("an object").remove("given");
+    let old: Table = serde_json::from_value(old).expect("a table");
+    assert_eq!(old.checked().expect("right").given, [0, 0]);
+}
+
+#[test]
+fn a_stamp_fences_until_it_is_disproved() {
+    let standing = Standing::new(NodeId(0), table(&[("a", true)], &[0, 0]));
+    standing.set_until(100);
+    assert_eq!(
+        standing.judge(0, Some(9), 99),
+        Verdict::Accept { version: 9 }
+    );
+    assert_eq!(standing.judge(0, None, 100), Verdict::Stopped);
+    assert_eq!(standing.judge(0, Some(11), 99), Verdict::Stale);
+    assert_eq!(standing.judge(1, None, 99), Verdict::Stale);
+    assert!(standing.stale());
+    // A read that began after the stamp found version 9: there is no version 11.
+    standing.disprove(11, 9);
+    assert_eq!(standing.judge(1, None, 99), Verdict::Accept { version: 9 });
+    assert!(!standing.set_table(Table::empty(2)));
+}
