@@ -42,6 +42,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const LATER: Duration = Duration::from_secs(2);
 /// How often a bucket is offered, under one version.
 const TRIES: u32 = 30;
+/// Buckets that are offered before the file is looked at again.
+const PASS: usize = 8;
 /// Buckets that there may be.
 const BUCKETS: u32 = 1 << 16;
 
@@ -252,13 +254,16 @@ impl Fixed {
             while !inside.stop.load(Ordering::Relaxed) {
                 let looked = inside.look(&file).and_then(|()| inside.act(&peers));
                 let mut known = inside.lock();
+                let more = looked == Ok(true);
                 let why = looked.err();
                 if let Some(why) = why.as_ref().filter(|why| known.said.as_ref() != Some(why)) {
                     say(why);
                 }
                 known.said = why;
                 drop(known);
-                std::thread::park_timeout(LOOK);
+                if !more {
+                    std::thread::park_timeout(LOOK);
+                }
             }
         });
         self.thread = Some(begun?);
@@ -318,10 +323,13 @@ impl Inside {
         self.standing.set_table(known.table.clone());
     }
 
-    /// Does what there is to do for each bucket that is not where it shall be; why one stays, if one does.
-    fn act(&self, peers: &dyn Peers) -> Result<(), String> {
+    /// Does what there is to do for buckets that are not where they shall be; whether there is more to do at once.
+    ///
+    /// # Errors
+    /// Why one stays.
+    fn act(&self, peers: &dyn Peers) -> Result<bool, String> {
         let table = self.lock().table.clone();
-        let mut why = Ok(());
+        let (mut why, mut offered) = (Ok(()), 0);
         let both = table.owners.iter().zip(&table.wanted);
         for (bucket, (has, wants)) in (0..).zip(both).filter(|(_, (has, wants))| has != wants) {
             if self.stop.load(Ordering::Relaxed) {
@@ -330,6 +338,11 @@ impl Inside {
             let lives = |id: &NodeId| table.node(*id).is_some_and(|n| n.alive);
             match (has.filter(lives), wants) {
                 (Some(has), Some(to)) if has == self.me => {
+                    // The file may say something else by now.
+                    offered += usize::from(!self.tried(bucket));
+                    if offered > PASS {
+                        break;
+                    }
                     let to = table.node(*to).map(|node| (*to, node));
                     if let Some(Err(e)) = to.map(|to| self.give(bucket, to, &table, peers)) {
                         why = Err(format!("bucket {bucket} stays here: {}", e.why));
@@ -353,7 +366,16 @@ impl Inside {
                 }
             }
         }
-        why
+        why.map(|()| offered > PASS)
+    }
+
+    /// Whether a bucket was offered as often as it may be.
+    fn tried(&self, bucket: u32) -> bool {
+        let known = self.lock();
+        known
+            .tries
+            .get(&bucket)
+            .is_some_and(|tries| *tries >= TRIES)
     }
 
     fn give(

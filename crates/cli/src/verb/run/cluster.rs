@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// What says which machine of which cluster this is.
 #[derive(Args, Clone, Default)]
-pub struct Flags {
+pub struct Membership {
     /// Run as one of several machines, each with a part of the buckets: the table of nodes, in a file that is the same on all (docs/peers.md)
     #[arg(long, value_name = "static:FILE", requires = "peer", requires = "node", value_parser = table)]
     pub cluster: Option<PathBuf>,

@@ -125,7 +125,7 @@ pub struct Run {
     balance: Option<u64>,
 
     #[command(flatten)]
-    cluster: cluster::Flags,
+    cluster: cluster::Membership,
 
     /// Set a parameter of the function; of several functions, NF:NAME=VALUE
     #[arg(long = "set", value_name = "NAME=VALUE")]
