@@ -145,7 +145,7 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
         (4, ("\"0-511\"", "")),
     ] {
         table(&file, version, owners.0, owners.1);
-        ping("200");
+        ping("100");
     }
     let (second, status) = second.stop();
     assert_eq!(status, 0, "{second:#}");

@@ -105,7 +105,7 @@ pub fn from_bytes(
             return Err(Unread::Range { object });
         }
         // Of a free number neither is read.
-        if !free && (key, value) != (info.key_bytes as usize, info.value_bytes as usize) {
+        if !free && (key, value) != (info.key_bytes, info.value_bytes) {
             return Err(Unread::Length { object });
         }
         let (own, rest) = bytes.split_at_checked(key).ok_or(Unread::Short)?;
