@@ -95,6 +95,9 @@ pub struct Account {
     /// buckets of the indirection table that changed their workers; none where they do not
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<crate::classes::Counts>,
+    /// packets and buckets between machines; none where there is one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peers: Option<crate::classes::away::PeerCounts>,
     /// rows that the sequencer made, heartbeats among them; none where no state is replicated
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,

@@ -22,8 +22,10 @@
 //! Packets that one queue received stay in order throughout, and so do those of a flow, which a device gives to one
 //! queue. A step costs each queue one lock; without a move it is one load a burst.
 
+pub mod away;
 mod state;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,6 +33,8 @@ use std::time::{Duration, Instant};
 use millrace_steer::Owners;
 use millrace_steer::buckets::{Buckets, Drawn};
 
+use crate::module::Stamped;
+use away::{Elsewhere, Waiting};
 pub use state::{Counts, Task};
 use state::{Phase, State};
 
@@ -51,8 +55,10 @@ pub struct Classes {
     loads: Vec<AtomicU64>,
     /// how many packets were looked at for that
     samples: AtomicU64,
-    /// by class
+    /// by class: its worker, or that it has none here ([`away`])
     worker: Vec<AtomicU32>,
+    /// other machines, which have classes too
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     /// raised by each step of a move, so that queues look
     step: AtomicU64,
     inside: Mutex<Inside>,
@@ -71,6 +77,10 @@ struct Inside {
     stills: usize,
     /// the function is another one than the one that the buckets are of
     changed: bool,
+    /// classes that wait for what is said of them
+    waiting: BTreeMap<u16, Waiting>,
+    /// entries of the class that was taken out last
+    given: Vec<(usize, Stamped)>,
 }
 
 /// As long as it is there nothing moves.
@@ -107,6 +117,10 @@ enum What {
     One { class: u16, from: usize, to: usize },
     /// all, under another key
     All(Drawn),
+    /// a class, out of a worker; it waits then
+    Out { class: u16, from: usize },
+    /// entries of a class that waits, into a worker
+    In { class: u16, to: usize },
 }
 
 /// What a move was.
@@ -116,7 +130,7 @@ pub struct Moved {
     pub class: u16,
     /// the worker that had it
     pub from: usize,
-    /// the worker that has it
+    /// the worker that has it; none, which is a number beyond all of them, where it left or has not come yet
     pub to: usize,
     /// from the order to hold its packets until its new worker had it
     pub held: Duration,
@@ -166,6 +180,15 @@ pub enum MoveError {
     /// There is one key, and no other one.
     #[error("numbers that were leased under one key do not come home under another")]
     OneKey,
+    /// The class is at no worker of this machine.
+    #[error("the class is on another machine")]
+    Gone,
+    /// The class is here already.
+    #[error("the class is on this machine already")]
+    There,
+    /// Machines have one key.
+    #[error("all machines of a cluster have one key: it stays")]
+    Cluster,
     /// More workers than there are, or none.
     #[error("there are {most} workers, of which 1 to {most} can have packets")]
     Workers {
@@ -210,9 +233,34 @@ impl Classes {
             loads: worker.iter().map(|_| AtomicU64::new(0)).collect(),
             worker,
             step: AtomicU64::new(1),
+            elsewhere: None,
             inside: Mutex::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// The buckets of a function that runs on several machines, at the workers that `table` says; none: the bucket is on another machine.
+    #[must_use]
+    pub fn of_machines(
+        buckets: Arc<dyn Buckets>,
+        table: &[Option<u32>],
+        workers: usize,
+        elsewhere: Arc<dyn Elsewhere>,
+    ) -> Arc<Self> {
+        let workers = workers.max(1);
+        let last = workers as u32 - 1;
+        let of = |w: &Option<u32>| AtomicU32::new(w.map_or(away::AWAY, |w| w.min(last)));
+        let of = ((Vec::new(), Some(buckets)), table.iter().map(of).collect());
+        Arc::new(Self {
+            elsewhere: Some(elsewhere),
+            ..Self::with(of.0, of.1, workers)
+        })
+    }
+
+    /// Other machines, where they have classes too.
+    #[must_use]
+    pub fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.elsewhere.as_ref()
     }
 
     /// The buckets of a function, at the workers that `table` says. Their entries move with them.
@@ -311,6 +359,9 @@ impl Classes {
         if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
         }
+        if !matches!(self.whose(class), away::Whose::Worker(_)) {
+            return Err(MoveError::Gone);
+        }
         let (from, began) = (self.worker(class), Instant::now());
         let members = inside.members.len();
         let any = inside.members.iter().any(|m| m.worker == from);
@@ -346,6 +397,9 @@ impl Classes {
     /// # Errors
     /// [`MoveError`]; then the key is the one that it was.
     pub fn rotate(&self, secret: [u8; 32]) -> Result<Moved, MoveError> {
+        if self.elsewhere.is_some() {
+            return Err(MoveError::Cluster);
+        }
         let buckets = self.buckets().ok_or(MoveError::OneKey)?;
         let drawn = buckets.draw(secret).ok_or(MoveError::OneKey)?;
         let mut inside = self.lock();
@@ -369,6 +423,8 @@ impl Classes {
     fn ends(&self, mut inside: MutexGuard<'_, Inside>, began: Instant) -> Result<Moved, MoveError> {
         loop {
             if let Some(ended) = inside.ended.take() {
+                // Whoever waits for its turn.
+                self.changed.notify_all();
                 return ended;
             }
             let left = MOST.saturating_sub(began.elapsed());
@@ -394,7 +450,12 @@ impl Classes {
         }
         self.used.store(count, Ordering::Relaxed);
         let mut moved = 0;
-        for (class, to) in state::spread(&self.table(), count) {
+        let table = self.table();
+        let here = |class: usize| table.get(class).is_some_and(|w| *w < self.workers);
+        let own: Vec<usize> = (0..table.len()).filter(|class| here(*class)).collect();
+        let workers: Vec<usize> = own.iter().filter_map(|c| table.get(*c).copied()).collect();
+        for (at, to) in state::spread(&workers, count) {
+            let class = own.get(at).copied().unwrap_or(usize::MAX);
             self.assign(class, to)?;
             moved += 1;
         }
@@ -451,8 +512,7 @@ impl Classes {
         } = &mut *inside;
         let mut over = false;
         if let Some(moving) = moving.as_mut().filter(|m| m.state.phase == Phase::Draining) {
-            let other =
-                |class: u16| !matches!(moving.what, What::One { class: c, .. } if c == class);
+            let other = |class: u16| moving.what.class() != Some(class);
             if waiting.is_some_and(other) {
                 return Looked {
                     step: 0,
@@ -499,7 +559,7 @@ impl Classes {
 
     /// What moves has its new worker, or its new key.
     fn pass_on(&self, inside: &mut Inside) {
-        let Some(moving) = inside.moving.take() else {
+        let Some(mut moving) = inside.moving.take() else {
             return;
         };
         let (held, entries) = (moving.began.elapsed(), moving.state.entries);
@@ -509,6 +569,40 @@ impl Classes {
                 Moved {
                     class,
                     from,
+                    to,
+                    held,
+                    entries,
+                }
+            }
+            What::Out { class, from } => {
+                inside.given = moving.state.leaves();
+                inside.waiting.insert(
+                    class,
+                    Waiting {
+                        home: from,
+                        there: false,
+                    },
+                );
+                self.place(class, away::WAITS);
+                Moved {
+                    class,
+                    from,
+                    to: usize::MAX,
+                    held,
+                    entries,
+                }
+            }
+            What::In { class, to } => {
+                inside.waiting.insert(
+                    class,
+                    Waiting {
+                        home: to,
+                        there: true,
+                    },
+                );
+                Moved {
+                    class,
+                    from: usize::MAX,
                     to,
                     held,
                     entries,
@@ -577,9 +671,7 @@ impl Classes {
     }
 
     fn pass(&self, class: u16, to: usize) {
-        if let Some(worker) = self.worker.get(usize::from(class)) {
-            worker.store(to as u32, Ordering::Release);
-        }
+        self.place(class, to as u32);
     }
 
     fn end(&self, inside: &mut Inside, ended: Result<Moved, MoveError>) {
@@ -618,14 +710,17 @@ impl Inside {
 impl What {
     fn gives(&self, worker: usize) -> bool {
         match self {
-            Self::One { from, .. } => *from == worker,
+            Self::One { from, .. } | Self::Out { from, .. } => *from == worker,
+            Self::In { .. } => false,
             Self::All(_) => true,
         }
     }
 
     fn class(&self) -> Option<u16> {
         match self {
-            Self::One { class, .. } => Some(*class),
+            Self::One { class, .. } | Self::Out { class, .. } | Self::In { class, .. } => {
+                Some(*class)
+            }
             Self::All(_) => None,
         }
     }

@@ -4,6 +4,7 @@
 //! Two use it: heavy keys that are replicated and sharded again (`crate::replica`), and buckets of the indirection table that change their
 //! worker ([`crate::classes`], `crate::worker`). What is where is told by keys of entries alone ([`Keys`], [`millrace_steer::buckets::Buckets`]).
 
+mod bytes;
 mod contents;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use millrace_steer::hybrid::{Key, Keys};
 
 use crate::module::{Instance, Stamped};
 
+pub use bytes::{Unread, from_bytes, to_bytes};
 pub use contents::{Contents, Full};
 
 /// Entries, each with its object.

@@ -112,6 +112,7 @@ impl Slot {
             wire: length as u32,
             port,
             class: 0,
+            hops: 0,
             pool,
             buffer,
         }

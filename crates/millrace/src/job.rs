@@ -13,7 +13,7 @@ use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::packet::Layout;
 use millrace_dataplane::place::{self as processors, Stay};
-use millrace_dataplane::port::InputOptions;
+use millrace_dataplane::port::{Arrivals, InputOptions};
 use millrace_dataplane::replica::ROWS;
 use millrace_dataplane::runner::{BURST, FateWriter, Progress, RecordWriter, Sink, Sinks, Sources};
 use millrace_dataplane::worker::keep::Keep;
@@ -45,6 +45,8 @@ pub struct Job {
     pub classes: Option<Arc<Classes>>,
     /// what goes along where classes are buckets of the only function's indirection table
     pub contents: Option<Contents>,
+    /// packets that other machines send on, where these have classes too
+    pub arrivals: Option<Box<dyn Arrivals>>,
     /// the processor that each worker is pinned to; empty: the first that are allowed
     pub cpus: Vec<usize>,
     /// packets a burst, 1 to [`millrace_dataplane::packet::MAX_BURST`]
@@ -117,6 +119,7 @@ impl Job {
             placement: None,
             classes: None,
             contents: None,
+            arrivals: None,
             cpus: Vec::new(),
             burst: BURST,
             rows: ROWS,
@@ -172,13 +175,19 @@ impl Job {
             let sequencing =
                 replicas::sequencing(&mut self.chain, self.workers, &stands, rows, keep)?;
             let _there = Stay::near(self.cpus.first().copied());
-            Ends::Ports(served::open(&Opening {
+            let mut served = served::open(&Opening {
                 steering: self.placement.as_ref().and_then(steering),
                 job: &self,
                 ports,
                 stop,
                 sequencing,
-            })?)
+            })?;
+            if let Some((arrivals, classes)) = self.arrivals.take().zip(self.classes.as_ref()) {
+                let of = (self.names.len(), self.workers, self.burst * served::LENT);
+                let between = dataplane::port::peers(arrivals, classes, of)?;
+                served.add("peers", between.queues);
+            }
+            Ends::Ports(served)
         } else {
             let options = InputOptions {
                 loops: self.loops,

@@ -38,6 +38,7 @@ mod begun;
 mod budget;
 pub mod bundle;
 pub mod click;
+pub mod cluster;
 pub mod cost;
 mod error;
 mod find;

@@ -49,7 +49,7 @@ pub struct Served {
 }
 
 impl Served {
-    fn add(&mut self, word: &str, queues: Vec<Box<dyn Queue>>) -> usize {
+    pub(crate) fn add(&mut self, word: &str, queues: Vec<Box<dyn Queue>>) -> usize {
         for (worker, queue) in self.workers.iter_mut().zip(queues) {
             worker.push(queue);
         }

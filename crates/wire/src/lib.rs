@@ -1,7 +1,7 @@
 //! Packet headers: typed views of their bytes, one walk from header to header, and checksums.
 //!
 //! A view borrows the bytes of one header and gives its fields by name: [`ethernet`], [`vlan`], [`arp`], [`ipv4`],
-//! [`ipv6`] and its [`extension`] headers, [`tcp`], [`udp`], [`icmpv4`], [`icmpv6`]. [`walk`] finds where each header of a
+//! [`ipv6`] and its [`extension`] headers, [`tcp`], [`udp`], [`icmpv4`], [`icmpv6`], [`geneve`]. [`walk`] finds where each header of a
 //! frame is and says why it stops. Its rule is that of `include/millrace`, which network functions are written with;
 //! where a caller needs another one, the difference is a named field of [`Rule`].
 //!
@@ -15,6 +15,7 @@ pub mod bytes;
 pub mod checksum;
 pub mod ethernet;
 pub mod extension;
+pub mod geneve;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use millrace_dataplane::classes::MoveError;
+use millrace_dataplane::classes::away::Whose;
 use serde_json::{Value, json};
 
 use super::{Result, Session};
@@ -68,7 +69,11 @@ fn shown(parted: &Parted) -> Value {
             .map(|(name, guests)| json!({ "name": name, "packets": guests.packets(class) }));
         json!({
             "class": class,
-            "worker": parted.classes.worker(of_class),
+            "worker": match parted.classes.whose(of_class) {
+                Whose::Worker(worker) => json!(worker),
+                Whose::Waits => json!("waits"),
+                Whose::Away => json!("away"),
+            },
             "guests": guests.collect::<Vec<_>>(),
         })
     });
@@ -112,7 +117,9 @@ fn refused(error: MoveError) -> Trouble {
         MoveError::Full => "full",
         MoveError::Asked => "busy",
         MoveError::Changed => "changed",
-        MoveError::OneKey => "one-key",
+        MoveError::OneKey | MoveError::Cluster => "one-key",
+        MoveError::Gone => "away",
+        MoveError::There => "here",
         MoveError::Workers { .. } => "no-such-worker",
     };
     Trouble::new(code, error).help("`millrace ctl class show` lists classes and their workers")

@@ -55,6 +55,13 @@ pub enum Task {
     TakeAll,
     /// put these in ([`Classes::put`])
     Put(Vec<(usize, Stamped)>),
+    /// put these in, which come from another machine; what is still there of the bucket's leases goes before ([`Classes::put`])
+    Bring {
+        /// the bucket
+        bucket: u32,
+        /// its entries
+        entries: Vec<(usize, Stamped)>,
+    },
     /// take out what was put in, and put these in, which were there before ([`Classes::back`]); of all buckets, or of one
     Back {
         /// what was there
@@ -88,6 +95,21 @@ impl State {
             || self.phase == Phase::Taking && self.done.contains(&true)
     }
 
+    /// Entries that come from another machine, to a worker.
+    pub fn brings(&mut self, to: usize, entries: Vec<(usize, Stamped)>) {
+        let going = entries.into_iter().map(|entry| Going {
+            from: to,
+            to,
+            entry,
+        });
+        self.going.extend(going);
+    }
+
+    /// Entries that leave for another machine.
+    pub fn leaves(&mut self) -> Vec<(usize, Stamped)> {
+        self.going.drain(..).map(|going| going.entry).collect()
+    }
+
     fn of(&self, wanted: impl Fn(&Going) -> bool) -> Vec<(usize, Stamped)> {
         let going = self.going.iter().filter(|g| wanted(g));
         going.map(|g| g.entry.clone()).collect()
@@ -104,6 +126,16 @@ impl Classes {
             return None;
         }
         match (&moving.what, state.phase) {
+            (What::Out { class, from }, phase) if *from == worker => match phase {
+                Phase::Looking | Phase::Draining => Some(Task::Look(u32::from(*class))),
+                Phase::Taking => Some(Task::Take(u32::from(*class))),
+                Phase::Putting | Phase::Back => None,
+            },
+            (What::In { class, to }, Phase::Putting) if *to == worker => Some(Task::Bring {
+                bucket: u32::from(*class),
+                entries: state.of(|_| true),
+            }),
+            (What::Out { .. } | What::In { .. }, _) => None,
             (What::One { class, from, .. }, phase) if *from == worker => match phase {
                 // What is put in until nobody has packets of it is looked at, too.
                 Phase::Looking | Phase::Draining => Some(Task::Look(u32::from(*class))),
@@ -158,6 +190,14 @@ impl Classes {
                 state.going.extend(going);
                 state.enter(Phase::Putting);
             }
+            What::Out { from, .. } => {
+                let from = *from;
+                state.brings(from, entries);
+                state.entries = count(&state.going);
+                self.pass_on(&mut inside);
+                return;
+            }
+            What::In { .. } => return,
             What::All(drawn) => {
                 let table = self.table();
                 let going = entries.into_iter().map(|entry| {
@@ -191,7 +231,7 @@ impl Classes {
         let state = &mut moving.state;
         state.full |= put.is_err();
         let all = match moving.what {
-            What::One { .. } => true,
+            What::One { .. } | What::Out { .. } | What::In { .. } => true,
             What::All(_) => {
                 if let Some(done) = state.done.get_mut(worker) {
                     *done = true;
@@ -201,12 +241,16 @@ impl Classes {
         };
         match (all, state.full) {
             (false, _) => {}
+            // The other machine has them.
+            (true, true) if matches!(moving.what, What::In { .. }) => {
+                self.end(&mut inside, Err(MoveError::Full));
+            }
             (true, true) => {
                 state.enter(Phase::Back);
                 self.announce(&inside);
             }
             (true, false) => {
-                state.entries = state.going.iter().filter(|g| !g.entry.1.rest.free).count() as u64;
+                state.entries = count(&state.going);
                 self.pass_on(&mut inside);
             }
         }
@@ -224,7 +268,7 @@ impl Classes {
             *done = true;
         }
         let all = match moving.what {
-            What::One { .. } => true,
+            What::One { .. } | What::Out { .. } | What::In { .. } => true,
             What::All(_) => state.done.iter().all(|d| *d),
         };
         if all {
@@ -255,6 +299,11 @@ impl Classes {
         }
         false
     }
+}
+
+/// Entries, without numbers that nobody has leased.
+fn count(going: &[Going]) -> u64 {
+    going.iter().filter(|g| !g.entry.1.rest.free).count() as u64
 }
 
 /// The least moves by which the first `count` workers have all classes of a table, each its part of them.
@@ -329,6 +378,10 @@ impl Counters {
         match ended {
             Ok(moved) => {
                 let held = moved.held.as_nanos().min(u128::from(u64::MAX)) as u64;
+                if moved.from == usize::MAX || moved.to == usize::MAX {
+                    // Between machines: counted there.
+                    return;
+                }
                 add(
                     if moved.from == moved.to {
                         &self.keys

@@ -62,6 +62,25 @@ impl Rest {
         }
     }
 
+    /// Its numbers, for another machine.
+    pub(crate) fn numbers(&self) -> [u64; 5] {
+        let callback = u64::from(self.callback);
+        [self.place, self.bound, callback, self.due, self.order]
+    }
+
+    /// The reverse of [`Self::numbers`]; none where they cannot be.
+    pub(crate) fn of_numbers(free: bool, numbers: [u64; 5]) -> Option<Self> {
+        let [place, bound, callback, due, order] = numbers;
+        Some(Self {
+            free,
+            place,
+            bound,
+            callback: u32::try_from(callback).ok()?,
+            due,
+            order,
+        })
+    }
+
     /// By this entries of one instance are ordered so that those whose timers are due at one moment fire in the order in which they would
     /// have fired there.
     #[must_use]

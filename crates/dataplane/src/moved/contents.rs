@@ -125,6 +125,11 @@ impl Contents {
         }
     }
 
+    /// Forgets the numbers of a bucket that are still here while another machine has had it.
+    pub fn take_old_leases(&self, from: &mut Instance, bucket: u32) {
+        self.take_leases(from, bucket..bucket + 1, &mut Vec::new());
+    }
+
     fn take_leases(
         &self,
         from: &mut Instance,

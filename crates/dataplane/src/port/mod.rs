@@ -29,6 +29,8 @@ mod mem;
 mod null;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
 mod oneway;
+#[allow(unsafe_code, reason = "frames are lent as addresses")]
+mod peers;
 mod plain;
 mod query;
 #[allow(unsafe_code, reason = "frames are lent as addresses")]
@@ -48,6 +50,7 @@ pub use ahead::{Behind, ahead};
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut, SharedOut};
 pub use oneway::SendOnly;
+pub use peers::{Arrival, Arrivals, peers};
 pub use plain::{Choice, is_plain};
 pub use query::Query;
 pub use queue::{

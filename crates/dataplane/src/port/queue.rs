@@ -25,6 +25,7 @@ use millrace_steer::Steering;
 
 use super::PortError;
 use crate::classes::Classes;
+use crate::classes::away::Refusal;
 use crate::module::abi;
 use crate::replica::{Place, Sequencing};
 use crate::runner::Lane;
@@ -68,6 +69,8 @@ pub struct Frame {
     pub port: u32,
     /// its packet class, where packets are handed to workers by class ([`crate::classes`]); else 0
     pub class: u16,
+    /// how many machines have sent it on before it came here ([`crate::classes::away`])
+    pub hops: u8,
     /// the memory that it lies in
     pub pool: Pool,
     /// which buffer of that memory: the queue's own number
@@ -176,6 +179,11 @@ pub unsafe trait Queue: Send {
     /// port gives them ([`LiveOptions::sequencing`]); empty where there is none. Their stamps are the sequencer's then.
     fn sequenced(&self) -> &[Sequenced] {
         &[]
+    }
+
+    /// Packets that it received and no worker gets, since the last call: the port that they came in at, why, how many, and their bytes.
+    fn refused(&mut self, each: &mut dyn FnMut(u32, Refusal, u64, u64)) {
+        let _ = each;
     }
 
     /// Takes packets to send, in order and from the front, and says how many; fewer than there are

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::classes::away::Refusal;
+
 /// Counters a line: two cache lines of 64 bytes, since processors fetch them in pairs.
 const LINE: usize = 16;
 
@@ -181,10 +183,35 @@ pub enum Host {
     Oversize,
     /// handed over to a slow path that had no room for it
     SlowFull,
+    /// of several machines: this one may not accept packets now
+    NoLease,
+    /// no machine has its bucket
+    NoOwner,
+    /// longer than what goes between machines
+    PeerMtu,
+    /// the way to the machine that has its bucket took no more
+    PeerFull,
+    /// it was sent on before, and its bucket is not here either
+    PeerCircle,
+    /// its bucket was on its way between machines, and as many packets as may wait did so
+    PeerWaits,
+}
+
+impl From<Refusal> for Host {
+    fn from(why: Refusal) -> Self {
+        match why {
+            Refusal::NoLease => Self::NoLease,
+            Refusal::NoOwner => Self::NoOwner,
+            Refusal::TooLong => Self::PeerMtu,
+            Refusal::Full => Self::PeerFull,
+            Refusal::Circle => Self::PeerCircle,
+            Refusal::Waits => Self::PeerWaits,
+        }
+    }
 }
 
 /// Their names in an account.
-pub const HOST_REASONS: [&str; 10] = [
+pub const HOST_REASONS: [&str; 16] = [
     crate::account::ABORTED,
     crate::account::NO_SUCH_PORT,
     crate::account::NO_OTHER_PORT,
@@ -195,6 +222,12 @@ pub const HOST_REASONS: [&str; 10] = [
     "undeclared_reason",
     crate::account::OVERSIZE,
     crate::account::SLOW_FULL,
+    "no_lease",
+    "no_owner",
+    "peer_mtu",
+    "peer_full",
+    "peer_circle",
+    "peer_waits",
 ];
 
 /// Where each counter stands.

@@ -136,6 +136,15 @@ impl Count<'_> {
         self.port(port, OfPort::Aborted, 1);
     }
 
+    /// Counts packets of a port that were dropped before a function saw them.
+    #[cold]
+    pub fn unseen(&self, port: u32, reason: Host, (packets, bytes): (u64, u64)) {
+        self.port(port, OfPort::Read, packets);
+        self.port(port, OfPort::ReadBytes, bytes);
+        self.port(port, OfPort::Dropped, packets);
+        self.counters.add(self.places.host(reason), packets);
+    }
+
     /// Counts packets of a burst by port, all of a port at once.
     #[inline]
     pub fn row(&self, packets: OfPort, bytes: Option<OfPort>) -> Row<'_> {

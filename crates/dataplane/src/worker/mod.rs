@@ -418,6 +418,7 @@ fn worker(
         keep: serve.keep.clone(),
         group: serve.chain.first().and_then(|l| l.replicas().cloned()),
         mover: serve.moves.as_ref().map(|m| moving::Mover::new(m, number)),
+        peers: (serve.moves.as_ref()).is_some_and(|m| m.classes.elsewhere().is_some()),
     };
     if worker.queues.iter().any(|q| q.queue.keeps_time()) {
         let slow = worker.chain.stages.iter_mut();

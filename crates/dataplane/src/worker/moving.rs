@@ -102,6 +102,10 @@ impl Mover {
             Some(Task::Put(entries)) => {
                 classes.put(self.worker, contents.put(instance, &entries, now));
             }
+            Some(Task::Bring { bucket, entries }) => {
+                contents.take_old_leases(instance, bucket);
+                classes.put(self.worker, contents.put(instance, &entries, now));
+            }
             Some(Task::Back { entries, all }) => {
                 if all {
                     contents.take_all(instance, shares);

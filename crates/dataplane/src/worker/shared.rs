@@ -38,6 +38,12 @@ const HOST: [Host; HOST_REASONS.len()] = [
     Host::Undeclared,
     Host::Oversize,
     Host::SlowFull,
+    Host::NoLease,
+    Host::NoOwner,
+    Host::PeerMtu,
+    Host::PeerFull,
+    Host::PeerCircle,
+    Host::PeerWaits,
 ];
 
 /// Counters of all workers, and the names of what they count.
@@ -265,6 +271,7 @@ impl Shared {
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
             replayed: (self.group.as_ref()).map(|_| sum(self.places.once(Once::Replayed))),
             moved: self.classes.as_ref().map(|c| c.counts()),
+            peers: { self.classes.as_ref() }.and_then(|c| Some(c.elsewhere()?.counts())),
             transactions: (self.transacts).then(|| {
                 let of = |what| sum(self.places.once(what));
                 TransactionsAccount {

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: a file a subject. Run those of one with
 //! `cargo test -p millrace-wire --test it SUBJECT::`.
 mod frames;
+mod geneve;
 mod hostile;
 mod oracle;
 mod program;

@@ -2,6 +2,7 @@
 
 pub mod chain;
 mod claims;
+mod cluster;
 mod element;
 mod exported;
 mod kernel;
@@ -122,6 +123,9 @@ pub struct Run {
     /// (docs/moving.md); 0: only by `millrace ctl class move`
     #[arg(long, value_name = "MS", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     balance: Option<u64>,
+
+    #[command(flatten)]
+    cluster: cluster::Membership,
 
     /// Set a parameter of the function; of several functions, NF:NAME=VALUE
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -349,10 +353,11 @@ impl Run {
             sanitize::ensure()?;
         }
         let held = self.held()?;
-        let seeded = Self {
+        let mut seeded = Self {
             seed: held.as_ref().map_or(self.seed, state::Held::seed),
             ..self.clone()
         };
+        seeded.cluster.described = self.clustered()?;
         seeded.over(chain, held, serving)
     }
 
@@ -396,7 +401,8 @@ impl Run {
             let mut load = || {
                 let mut make = self.make(chain, described, asked)?;
                 if self.cores > 1 && !in_kernel {
-                    let secret = held.as_ref().map(state::Held::secret);
+                    let shared = self.cluster.described.as_ref().map(|c| c.secret());
+                    let secret = held.as_ref().map(state::Held::secret).or(shared);
                     let own;
                     let arranged = match known.take() {
                         Some(known) => known,

@@ -68,8 +68,28 @@ impl Run {
             false => None,
         };
         let mut contents = None;
-        let classes = match (self.balance, parts.as_slice()) {
-            (Some(_), [(Element::Function(one), _)]) => {
+        let mut joined = None;
+        if let (Some(described), [(Element::Function(one), _)]) =
+            (&self.cluster.described, parts.as_slice())
+        {
+            if captures {
+                return Err(Failure::wrong("--cluster is for live ports")
+                    .help("name interfaces with --ports"));
+            }
+            joined = described.join(one, ports.len())?;
+            if joined.is_none() {
+                log::note(format!(
+                    "any machine may have any packet of {}: nothing goes between them",
+                    one.name
+                ));
+            }
+        }
+        let classes = match (self.balance, parts.as_slice(), &joined) {
+            (_, _, Some(joined)) => {
+                contents = Some(joined.contents.clone());
+                Some(joined.classes.clone())
+            }
+            (Some(_), [(Element::Function(one), _)], None) => {
                 if captures {
                     return Err(Failure::wrong("--balance is for live ports")
                         .help("`millrace verify --moves` moves buckets over captures"));
@@ -223,6 +243,7 @@ impl Run {
             placement,
             classes: classes.clone(),
             contents,
+            arrivals: joined.as_ref().and_then(|j| j.arrivals.lock().ok()?.take()),
             cpus: self.cpus.clone(),
             burst: self.burst,
             rows: self.history_rows,
@@ -286,6 +307,9 @@ impl Run {
                 ));
             })
         });
+        let member = { self.cluster.described.as_ref().zip(joined) }
+            .map(|(described, joined)| described.begin(joined, |why| log::note(why)))
+            .transpose()?;
         let account = job.run(signal::flag(), &mut |seen| {
             if let Some(counts) = seen.counts {
                 let seconds = rate.elapsed().as_secs_f64();
@@ -301,7 +325,7 @@ impl Run {
             notify.look(&words, seen);
             bar.show(seen.read, seen.share);
         });
-        drop(balancer);
+        drop((balancer, member));
         notify.end();
         bar.end();
         drop(printed);

@@ -253,6 +253,7 @@ impl Xsk {
             wire: length as u32,
             port: self.options.port,
             class: 0,
+            hops: 0,
             pool: self.pool,
             buffer: chunk,
         })

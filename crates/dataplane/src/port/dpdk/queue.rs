@@ -149,6 +149,7 @@ impl Pair {
             wire: (raw.end.addr() - raw.data.addr()) as u32,
             port: self.port,
             class: 0,
+            hops: 0,
             pool: eal::pool(),
             buffer: raw.mbuf.expose_provenance() as u64,
         }

@@ -5,13 +5,34 @@ use std::sync::Arc;
 
 use millrace_steer::buckets::Buckets;
 
+use super::parked::Parked;
 use super::rings::Rings;
 use super::{By, Hub};
 use crate::classes::Classes;
+use crate::classes::away::{PARKED, Whose};
 use crate::port::Frame;
 
 /// Packets that are held before no more are received; then the device keeps them.
 pub const MOST: usize = 256;
+
+/// Has a frame go to a worker, which may be this one; false where there is no room.
+pub fn to_worker(
+    frame: &Frame,
+    worker: usize,
+    own: usize,
+    rings: &mut Rings,
+    into: &mut Vec<Frame>,
+    most: usize,
+) -> bool {
+    if worker != own {
+        return rings.hand(worker, *frame);
+    }
+    let room = into.len() < most;
+    if room {
+        into.push(*frame);
+    }
+    room
+}
 
 /// One worker's part of what moves at a port.
 pub struct Held {
@@ -108,25 +129,32 @@ impl Held {
         self.frames.len()
     }
 
+    /// The class whose packets are held.
+    pub fn moves(&self) -> Option<u16> {
+        self.class
+    }
+
     /// Has packets go to their class's worker, as many as there is room for: to worker `own` into `into`, which may
-    /// have `most` then.
+    /// have `most` then. Those of a class that has none here go the way of `parked`.
     pub fn go(
         &mut self,
         classes: &Classes,
         own: usize,
         rings: &mut Rings,
-        into: &mut Vec<Frame>,
-        most: usize,
+        (into, most): (&mut Vec<Frame>, usize),
+        (mut parked, back): (Option<&mut Parked>, &mut Vec<Frame>),
     ) {
         while let Some(frame) = self.frames.front() {
-            let to = classes.worker(frame.class);
-            if to != own {
-                if !rings.hand(to, *frame) {
-                    break;
+            let whose = classes.whose(frame.class);
+            let to = match (&mut parked, whose) {
+                (Some(parked), whose) => {
+                    let accepts = parked.accepts();
+                    parked.sees(frame, whose, (accepts, MOST + PARKED), back)
                 }
-            } else if into.len() < most {
-                into.push(*frame);
-            } else {
+                (None, Whose::Worker(to)) => Some(to),
+                (None, _) => None,
+            };
+            if to.is_some_and(|worker| !to_worker(frame, worker, own, rings, into, most)) {
                 break;
             }
             self.frames.pop_front();

@@ -16,6 +16,7 @@
 
 mod bell;
 mod held;
+mod parked;
 mod rings;
 
 use std::os::fd::RawFd;
@@ -27,8 +28,10 @@ use millrace_steer::Owners;
 
 use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
 use crate::classes::Classes;
+use crate::classes::away::{PARKED, Refusal, Whose};
 pub(super) use bell::Bell;
 use held::Held;
+use parked::Parked;
 use rings::Rings;
 
 /// How long a worker that ends waits for the others, which may still receive packets of its own.
@@ -70,6 +73,8 @@ struct HandOver {
     rings: Rings,
     /// where packets have classes
     held: Option<Held>,
+    /// where other machines have classes
+    parked: Option<Parked>,
     /// what frames of other workers' queues are seen under
     pool: Pool,
     /// scratch: what the queue gave
@@ -111,6 +116,7 @@ pub fn hand_over(
             Box::new(HandOver {
                 worker,
                 held: Held::join(&hub, worker),
+                parked: Parked::of(&hub.by),
                 hub: hub.clone(),
                 inner,
                 rings,
@@ -126,8 +132,8 @@ pub fn hand_over(
 }
 
 impl HandOver {
-    /// The owner of a frame of this worker's queue; notes the frame's class, if it has one.
-    fn owner(&self, frame: &mut Frame) -> usize {
+    /// Where a frame of this worker's queue goes; notes the frame's class, if it has one.
+    fn whose(&self, frame: &mut Frame) -> Whose {
         let hub = &*self.hub;
         let length = frame.end.addr() - frame.data.addr();
         // SAFETY: the queue lends the frame: `length` bytes lie between its bounds, and nobody else has it.
@@ -138,18 +144,21 @@ impl HandOver {
             By::Class { classes, .. } => {
                 let held = self.held.as_ref();
                 frame.class = held.map_or(0, |held| held.class(classes, frame.port, bytes));
-                return classes.worker(frame.class).min(last);
+                return match classes.whose(frame.class) {
+                    Whose::Worker(worker) => Whose::Worker(worker.min(last)),
+                    elsewhere => elsewhere,
+                };
             }
         };
         let Some(owners) = owners.get(frame.port as usize).or(owners.last()) else {
-            return self.worker;
+            return Whose::Worker(self.worker);
         };
         let owner = if told {
             owners.exception(bytes)
         } else {
             Some(owners.owner(bytes))
         };
-        owner.map_or(self.worker, |owner| (owner as usize).min(last))
+        Whose::Worker(owner.map_or(self.worker, |owner| (owner as usize).min(last)))
     }
 
     /// Takes back what other workers are through with.
@@ -173,11 +182,23 @@ impl HandOver {
         received.clear();
         let result = self.inner.receive(&mut received, most, before);
         self.back.clear();
+        let accepts = self.parked.as_ref().is_none_or(Parked::accepts);
         for frame in &mut received {
-            let to = self.owner(frame);
+            let whose = self.whose(frame);
             if self.held.as_mut().is_some_and(|held| held.keeps(frame)) {
                 continue;
             }
+            let whose = match &mut self.parked {
+                None => whose,
+                Some(parked) => {
+                    match parked.sees(frame, whose, (accepts, PARKED), &mut self.back) {
+                        Some(worker) => Whose::Worker(worker),
+                        None => continue,
+                    }
+                }
+            };
+            // Without other machines each class has a worker.
+            let Whose::Worker(to) = whose else { continue };
             if to == self.worker {
                 into.push(*frame);
             } else if !self.rings.hand(to, *frame) {
@@ -212,8 +233,26 @@ impl HandOver {
             return;
         };
         held.look(classes, &self.rings);
+        let parked = self.parked.as_mut();
+        if let Some(parked) = parked.filter(|parked| !parked.is_empty()) {
+            self.back.clear();
+            let moves = held.moves();
+            parked.go(classes, moves, &mut self.back, |frame, worker| {
+                held::to_worker(frame, worker, self.worker, &mut self.rings, into, most)
+            });
+            self.inner.release(&self.back);
+            self.wake();
+        }
+        let (Some(held), By::Class { classes, .. }) = (&mut self.held, &self.hub.by) else {
+            return;
+        };
         if held.may_go() {
-            held.go(classes, self.worker, &mut self.rings, into, most);
+            self.back.clear();
+            let way = (self.parked.as_mut(), &mut self.back);
+            held.go(classes, self.worker, &mut self.rings, (into, most), way);
+            if !self.back.is_empty() {
+                self.inner.release(&self.back);
+            }
             self.wake();
         }
     }
@@ -251,12 +290,14 @@ unsafe impl Queue for HandOver {
             self.see_to_classes(into, start + most);
             self.rings.taken(into, start + most, self.pool);
             let room = most - (into.len() - start);
+            let parks = self.parked.as_ref().map_or(0, Parked::count);
             let holds = self.held.as_ref().map_or(0, Held::count);
             let still = self.held.as_ref().is_some_and(Held::is_still);
             if room > 0 && !self.counted && holds < held::MOST && !still {
                 let came = self.poll(into, room, before)?;
                 // In this order: what the queue gave before it ended is in the rings.
-                if came == 0 && holds == 0 && (self.closed.is_some() || self.inner.ended()) {
+                if came == 0 && holds + parks == 0 && (self.closed.is_some() || self.inner.ended())
+                {
                     self.count_out();
                 }
             }
@@ -265,6 +306,12 @@ unsafe impl Queue for HandOver {
                 return Ok(into.len() - start);
             }
             std::thread::yield_now();
+        }
+    }
+
+    fn refused(&mut self, each: &mut dyn FnMut(u32, Refusal, u64, u64)) {
+        if let Some(parked) = &mut self.parked {
+            parked.refused(each);
         }
     }
 
@@ -310,6 +357,9 @@ unsafe impl Queue for HandOver {
         if let Some(held) = &mut self.held {
             self.back.clear();
             held.abandon(&mut self.back);
+            if let Some(parked) = &mut self.parked {
+                parked.abandon(&mut self.back);
+            }
             self.missed += self.back.len() as u64;
             self.inner.release(&self.back);
         }
@@ -337,6 +387,9 @@ unsafe impl Queue for HandOver {
         if (self.held.as_ref()).is_some_and(|held| held.count() > 0 || held.is_still()) {
             return None;
         }
+        if self.parked.as_ref().is_some_and(|p| !p.is_empty()) {
+            return None;
+        }
         let fd = self.hub.bells.get(self.worker)?.asleep();
         // What came before the bell was set does not ring it.
         self.rings.are_empty().then_some(fd)
@@ -349,5 +402,7 @@ unsafe impl Queue for HandOver {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_away;
 #[cfg(test)]
 mod tests_classes;

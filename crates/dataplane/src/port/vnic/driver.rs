@@ -271,6 +271,7 @@ unsafe impl Queue for Driver {
                 wire,
                 port: u32::from(received.port),
                 class: 0,
+                hops: 0,
                 pool: self.pool,
                 buffer: u64::from(buffer),
             });

@@ -96,6 +96,8 @@ pub struct Worker {
     pub(super) group: Option<Arc<Group>>,
     /// its part in moves of buckets, where these move
     pub(super) mover: Option<Mover>,
+    /// other machines have buckets
+    pub(super) peers: bool,
 }
 
 // SAFETY: frames and descriptors are addresses of memory of the queues, which move with the worker.

@@ -1,6 +1,7 @@
 //! Reception of a burst, and what is made known of its packets before the functions run.
 
 use super::{Worker, bytes, lane_of};
+use crate::classes::away::Refusal;
 use crate::clock::now;
 use crate::module::abi;
 use crate::worker::counters::{OfPort, Once};
@@ -28,6 +29,9 @@ impl Worker {
         if let Err(error) = result {
             self.fail(index, &error);
         }
+        if self.peers {
+            self.refused(index);
+        }
         if self.frames.is_empty() {
             return 0;
         }
@@ -54,6 +58,17 @@ impl Worker {
         self.give_back(index);
         self.emit(true);
         received
+    }
+
+    /// Counts what a queue received and no worker gets, where other machines have buckets.
+    fn refused(&mut self, index: usize) {
+        let count = self.shared.count(self.number);
+        if let Some(served) = self.queues.get_mut(index) {
+            let mut each = |port, why: Refusal, packets, bytes| {
+                count.unseen(port, why.into(), (packets, bytes));
+            };
+            served.queue.refused(&mut each);
+        }
     }
 
     /// Takes a burst of a run over captures, whose sequencer writes descriptors and counts what is out of order. What came

@@ -1,0 +1,96 @@
+//! A run that is a machine of a cluster.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use millrace::cluster::{Described, Member};
+use millrace_peer::Security;
+
+use super::Run;
+use crate::failure::Failure;
+
+/// What says which machine of which cluster this is.
+#[derive(Args, Clone, Default)]
+pub struct Membership {
+    /// Run as one of several machines, each with a part of the buckets: the table of nodes, in a file that is the same on all (docs/peers.md)
+    #[arg(long, value_name = "static:FILE", requires = "peer", requires = "node", value_parser = table)]
+    pub cluster: Option<PathBuf>,
+
+    /// Where other machines of the cluster reach this one: packets by UDP, buckets by TCP
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "cluster")]
+    pub peer: Option<SocketAddr>,
+
+    /// This machine's name in the cluster
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    pub node: Option<String>,
+
+    /// Certificates of the cluster: ca.pem, and this node's cert.pem and key.pem, in a folder
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "cluster",
+        conflicts_with = "peer_plain"
+    )]
+    pub peer_tls: Option<PathBuf>,
+
+    /// Hand buckets over without TLS: whoever sees packets between machines sees state
+    #[arg(long, requires = "cluster")]
+    pub peer_plain: bool,
+
+    /// The cluster, once it was read
+    #[arg(skip)]
+    pub described: Option<Arc<Described>>,
+}
+
+fn table(text: &str) -> Result<PathBuf, String> {
+    let file = text.strip_prefix("static:").filter(|file| !file.is_empty());
+    file.map(PathBuf::from)
+        .ok_or_else(|| "static:FILE, a table of nodes in a file".to_owned())
+}
+
+impl Run {
+    /// The cluster that this run is of, if it is of one.
+    ///
+    /// # Errors
+    /// What was asked for does not go together, or the table cannot be read.
+    pub(super) fn clustered(&self) -> Result<Option<Arc<Described>>, Failure> {
+        let flags = &self.cluster;
+        let (Some(file), Some(peer), Some(node)) = (&flags.cluster, flags.peer, &flags.node) else {
+            return Ok(None);
+        };
+        if self.cores < 2 || self.nfs.len() > 1 {
+            return Err(
+                Failure::wrong("--cluster is for one function on several cores")
+                    .help("give --cores, the same on all machines"),
+            );
+        }
+        if self.state.state.is_some() || self.trace.is_some() || !self.steer.is_empty() {
+            return Err(Failure::wrong(
+                "--cluster: who gets which packet, and state at start, are the table's",
+            )
+            .help("leave --state, --trace and --steer out"));
+        }
+        let security = match (&flags.peer_tls, flags.peer_plain) {
+            (Some(folder), _) => Security::tls(folder).map_err(|e| {
+                Failure::wrong(format!("--peer-tls: {e}"))
+                    .help("docs/peers.md shows how to make certificates")
+            })?,
+            (None, true) => Security::Plain,
+            (None, false) => {
+                return Err(
+                    Failure::wrong("--cluster: nothing says how machines know each other")
+                        .help("give --peer-tls FOLDER, or --peer-plain in a network of their own"),
+                );
+            }
+        };
+        let described = Described::read(Member {
+            file: file.clone(),
+            name: node.clone(),
+            peer,
+            security,
+        })?;
+        Ok(Some(Arc::new(described)))
+    }
+}

@@ -1,0 +1,168 @@
+//! A function on two machines: packets that come to the wrong one, and buckets that go to the other one while packets come.
+//!
+//! ```text
+//!            ┌ a0 ═══ a1 ── n, the first machine ── b1 ═══ b0 ┐
+//! namespace a                      p ═══ p                     namespace b
+//!            └ a9 ═══ a8 ── y, the second one ───── b8 ═══ b9 ┘
+//! ```
+//!
+//! What a sends goes through the first machine, what b answers through the second one, which has no bucket.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::instance::{Instance, count};
+use super::net::{Net, run, until};
+
+/// The second machine's namespace, which goes with the test.
+struct Second<'a>(&'a Net);
+
+impl<'a> Second<'a> {
+    fn new(net: &'a Net) -> Self {
+        let name = net.name("y");
+        assert!(
+            run("ip", &["netns", "add", &name])
+                .unwrap()
+                .status
+                .success()
+        );
+        for end in ["a", "b"] {
+            net.ip(
+                end,
+                &format!("link add {end}9 type veth peer name {end}8 netns {name}"),
+            );
+            net.ip("y", &format!("link set {end}8 up"));
+            // The same host on both ways.
+            let own = if end == "a" { 1 } else { 2 };
+            for way in [0, 9] {
+                net.ip(
+                    end,
+                    &format!("link set {end}{way} address 02:00:00:00:00:0{own} up"),
+                );
+                net.ip(end, &format!(
+                    "neigh add 10.0.0.{other} lladdr 02:00:00:00:00:0{other} dev {end}{way} nud permanent",
+                    other = 3 - own
+                ));
+                for interface in ["all", &format!("{end}{way}")] {
+                    net.within(
+                        end,
+                        "sysctl",
+                        &["-qw", &format!("net.ipv4.conf.{interface}.rp_filter=0")],
+                    );
+                }
+            }
+            net.ip(end, &format!("addr add 10.0.0.{own}/32 dev lo"));
+            net.ip(end, "link set lo up");
+        }
+        net.ip("a", "route add 10.0.0.2 dev a0 src 10.0.0.1");
+        net.ip("b", "route add 10.0.0.1 dev b9 src 10.0.0.2");
+        net.ip(
+            "n",
+            &format!("link add p type veth peer name p netns {name}"),
+        );
+        for (end, own) in [("n", 1), ("y", 2)] {
+            net.ip(end, &format!("addr add 10.9.0.{own}/24 dev p"));
+            net.ip(end, "link set p up");
+        }
+        Self(net)
+    }
+}
+
+impl Drop for Second<'_> {
+    fn drop(&mut self) {
+        let _ = run("ip", &["netns", "del", &self.0.name("y")]);
+    }
+}
+
+/// Puts a table in place: which buckets each machine has.
+fn table(file: &Path, version: u64, first: &str, second: &str) {
+    let secret = "5a".repeat(32);
+    let node = |name: &str, own: u8, buckets: &str| {
+        format!(
+            "[[node]]\nname = \"{name}\"\npeer = \"10.9.0.{own}:7100\"\nbuckets = [{buckets}]\n"
+        )
+    };
+    let text = format!(
+        "version = {version}\nsecret = \"{secret}\"\n{}{}",
+        node("n", 1, first),
+        node("y", 2, second)
+    );
+    let new = file.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, file).unwrap();
+}
+
+fn peers(account: &Value, name: &str) -> u64 {
+    count(&account["peers"], name)
+}
+
+#[test]
+fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let _second = Second::new(&net);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("table.toml");
+    table(&file, 1, "\"0-511\"", "");
+    let cluster = format!("static:{}", file.display());
+    let start = |end: &str, ports: &str, own: u8| {
+        let peer = format!("10.9.0.{own}:7100");
+        let args = [
+            "nfs/firewall",
+            "--ports",
+            ports,
+            "--cores",
+            "2",
+            "--cluster",
+            &cluster,
+            "--peer",
+            &peer,
+            "--node",
+            end,
+            "--peer-plain",
+        ];
+        Instance::start(&net, end, &args)
+    };
+    let first = start("n", "afpacket:a1,afpacket:b1", 1);
+    let second = start("y", "afpacket:a8,afpacket:b8", 2);
+    let ping = |times: &str| {
+        let args = ["-c", times, "-i", "0.02", "-W", "5", "10.0.0.2"];
+        let pinged = net.within("a", "ping", &args);
+        let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
+        assert!(text.contains(" 0% packet loss"), "{text}");
+    };
+    // Workers may still be made when the ports are served.
+    until("a packet goes through", || {
+        let pinged = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
+        pinged.status.success()
+    });
+    ping("10");
+    for (version, owners) in [
+        (2, ("\"256-511\"", "\"0-255\"")),
+        (3, ("", "\"0-511\"")),
+        (4, ("\"0-511\"", "")),
+    ] {
+        table(&file, version, owners.0, owners.1);
+        ping("100");
+    }
+    let (second, status) = second.stop();
+    assert_eq!(status, 0, "{second:#}");
+    let (first, status) = first.stop();
+    assert_eq!(status, 0, "{first:#}");
+    // What one sent on the other one has read, and each packet has one fate.
+    for (from, to) in [(&first, &second), (&second, &first)] {
+        assert!(peers(from, "sent") > 0, "{from:#}");
+        assert_eq!(peers(from, "sent"), peers(to, "received"), "{from:#}{to:#}");
+        assert_eq!(
+            (peers(to, "malformed"), count(to, "dropped")),
+            (0, 0),
+            "{to:#}"
+        );
+    }
+    assert!(
+        peers(&second, "taken") > 100 && peers(&first, "given") > 100,
+        "{second:#}"
+    );
+}

@@ -1,0 +1,314 @@
+//! Classes of other machines: where their packets go, and a class that goes to another machine or comes from one.
+//!
+//! A class that no worker of this machine has is *away*: its packets are sent on to the machine that has it ([`Elsewhere`]). Between the two
+//! it *waits*: each queue parks its packets, in their order, until [`Classes::settle`] says where they go. A class that leaves is looked for,
+//! held and taken out as one that moves between workers; the move ends there, so that another class may leave or come meanwhile.
+//!
+//! What is parked is bounded ([`PARKED`] packets a queue, all classes together). A packet beyond it is dropped and counted, so that a peer that does
+//! not answer costs packets of the class that waits for it and of no other.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::state::{Phase, State};
+use super::{Classes, Inside, MOST, MoveError, Moved, Moving, What};
+use crate::module::Stamped;
+
+/// Packets that a queue keeps of classes that wait.
+pub const PARKED: usize = 128;
+
+/// The number that stands for no worker: away.
+pub(super) const AWAY: u32 = u32::MAX;
+/// The number that stands for no worker yet.
+pub(super) const WAITS: u32 = u32::MAX - 1;
+
+/// How long a class is waited for that has to take its turn behind another one.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Where the packets of a class go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// to this worker
+    Worker(usize),
+    /// nowhere yet
+    Waits,
+    /// to another machine
+    Away,
+}
+
+impl Whose {
+    #[inline]
+    pub(super) fn of(number: u32) -> Self {
+        match number {
+            AWAY => Self::Away,
+            WAITS => Self::Waits,
+            worker => Self::Worker(worker as usize),
+        }
+    }
+}
+
+/// A packet that is to be sent on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stray<'a> {
+    /// its class
+    pub class: u16,
+    /// the port of the function that it came in at
+    pub port: u32,
+    /// how many machines have sent it on before this one
+    pub hops: u8,
+    /// its bytes
+    pub frame: &'a [u8],
+}
+
+/// Why a packet is dropped that a worker of this machine would not get, or might not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// this machine may not accept packets now
+    NoLease,
+    /// no machine has its class
+    NoOwner,
+    /// it is longer than what goes between machines
+    TooLong,
+    /// the way to the other machine took no more
+    Full,
+    /// it was sent on before, and its class is not here either
+    Circle,
+    /// its class waits, and as many packets as may wait do so
+    Waits,
+}
+
+/// Packets between machines, and buckets, so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct PeerCounts {
+    /// packets that were sent to the machine that has their bucket; they are in no fate here
+    pub sent: u64,
+    /// packets that came from other machines
+    pub received: u64,
+    /// of these, sent under an older table than this machine's
+    pub older: u64,
+    /// datagrams that came to the port between machines and were no packets of a peer
+    pub malformed: u64,
+    /// packets that waited for a bucket's owner to be settled
+    pub parked: u64,
+    /// buckets that were taken out here to go to another machine
+    pub given: u64,
+    /// buckets that came from another machine and were put in
+    pub taken: u64,
+    /// entries of state in these
+    pub entries: u64,
+    /// hand-overs that this machine refused, or that another one refused
+    pub refused: u64,
+}
+
+/// Other machines, as queues see them. Called for each packet by workers: it does not wait.
+pub trait Elsewhere: Send + Sync {
+    /// Whether this machine may accept packets now; asked once a burst.
+    fn accepts(&self) -> bool;
+
+    /// Sends a packet to the machine that has its class.
+    ///
+    /// # Errors
+    /// It did not go; why.
+    fn send(&self, packet: &Stray<'_>) -> Result<(), Refusal>;
+
+    /// What went between machines so far.
+    fn counts(&self) -> PeerCounts;
+
+    /// Notes that a packet waits.
+    fn parked(&self);
+}
+
+/// A class that waits: its entries are at no worker, or at one that has no packets of it.
+pub(super) struct Waiting {
+    /// the worker that had it, or is to have it
+    pub home: usize,
+    /// its entries are there
+    pub there: bool,
+}
+
+/// Where a class that waits is to go.
+#[derive(Clone, Debug)]
+pub enum Settled {
+    /// a worker of this machine gets it, with these entries, which [`Classes::give`] took out
+    Here(Vec<(usize, Stamped)>),
+    /// to another machine; entries that are here are forgotten
+    Away,
+}
+
+impl Classes {
+    /// Where the packets of a class go.
+    #[inline]
+    #[must_use]
+    pub fn whose(&self, class: u16) -> Whose {
+        let worker = self.worker.get(usize::from(class));
+        // As `worker`.
+        worker.map_or(Whose::Worker(0), |w| Whose::of(w.load(Ordering::Acquire)))
+    }
+
+    /// Takes the entries of a class out, whose packets wait from then on until [`Self::settle`].
+    ///
+    /// # Errors
+    /// It stays where it was.
+    pub fn give(&self, class: usize) -> Result<Vec<(usize, Stamped)>, MoveError> {
+        let class = self.known(class)?;
+        self.out(class)
+    }
+
+    /// Puts the entries of a class in that is away, all or none. Its packets wait until [`Self::settle`].
+    ///
+    /// # Errors
+    /// [`MoveError::Full`]; the class is away as before.
+    pub fn take(&self, class: usize, entries: Vec<(usize, Stamped)>) -> Result<Moved, MoveError> {
+        let class = self.known(class)?;
+        let mut inside = self.turn()?;
+        if self.whose(class) != Whose::Away {
+            return Err(MoveError::There);
+        }
+        let to = self.least();
+        self.place(class, WAITS);
+        let home = Waiting {
+            home: to,
+            there: false,
+        };
+        inside.waiting.insert(class, home);
+        let put = self.comes(inside, (class, to), entries);
+        if put.is_err() {
+            let mut inside = self.lock();
+            inside.waiting.remove(&class);
+            self.place(class, AWAY);
+            self.announce(&inside);
+        }
+        put
+    }
+
+    /// Says where a class is from now on; packets that wait go there.
+    ///
+    /// # Errors
+    /// It is where it was: entries found no room, or the run ends.
+    pub fn settle(&self, class: usize, place: Settled) -> Result<(), MoveError> {
+        let class = self.known(class)?;
+        let Settled::Here(entries) = place else {
+            return self.leaves(class);
+        };
+        let home = match (self.whose(class), self.lock().waiting.get(&class)) {
+            (Whose::Worker(_), _) => return Ok(()),
+            (_, Some(waiting)) => waiting.home,
+            (_, None) => self.least(),
+        };
+        if !entries.is_empty() {
+            let inside = self.turn()?;
+            self.comes(inside, (class, home), entries)?;
+        }
+        let mut inside = self.lock();
+        inside.waiting.remove(&class);
+        self.place(class, home as u32);
+        self.announce(&inside);
+        Ok(())
+    }
+
+    /// A class has no place here any more.
+    fn leaves(&self, class: u16) -> Result<(), MoveError> {
+        let there = match self.whose(class) {
+            Whose::Away => return Ok(()),
+            Whose::Worker(_) => true,
+            Whose::Waits => self.lock().waiting.get(&class).is_some_and(|w| w.there),
+        };
+        if there {
+            self.out(class)?;
+        }
+        let mut inside = self.lock();
+        inside.waiting.remove(&class);
+        self.place(class, AWAY);
+        self.announce(&inside);
+        Ok(())
+    }
+
+    /// Takes entries out of the worker that has them.
+    fn out(&self, class: u16) -> Result<Vec<(usize, Stamped)>, MoveError> {
+        let mut inside = self.turn()?;
+        let from = match (self.whose(class), inside.waiting.get(&class)) {
+            (Whose::Worker(from), _) => from,
+            (Whose::Waits, Some(waiting)) if waiting.there => waiting.home,
+            _ => return Err(MoveError::Gone),
+        };
+        let began = Instant::now();
+        inside.begin(
+            What::Out { class, from },
+            State::new(Phase::Looking, self.workers),
+        );
+        self.announce(&inside);
+        self.ends(inside, began)?;
+        Ok(std::mem::take(&mut self.lock().given))
+    }
+
+    /// Puts entries into a worker that has no packets of their class.
+    fn comes(
+        &self,
+        mut inside: std::sync::MutexGuard<'_, Inside>,
+        (class, to): (u16, usize),
+        entries: Vec<(usize, Stamped)>,
+    ) -> Result<Moved, MoveError> {
+        let began = Instant::now();
+        let mut state = State::new(Phase::Putting, self.workers);
+        state.brings(to, entries);
+        inside.begin(What::In { class, to }, state);
+        self.announce(&inside);
+        self.ends(inside, began)
+    }
+
+    /// The lock, once nothing moves.
+    fn turn(&self) -> Result<std::sync::MutexGuard<'_, Inside>, MoveError> {
+        let began = Instant::now();
+        let mut inside = self.lock();
+        loop {
+            match inside.admits() {
+                Ok(()) if inside.moving.is_none() && inside.ended.is_none() => return Ok(inside),
+                Ok(()) | Err(MoveError::Asked) if began.elapsed() < MOST => {}
+                Ok(()) => return Err(MoveError::Busy),
+                Err(error) => return Err(error),
+            }
+            let waited = self.changed.wait_timeout(inside, TURN);
+            inside = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    fn known(&self, class: usize) -> Result<u16, MoveError> {
+        let count = self.count();
+        match u16::try_from(class) {
+            Ok(known) if class < count => Ok(known),
+            _ => Err(MoveError::NoClass { class, count }),
+        }
+    }
+
+    pub(super) fn place(&self, class: u16, number: u32) {
+        if let Some(worker) = self.worker.get(usize::from(class)) {
+            worker.store(number, Ordering::Release);
+        }
+    }
+
+    /// The worker with the fewest classes, of those that have any.
+    fn least(&self) -> usize {
+        let used = self.workers().1.max(1);
+        let mut has = vec![0_u32; used];
+        for worker in self.table() {
+            if let Some(has) = has.get_mut(worker) {
+                *has += 1;
+            }
+        }
+        let least = has.iter().enumerate().min_by_key(|(_, has)| **has);
+        least.map_or(0, |(worker, _)| worker)
+    }
+}
+
+impl Inside {
+    fn begin(&mut self, what: What, state: State) {
+        let members = self.members.len();
+        self.moving = Some(Moving {
+            what,
+            began: Instant::now(),
+            marks: vec![None; members],
+            through: vec![false; members],
+            state,
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! The sender of a bucket.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use millrace_cluster::{HandOver, Node, Peers, Refused};
+use millrace_dataplane::clock;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::message::{Message, Offer, PIECE, read, refused, write};
+use crate::secret::digest;
+use crate::{Link, STEP, Secret, Security};
+
+/// Sends buckets to other nodes.
+pub struct Hands {
+    name: String,
+    secret: Secret,
+    security: Security,
+    link: Arc<Link>,
+}
+
+/// 32 bytes that nobody foresees.
+pub(crate) fn fresh() -> Result<[u8; 32], Refused> {
+    let mut bytes = [0; 32];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| refused("the system gives no random numbers".to_owned()))?;
+    Ok(bytes)
+}
+
+impl Hands {
+    /// Of the node of this name.
+    #[must_use]
+    pub fn new(name: &str, secret: &Secret, security: &Security, link: &Arc<Link>) -> Self {
+        Self {
+            name: name.to_owned(),
+            secret: secret.clone(),
+            security: security.clone(),
+            link: link.clone(),
+        }
+    }
+
+    fn send(&self, to: &Node, what: &HandOver) -> Result<(), Refused> {
+        let gone = |e: std::io::Error| refused(format!("it is not there: {e}"));
+        let stream = TcpStream::connect_timeout(&to.peer, STEP).map_err(gone)?;
+        let mut stream = self.security.connect(stream, &to.name)?;
+        let challenge = match read(&mut stream)? {
+            Message::Hello { fingerprint, nonce } if fingerprint == what.fingerprint => nonce,
+            Message::Hello { .. } => {
+                return Err(refused(
+                    "it runs another function, another version of it, or with another plan, number of cores or secret"
+                        .to_owned(),
+                ));
+            }
+            other => return Err(unexpected(other)),
+        };
+        let mut offer = Offer {
+            from: self.name.clone(),
+            to: to.name.clone(),
+            fingerprint: what.fingerprint,
+            bucket: what.bucket,
+            version: what.version,
+            time: clock::now(),
+            bytes: what.entries.len() as u64,
+            digest: digest(&[&what.entries]),
+            nonce: fresh()?,
+            tag: [0; 32],
+        };
+        offer.tag = self.secret.tag(&[b"offer", &challenge, &offer.said()]);
+        let tag = offer.tag;
+        let nonce = offer.nonce;
+        write(&mut stream, &Message::Offer(Box::new(offer)))?;
+        match read(&mut stream)? {
+            Message::Go => {}
+            other => return Err(unexpected(other)),
+        }
+        for piece in what.entries.chunks(PIECE) {
+            write(&mut stream, &Message::Piece(piece.to_vec()))?;
+        }
+        write(&mut stream, &Message::End)?;
+        match read(&mut stream)? {
+            Message::Done { tag: said }
+                if self.secret.verifies(&[b"done", &nonce, &tag], &said) => {}
+            other => return Err(unexpected(other)),
+        }
+        // It is the receiver's whether or not this arrives; a service that agrees on the table says so, too.
+        let _ = write(&mut stream, &Message::Go);
+        Ok(())
+    }
+}
+
+fn unexpected(message: Message) -> Refused {
+    match message {
+        Message::No(why) => refused(format!("it refuses: {why}")),
+        _ => refused("it says something else than it should".to_owned()),
+    }
+}
+
+impl Peers for Hands {
+    fn hand(&self, to: &Node, what: &HandOver) -> Result<(), Refused> {
+        let sent = self.send(to, what);
+        sent.map_err(|e| {
+            self.link.refused();
+            refused(format!("{} at {}: {}", to.name, to.peer, e.why))
+        })
+    }
+}

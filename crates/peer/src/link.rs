@@ -1,0 +1,220 @@
+//! Packets between machines, in Geneve over UDP.
+//!
+//! A frame of Ethernet's usual 1500 bytes does not fit behind the headers where links between machines carry no more than that: the host cuts the
+//! datagram into fragments of IP then and joins them at the other end, which costs both some time. What is too long for any datagram, or for a
+//! path that the host may not cut for, is dropped (`peer_mtu`). Links between nodes had better carry 1580 bytes.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millrace_cluster::Standing;
+use millrace_dataplane::classes::away::{Elsewhere, PeerCounts, Refusal, Stray};
+use millrace_dataplane::port::{Arrival, Arrivals, PortError};
+use millrace_wire::geneve::{Forwarded, WHOLE};
+
+use crate::{MOST_HOPS, Secret};
+
+/// Bytes of the largest datagram of UDP over IPv4.
+const LARGEST: usize = 65_507;
+/// Datagrams that are no packets of peers, after which a queue is left for the next poll iteration.
+const STRANGE: usize = 64;
+
+/// This machine's end of the links to others.
+pub struct Link {
+    standing: Arc<Standing>,
+    socket: UdpSocket,
+    network: u32,
+    /// ports of the function
+    ports: u16,
+    counts: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    sent: AtomicU64,
+    received: AtomicU64,
+    older: AtomicU64,
+    malformed: AtomicU64,
+    parked: AtomicU64,
+    given: AtomicU64,
+    taken: AtomicU64,
+    entries: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The monotonic clock, ns: that of [`Standing::holds`].
+#[must_use]
+pub fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+impl Link {
+    /// At this address, which is the node's `peer`, for a function with so many ports.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn open(
+        address: SocketAddr,
+        standing: &Arc<Standing>,
+        secret: &Secret,
+        ports: usize,
+    ) -> std::io::Result<Arc<Self>> {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        Ok(Arc::new(Self {
+            standing: standing.clone(),
+            socket,
+            network: secret.network(),
+            ports: u16::try_from(ports).unwrap_or(u16::MAX),
+            counts: Counters::default(),
+        }))
+    }
+
+    /// The end that packets of others come from.
+    ///
+    /// # Errors
+    /// The system gives no further descriptor.
+    pub fn arrivals(self: &Arc<Self>) -> std::io::Result<Box<dyn Arrivals>> {
+        Ok(Box::new(Inbound {
+            socket: self.socket.try_clone()?,
+            link: self.clone(),
+            datagram: vec![0; LARGEST + 1],
+        }))
+    }
+
+    /// A bucket with so many entries left.
+    pub(crate) fn gave(&self, entries: u64) {
+        self.counts.given.fetch_add(1, Ordering::Relaxed);
+        self.counts.entries.fetch_add(entries, Ordering::Relaxed);
+    }
+
+    /// A bucket with so many entries came.
+    pub(crate) fn took(&self, entries: u64) {
+        self.counts.taken.fetch_add(1, Ordering::Relaxed);
+        self.counts.entries.fetch_add(entries, Ordering::Relaxed);
+    }
+
+    /// A hand-over was refused, here or there.
+    pub(crate) fn refused(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Elsewhere for Link {
+    fn accepts(&self) -> bool {
+        self.standing.holds(monotonic())
+    }
+
+    fn send(&self, packet: &Stray<'_>) -> Result<(), Refusal> {
+        if packet.hops >= MOST_HOPS {
+            return Err(Refusal::Circle);
+        }
+        let table = self.standing.table();
+        let owner = table.owner(packet.class.into());
+        let owner = owner.filter(|owner| *owner != self.standing.me());
+        let node = owner.and_then(|owner| table.node(owner));
+        let node = node.filter(|node| node.alive).ok_or(Refusal::NoOwner)?;
+        let head = Forwarded {
+            bucket: packet.class,
+            port: packet.port as u16,
+            version: table.version,
+            hops: packet.hops + 1,
+        };
+        if WHOLE + packet.frame.len() > LARGEST {
+            return Err(Refusal::TooLong);
+        }
+        let datagram = [&head.header(self.network)[..], packet.frame].concat();
+        match self.socket.send_to(&datagram, node.peer) {
+            Ok(_) => {
+                self.counts.sent.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error()) => {
+                Err(Refusal::TooLong)
+            }
+            Err(_) => Err(Refusal::Full),
+        }
+    }
+
+    fn counts(&self) -> PeerCounts {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        PeerCounts {
+            sent: load(&counts.sent),
+            received: load(&counts.received),
+            older: load(&counts.older),
+            malformed: load(&counts.malformed),
+            parked: load(&counts.parked),
+            given: load(&counts.given),
+            taken: load(&counts.taken),
+            entries: load(&counts.entries),
+            refused: load(&counts.refused),
+        }
+    }
+
+    fn parked(&self) {
+        self.counts.parked.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Packets of other machines.
+struct Inbound {
+    socket: UdpSocket,
+    link: Arc<Link>,
+    datagram: Vec<u8>,
+}
+
+impl Inbound {
+    /// What a datagram of this many bytes says, where it is from a node of the table.
+    fn read(&self, length: usize, from: SocketAddr) -> Option<Forwarded> {
+        let datagram = self.datagram.get(..length)?;
+        let (said, network, _) = Forwarded::read(datagram).ok()?;
+        let table = self.link.standing.table();
+        let known = table.nodes.iter().any(|node| node.peer == from);
+        let bucket = usize::from(said.bucket) < table.owners.len();
+        let fits = network == self.link.network && said.port < self.link.ports;
+        (known && bucket && fits && said.hops <= MOST_HOPS).then_some(said)
+    }
+}
+
+impl Arrivals for Inbound {
+    fn next(&mut self) -> Result<Option<Arrival<'_>>, PortError> {
+        let counts = &self.link.counts;
+        let mut found = None;
+        for _ in 0..STRANGE {
+            let (length, from) = match self.socket.recv_from(&mut self.datagram) {
+                Ok(came) => came,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                // A peer that is not there says so for what was sent to it.
+                Err(_) => continue,
+            };
+            if let Some(said) = self.read(length, from) {
+                let older = said.version < self.link.standing.version();
+                counts.older.fetch_add(u64::from(older), Ordering::Relaxed);
+                counts.received.fetch_add(1, Ordering::Relaxed);
+                found = Some((length, said));
+                break;
+            }
+            counts.malformed.fetch_add(1, Ordering::Relaxed);
+        }
+        let Some((length, said)) = found else {
+            return Ok(None);
+        };
+        let whole = self.datagram.get(..length).unwrap_or_default();
+        let frame = Forwarded::read(whole).map_or(&[][..], |(.., frame)| frame);
+        Ok(Some(Arrival {
+            port: said.port.into(),
+            hops: said.hops,
+            frame,
+        }))
+    }
+
+    fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}

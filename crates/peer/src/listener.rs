@@ -1,0 +1,235 @@
+//! The receiver of buckets.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use millrace_cluster::{Machine, Refused};
+use millrace_dataplane::clock;
+
+use crate::hands::fresh;
+use crate::message::{Message, Offer, read, refused, write};
+use crate::secret::digest;
+use crate::security::Stream;
+use crate::{Link, SKEW, Secret, Security};
+
+/// Streams at a time; further ones are closed at once.
+const STREAMS: usize = 8;
+/// How late the end is noticed.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Whoever knows the table: which buckets may come.
+pub trait Admits: Send + Sync {
+    /// Whether this bucket may come from this node, under this version of the table.
+    ///
+    /// # Errors
+    /// It may not.
+    fn may(&self, bucket: u32, version: u64, from: &str) -> Result<(), Refused>;
+
+    /// The bucket was put in, and the sender was told. `yours`: it knows that; without it nobody can say whether it does.
+    fn came(&self, bucket: u32, yours: bool);
+}
+
+/// Takes buckets of other nodes, until it is dropped.
+pub struct Listener {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What each stream needs.
+struct Reception {
+    name: String,
+    secret: Secret,
+    security: Security,
+    machine: Arc<dyn Machine>,
+    admits: Arc<dyn Admits>,
+    link: Arc<Link>,
+    /// bytes of all that the function has room for
+    most: u64,
+    streams: AtomicUsize,
+}
+
+impl Listener {
+    /// At this address, which is that of the node of this name. A bucket has at most `most` bytes.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn begin(
+        address: SocketAddr,
+        (name, secret, security): (&str, &Secret, &Security),
+        (machine, most): (Arc<dyn Machine>, u64),
+        admits: Arc<dyn Admits>,
+        link: &Arc<Link>,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let reception = Arc::new(Reception {
+            name: name.to_owned(),
+            secret: secret.clone(),
+            security: security.clone(),
+            machine,
+            admits,
+            link: link.clone(),
+            most,
+            streams: AtomicUsize::new(0),
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::Builder::new().name("peers".to_owned());
+        let thread = thread.spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                match listener.accept() {
+                    Ok((stream, _)) => reception.admit(stream),
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+                    // Out of descriptors: they come back.
+                    Err(_) => std::thread::sleep(LOOK),
+                }
+            }
+        })?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // One that panicked takes nothing any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Reception {
+    /// Sees to a stream on a thread of its own, which [`crate::WHOLE`] bounds.
+    fn admit(self: &Arc<Self>, stream: TcpStream) {
+        if self.streams.fetch_add(1, Ordering::AcqRel) >= STREAMS {
+            self.streams.fetch_sub(1, Ordering::AcqRel);
+            self.link.refused();
+            return;
+        }
+        let own = self.clone();
+        let thread = std::thread::Builder::new().name("peer".to_owned());
+        let begun = thread.spawn(move || {
+            let _counted = Counted(&own.streams);
+            match own.security.accept(stream) {
+                Ok(mut stream) => {
+                    if let Err(why) = own.receive(&mut stream) {
+                        own.link.refused();
+                        // Whoever it is may have gone.
+                        let _ = write(&mut stream, &Message::No(why.why));
+                    }
+                }
+                Err(_) => own.link.refused(),
+            }
+        });
+        if begun.is_err() {
+            self.streams.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn receive(&self, stream: &mut Stream) -> Result<(), Refused> {
+        let challenge = fresh()?;
+        let fingerprint = self.machine.fingerprint();
+        write(
+            stream,
+            &Message::Hello {
+                fingerprint,
+                nonce: challenge,
+            },
+        )?;
+        let Message::Offer(offer) = read(stream)? else {
+            return Err(refused("an offer is expected".to_owned()));
+        };
+        self.check(&offer, &challenge, stream)?;
+        self.admits.may(offer.bucket, offer.version, &offer.from)?;
+        write(stream, &Message::Go)?;
+        let mut entries = Vec::new();
+        loop {
+            match read(stream)? {
+                Message::Piece(piece) if (entries.len() + piece.len()) as u64 <= offer.bytes => {
+                    entries.extend(piece);
+                }
+                Message::End => break,
+                _ => {
+                    return Err(refused(
+                        "pieces of entries are expected, as many as were offered".to_owned(),
+                    ));
+                }
+            }
+        }
+        if entries.len() as u64 != offer.bytes || digest(&[&entries]) != offer.digest {
+            return Err(refused(
+                "the entries are not those that were offered".to_owned(),
+            ));
+        }
+        // The table may have changed meanwhile.
+        self.admits.may(offer.bucket, offer.version, &offer.from)?;
+        self.machine.take(offer.bucket, &entries)?;
+        let tag = self.secret.tag(&[b"done", &offer.nonce, &offer.tag]);
+        let told = write(stream, &Message::Done { tag });
+        let yours = told.is_ok() && matches!(read(stream), Ok(Message::Go));
+        self.admits.came(offer.bucket, yours);
+        Ok(())
+    }
+
+    /// Whether an offer is from a node of this cluster, for this node, now.
+    fn check(&self, offer: &Offer, challenge: &[u8; 32], stream: &Stream) -> Result<(), Refused> {
+        let said = offer.said();
+        if !self
+            .secret
+            .verifies(&[b"offer", challenge, &said], &offer.tag)
+        {
+            return Err(refused(
+                "the offer is not signed with the cluster's secret".to_owned(),
+            ));
+        }
+        if !stream.is_of(&offer.from) {
+            return Err(refused(format!("the certificate is not {}'s", offer.from)));
+        }
+        if offer.to != self.name {
+            return Err(refused(format!("this is {}, not {}", self.name, offer.to)));
+        }
+        if offer.fingerprint != self.machine.fingerprint() {
+            return Err(refused(
+                "it is of another function, plan or secret".to_owned(),
+            ));
+        }
+        if offer.bucket >= self.machine.buckets() {
+            let buckets = self.machine.buckets();
+            return Err(refused(format!(
+                "there are {buckets} buckets, and no {}",
+                offer.bucket
+            )));
+        }
+        let apart = clock::now().abs_diff(offer.time);
+        if u128::from(apart) > SKEW.as_nanos() {
+            let apart = Duration::from_nanos(apart).as_secs_f64();
+            return Err(refused(format!(
+                "the clocks of the two machines are {apart:.1} s apart: have them set by NTP or PTP"
+            )));
+        }
+        if offer.bytes > self.most {
+            let (bytes, most) = (offer.bytes, self.most);
+            return Err(refused(format!(
+                "{bytes} bytes of entries are more than there is room for ({most})"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A stream that is counted as long as it is seen to.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,203 @@
+//! Frames of a hand-over: a length of 4 bytes in network order, a kind of 1, and the kind's content.
+//!
+//! ```text
+//! receiver                                   sender
+//! Hello: fingerprint, a number drawn now
+//!                                            Offer: names, bucket, version, time, bytes, digest, a number, tag
+//! Go, or No: why
+//!                                            Piece: bytes (as often as there are some), End
+//! Done: tag, or No: why
+//! ```
+//!
+//! A tag is that of the cluster's secret over the numbers of both ends, so that neither a stream of before nor one of somebody else is taken, also
+//! where there is no TLS.
+
+use std::io::{Read, Write};
+
+use millrace_cluster::Refused;
+
+/// What all of this is.
+pub const MAGIC: &[u8; 8] = b"MR-PEER1";
+/// Bytes of a frame.
+const MOST: usize = 256 << 10;
+/// Bytes of entries in a piece.
+pub const PIECE: usize = 192 << 10;
+/// Bytes of a node's name, and of a reason.
+const TEXT: usize = 512;
+
+/// A frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// the receiver: its fingerprint, and a number drawn for this connection
+    Hello {
+        fingerprint: [u8; 32],
+        nonce: [u8; 32],
+    },
+    /// the sender: what it has
+    Offer(Box<Offer>),
+    /// the receiver: send it
+    Go,
+    /// entries
+    Piece(Vec<u8>),
+    /// there are no more
+    End,
+    /// they are put in
+    Done { tag: [u8; 32] },
+    /// they are not
+    No(String),
+}
+
+/// A bucket that is offered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// the sender's name
+    pub from: String,
+    /// the receiver's
+    pub to: String,
+    /// what function, plan and buckets this is of
+    pub fingerprint: [u8; 32],
+    /// which one
+    pub bucket: u32,
+    /// the table's version
+    pub version: u64,
+    /// the sender's clock, ns since the epoch
+    pub time: u64,
+    /// bytes of all entries
+    pub bytes: u64,
+    /// SHA-256 of these
+    pub digest: [u8; 32],
+    /// a number drawn for this hand-over
+    pub nonce: [u8; 32],
+    /// that of the secret over the receiver's number and all before
+    pub tag: [u8; 32],
+}
+
+impl Offer {
+    /// All but the tag, as it is sent.
+    pub fn said(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for text in [&self.from, &self.to] {
+            bytes.extend((text.len() as u16).to_be_bytes());
+            bytes.extend(text.as_bytes());
+        }
+        bytes.extend(self.fingerprint);
+        bytes.extend(self.bucket.to_be_bytes());
+        for number in [self.version, self.time, self.bytes] {
+            bytes.extend(number.to_be_bytes());
+        }
+        bytes.extend(self.digest);
+        bytes.extend(self.nonce);
+        bytes
+    }
+}
+
+/// Writes a frame.
+///
+/// # Errors
+/// The stream took it not in time, or has ended.
+pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
+    let (kind, content): (u8, Vec<u8>) = match message {
+        Message::Hello { fingerprint, nonce } => {
+            (1, [&MAGIC[..], &fingerprint[..], &nonce[..]].concat())
+        }
+        Message::Offer(offer) => (2, [&offer.said()[..], &offer.tag[..]].concat()),
+        Message::Go => (3, Vec::new()),
+        Message::Piece(bytes) => (4, bytes.clone()),
+        Message::End => (5, Vec::new()),
+        Message::Done { tag } => (6, tag.to_vec()),
+        Message::No(why) => (7, why.bytes().take(TEXT).collect()),
+    };
+    let head = (content.len() as u32 + 1).to_be_bytes();
+    let frame = [&head[..], &[kind], &content].concat();
+    let written = to.write_all(&frame).and_then(|()| to.flush());
+    written.map_err(|e| refused(format!("it takes nothing: {e}")))
+}
+
+/// Reads a frame.
+///
+/// # Errors
+/// The stream ends or gives nothing in time, or this is no frame.
+pub fn read(from: &mut dyn Read) -> Result<Message, Refused> {
+    let mut head = [0; 4];
+    let gone = |e: std::io::Error| refused(format!("it says nothing: {e}"));
+    from.read_exact(&mut head).map_err(gone)?;
+    let length = u32::from_be_bytes(head) as usize;
+    if !(1..=MOST).contains(&length) {
+        return Err(refused(format!(
+            "it sent a frame of {length} bytes, of which there are at most {MOST}: it is no peer, or of another version"
+        )));
+    }
+    let mut frame = vec![0; length];
+    from.read_exact(&mut frame).map_err(gone)?;
+    let (kind, content) = frame.split_first().unwrap_or((&0, &[]));
+    parse(*kind, content).ok_or_else(|| {
+        refused("it sent what is no frame: it is no peer, or of another version".to_owned())
+    })
+}
+
+fn parse(kind: u8, content: &[u8]) -> Option<Message> {
+    let mut rest = Rest(content);
+    let message = match kind {
+        1 => {
+            if rest.array::<8>()? != *MAGIC {
+                return None;
+            }
+            Message::Hello {
+                fingerprint: rest.array()?,
+                nonce: rest.array()?,
+            }
+        }
+        2 => Message::Offer(Box::new(Offer {
+            from: rest.text()?,
+            to: rest.text()?,
+            fingerprint: rest.array()?,
+            bucket: u32::from_be_bytes(rest.array()?),
+            version: u64::from_be_bytes(rest.array()?),
+            time: u64::from_be_bytes(rest.array()?),
+            bytes: u64::from_be_bytes(rest.array()?),
+            digest: rest.array()?,
+            nonce: rest.array()?,
+            tag: rest.array()?,
+        })),
+        3 => Message::Go,
+        4 => Message::Piece(rest.all()),
+        5 => Message::End,
+        6 => Message::Done { tag: rest.array()? },
+        7 => {
+            let text = rest.all();
+            let text = String::from_utf8_lossy(text.get(..TEXT).unwrap_or(&text));
+            // It may end up on a terminal.
+            Message::No(text.chars().filter(|c| !c.is_control()).collect())
+        }
+        _ => return None,
+    };
+    rest.0.is_empty().then_some(message)
+}
+
+/// What is left to read of a frame.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = usize::from(u16::from_be_bytes(self.array()?));
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        let text = String::from_utf8(text.to_vec()).ok();
+        text.filter(|t| t.len() <= TEXT && !t.chars().any(char::is_control))
+    }
+
+    fn all(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0).to_vec()
+    }
+}
+
+/// A refusal, for a person.
+pub fn refused(why: String) -> Refused {
+    Refused { why }
+}

@@ -1,0 +1,111 @@
+//! The function that runs here, as the cluster sees it.
+
+use std::sync::Arc;
+
+use millrace_cluster::{Machine, Place, Refused};
+use millrace_dataplane::Module;
+use millrace_dataplane::classes::Classes;
+use millrace_dataplane::classes::away::Settled;
+use millrace_dataplane::moved::{Contents, from_bytes, to_bytes};
+
+use crate::Link;
+use crate::message::refused;
+
+/// Bytes of an entry beside its key and its value, at most.
+const HEAD: u64 = 64;
+
+/// A running function whose buckets are those of a cluster.
+pub struct Running {
+    classes: Arc<Classes>,
+    contents: Contents,
+    module: Arc<Module>,
+    fingerprint: [u8; 32],
+    link: Arc<Link>,
+}
+
+impl Running {
+    /// Over these classes, which were made with `link` as other machines. `parts` is all by which two machines have to be equal beside the module's
+    /// objects: the code, the steering with its keys.
+    #[must_use]
+    pub fn new(
+        classes: &Arc<Classes>,
+        contents: &Contents,
+        module: &Arc<Module>,
+        parts: &[&[u8]],
+        link: &Arc<Link>,
+    ) -> Self {
+        let mut said = Vec::new();
+        for object in module.objects() {
+            // Not the capacity: a larger machine has room for more.
+            let of = (object.key_bytes, object.value_bytes);
+            said.push(format!("{} {} {of:?}", object.name, object.kind.name));
+        }
+        let objects = said.join("\n");
+        let buckets = (classes.count() as u64).to_be_bytes();
+        let architecture = std::env::consts::ARCH.as_bytes();
+        let mut all: Vec<&[u8]> = vec![b"millrace 1", architecture, objects.as_bytes(), &buckets];
+        all.extend(parts);
+        Self {
+            classes: classes.clone(),
+            contents: contents.clone(),
+            module: module.clone(),
+            fingerprint: crate::secret::digest(&all),
+            link: link.clone(),
+        }
+    }
+
+    /// Bytes of entries that there is room for, in the part of one worker.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let objects = self.module.objects().iter();
+        let each = objects.map(|o| {
+            let entry = HEAD + (o.key_bytes + o.value_bytes) as u64;
+            o.capacity.saturating_mul(entry)
+        });
+        each.fold(0, u64::saturating_add)
+    }
+}
+
+impl Machine for Running {
+    fn buckets(&self) -> u32 {
+        self.classes.count() as u32
+    }
+
+    fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint
+    }
+
+    fn give(&self, bucket: u32) -> Result<Vec<u8>, Refused> {
+        let given = self.classes.give(bucket as usize);
+        let entries = given.map_err(|e| refused(e.to_string()))?;
+        let live = entries.iter().filter(|(_, e)| !e.rest.free).count();
+        self.link.gave(live as u64);
+        Ok(to_bytes(&entries))
+    }
+
+    fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused> {
+        let of = (&*self.module, &self.contents);
+        let entries = from_bytes(entries, bucket, of).map_err(|e| refused(e.to_string()))?;
+        let taken = self.classes.take(bucket as usize, entries);
+        let taken = taken.map_err(|e| refused(e.to_string()))?;
+        self.link.took(taken.entries);
+        Ok(())
+    }
+
+    fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>) {
+        let of = (&*self.module, &self.contents);
+        // They are those that `give` wrote.
+        let entries = back.and_then(|back| from_bytes(back, bucket, of).ok());
+        let (place, fall_back) = match place {
+            Place::Here => (
+                Settled::Here(entries.unwrap_or_default()),
+                Settled::Here(Vec::new()),
+            ),
+            Place::Away => (Settled::Away, Settled::Away),
+        };
+        if self.classes.settle(bucket as usize, place).is_err() {
+            // Packets go on without what found no room; at the end of the run there are none.
+            let _ = self.classes.settle(bucket as usize, fall_back);
+        }
+    }
+}

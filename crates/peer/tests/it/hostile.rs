@@ -1,0 +1,366 @@
+//! Streams and datagrams between two ends of which one lies: what is refused, and that nothing is put in.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
+use millrace_dataplane::classes::away::{Elsewhere, Refusal, Stray};
+use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
+
+const PRINT: [u8; 32] = [7; 32];
+
+/// A machine that notes what comes; it is full for bucket 3.
+#[derive(Default)]
+struct Notes {
+    taken: Mutex<Vec<(u32, Vec<u8>)>>,
+    came: Mutex<Vec<(u32, bool)>>,
+}
+
+impl Machine for Notes {
+    fn buckets(&self) -> u32 {
+        8
+    }
+
+    fn fingerprint(&self) -> [u8; 32] {
+        PRINT
+    }
+
+    fn give(&self, _: u32) -> Result<Vec<u8>, Refused> {
+        Ok(Vec::new())
+    }
+
+    fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused> {
+        if bucket == 3 {
+            return Err(Refused {
+                why: "no room".to_owned(),
+            });
+        }
+        self.taken.lock().unwrap().push((bucket, entries.to_vec()));
+        Ok(())
+    }
+
+    fn settle(&self, _: u32, _: Place, _: Option<&[u8]>) {}
+}
+
+impl Admits for Notes {
+    fn may(&self, bucket: u32, version: u64, from: &str) -> Result<(), Refused> {
+        let may = version == 2 && from == "x" && bucket != 4;
+        may.then_some(()).ok_or(Refused {
+            why: "not by the table".to_owned(),
+        })
+    }
+
+    fn came(&self, bucket: u32, yours: bool) {
+        self.came.lock().unwrap().push((bucket, yours));
+    }
+}
+
+/// An address that is free now.
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn node(name: &str, peer: SocketAddr) -> Node {
+    Node {
+        name: name.to_owned(),
+        peer,
+        life: 0,
+        alive: true,
+        drained: false,
+    }
+}
+
+fn secret(byte: u8) -> Secret {
+    Secret::new([byte; 32])
+}
+
+fn link(own: SocketAddr, other: SocketAddr, me: u16) -> (Arc<Link>, Arc<Standing>) {
+    let mut table = Table::empty(8);
+    table.version = 2;
+    table.nodes = match me {
+        0 => vec![node("x", own), node("y", other)],
+        _ => vec![node("x", other), node("y", own)],
+    };
+    table.owners = vec![Some(NodeId(1)); 8];
+    let standing = Arc::new(Standing::new(NodeId(me), table));
+    (Link::open(own, &standing, &secret(1), 2).unwrap(), standing)
+}
+
+/// A receiver, y.
+struct Y {
+    notes: Arc<Notes>,
+    at: SocketAddr,
+    link: Arc<Link>,
+    _listener: Listener,
+}
+
+fn y(security: &Security) -> Y {
+    let (notes, at) = (Arc::new(Notes::default()), free());
+    let (link, _) = link(at, free(), 1);
+    let machine: Arc<dyn Machine> = notes.clone();
+    let (secret, admits) = (secret(1), notes.clone());
+    let listener = Listener::begin(
+        at,
+        ("y", &secret, security),
+        (machine, 1 << 20),
+        admits,
+        &link,
+    );
+    Y {
+        notes,
+        at,
+        link,
+        _listener: listener.unwrap(),
+    }
+}
+
+fn hands(byte: u8, name: &str, security: &Security) -> Hands {
+    let at = free();
+    Hands::new(name, &secret(byte), security, &link(at, free(), 0).0)
+}
+
+fn what(bucket: u32, bytes: usize) -> HandOver {
+    HandOver {
+        bucket,
+        version: 2,
+        fingerprint: PRINT,
+        entries: vec![0xa5; bytes],
+    }
+}
+
+fn until(holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Certificates of these nodes, each in a folder of its name; false where openssl is not here.
+fn certificates(folder: &Path, authority: &str, nodes: &[&str]) -> bool {
+    let script = format!(
+        "set -e; E='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
+         openssl req -x509 $E -keyout {authority}.key -out {authority}.pem -subj /CN=ca -days 2
+         for n in {}; do mkdir $n; cp {authority}.pem $n/ca.pem
+         openssl req $E -keyout $n/key.pem -subj /CN=$n -out $n/req
+         echo subjectAltName=DNS:$n > $n/ext
+         openssl x509 -req -in $n/req -CA {authority}.pem -CAkey {authority}.key -CAcreateserial -days 2 -out $n/cert.pem -extfile $n/ext; done",
+        nodes.join(" ")
+    );
+    let made = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder)
+        .output();
+    made.is_ok_and(|o| o.status.success())
+}
+
+#[test]
+fn a_bucket_goes_whole_and_what_may_not_is_refused() {
+    let y = y(&Security::Plain);
+    let to = node("y", y.at);
+    let x = hands(1, "x", &Security::Plain);
+    for bytes in [0, 1, 500_000] {
+        x.hand(&to, &what(1, bytes)).unwrap();
+    }
+    until(|| y.notes.came.lock().unwrap().len() == 3);
+    let taken = std::mem::take(&mut *y.notes.taken.lock().unwrap());
+    let lengths: Vec<_> = taken.iter().map(|(_, e)| e.len()).collect();
+    assert_eq!(lengths, [0, 1, 500_000]);
+    assert!(
+        taken
+            .iter()
+            .all(|(b, e)| *b == 1 && e.iter().all(|b| *b == 0xa5))
+    );
+    assert!(
+        y.notes
+            .came
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|came| *came == (1, true))
+    );
+
+    let other = HandOver {
+        fingerprint: [8; 32],
+        ..what(1, 1)
+    };
+    let newer = HandOver {
+        version: 3,
+        ..what(1, 1)
+    };
+    for (hands, to, what, why) in [
+        (&x, &to, what(3, 1), "no room"),
+        (&x, &to, what(4, 1), "not by the table"),
+        (&x, &to, newer, "not by the table"),
+        (&x, &to, what(8, 1), "there are 8 buckets, and no 8"),
+        (
+            &x,
+            &to,
+            what(1, (1 << 20) + 1),
+            "more than there is room for",
+        ),
+        (&x, &to, other, "another function"),
+        (&x, &node("z", y.at), what(1, 1), "this is y, not z"),
+        (
+            &hands(1, "w", &Security::Plain),
+            &to,
+            what(1, 1),
+            "not by the table",
+        ),
+        (
+            &hands(2, "x", &Security::Plain),
+            &to,
+            what(1, 1),
+            "not signed with the cluster's secret",
+        ),
+        (&x, &node("y", free()), what(1, 1), "it is not there"),
+    ] {
+        let refused = hands.hand(to, &what).unwrap_err();
+        assert!(refused.why.contains(why), "{refused}");
+    }
+    assert!(y.notes.taken.lock().unwrap().is_empty());
+    assert!(y.link.counts().refused >= 7);
+}
+
+/// All that one stream said, said again: the other end draws another number.
+#[test]
+fn a_stream_that_is_replayed_or_changed_puts_nothing_in() {
+    let y = y(&Security::Plain);
+    let between = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (through, at) = (between.local_addr().unwrap(), y.at);
+    let tap = std::thread::spawn(move || {
+        let (mut from, _) = between.accept().unwrap();
+        let mut to = TcpStream::connect(at).unwrap();
+        let (mut back, mut forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+        let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(n @ 1..) = from.read(&mut buffer) {
+            said.extend(&buffer[..n]);
+            to.write_all(&buffer[..n]).unwrap();
+        }
+        said
+    });
+    let x = hands(1, "x", &Security::Plain);
+    x.hand(&node("y", through), &what(1, 300)).unwrap();
+    let said = tap.join().unwrap();
+    until(|| y.notes.came.lock().unwrap().len() == 1);
+    y.notes.taken.lock().unwrap().clear();
+    let before = y.link.counts().refused;
+    let mut streams = vec![
+        said.clone(),
+        said[..said.len() / 2].to_vec(),
+        vec![0xff; 64],
+        Vec::new(),
+    ];
+    // One bit of each part.
+    for at in (0..said.len()).step_by(37) {
+        let mut other = said.clone();
+        other[at] ^= 1;
+        streams.push(other);
+    }
+    let count = streams.len() as u64;
+    for said in streams {
+        let mut stream = TcpStream::connect(y.at).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        // It may close before all is said.
+        let _ = stream.write_all(&said);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+    }
+    until(|| y.link.counts().refused == before + count);
+    assert!(y.notes.taken.lock().unwrap().is_empty());
+}
+
+#[test]
+fn with_tls_nobody_comes_in_without_a_certificate_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| Security::tls(&folder.path().join(name)).unwrap();
+    if !certificates(folder.path(), "ca", &["x", "y", "w"]) {
+        println!("skipped: openssl is not here");
+        return;
+    }
+    let strange = tempfile::tempdir().unwrap();
+    assert!(certificates(strange.path(), "other", &["x"]));
+    // It trusts the receiver, and is not trusted.
+    std::fs::copy(
+        folder.path().join("ca.pem"),
+        strange.path().join("x/ca.pem"),
+    )
+    .unwrap();
+    let y = y(&of("y"));
+    let to = node("y", y.at);
+    hands(1, "x", &of("x"))
+        .hand(&to, &what(1, 300_000))
+        .unwrap();
+    until(|| y.notes.came.lock().unwrap().len() == 1);
+    y.notes.taken.lock().unwrap().clear();
+    let stranger = Security::tls(&strange.path().join("x")).unwrap();
+    for (who, security) in [("plain", Security::Plain), ("stranger", stranger)] {
+        let refused = hands(1, "x", &security).hand(&to, &what(1, 1));
+        println!("{who}: {}", refused.unwrap_err());
+    }
+    // A certificate of the cluster, of another node.
+    let refused = hands(1, "x", &of("w")).hand(&to, &what(1, 1)).unwrap_err();
+    assert!(
+        refused.why.contains("the certificate is not x's"),
+        "{refused}"
+    );
+    // The receiver is another one than the table says.
+    let refused = hands(1, "x", &of("x")).hand(&node("w", y.at), &what(1, 1));
+    assert!(refused.unwrap_err().why.contains("certificate"));
+    assert!(y.notes.taken.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_packet_goes_to_its_buckets_node_and_datagrams_of_others_are_counted() {
+    let (at_x, at_y) = (free(), free());
+    let (x, standing) = link(at_x, at_y, 0);
+    let (y, _) = link(at_y, at_x, 1);
+    let mut arrivals = y.arrivals().unwrap();
+    let frame = [9_u8; 60];
+    let stray = |class, hops, frame| Stray {
+        class,
+        port: 1,
+        hops,
+        frame,
+    };
+    x.send(&stray(5, 0, &frame)).unwrap();
+    assert_eq!(x.send(&stray(5, 2, &frame)), Err(Refusal::Circle));
+    assert_eq!(x.send(&stray(9, 0, &frame)), Err(Refusal::NoOwner));
+    assert_eq!(x.send(&stray(5, 0, &[0; 65_500])), Err(Refusal::TooLong));
+    let mut table = (*standing.table()).clone();
+    table.nodes[1].alive = false;
+    standing.set_table(table);
+    assert_eq!(x.send(&stray(5, 0, &frame)), Err(Refusal::NoOwner));
+    // Neither of a node's address nor Geneve.
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&[0; 50], at_y).unwrap();
+    let mut came = Vec::new();
+    until_came(&mut || {
+        while let Some(arrival) = arrivals.next().unwrap() {
+            came.push((arrival.port, arrival.hops, arrival.frame.to_vec()));
+        }
+        y.counts().malformed == 1
+    });
+    assert_eq!(came, [(1, 1, frame.to_vec())]);
+    assert_eq!((x.counts().sent, y.counts().received), (1, 1));
+    assert!(!x.accepts(), "no lease was given");
+    standing.set_until(u64::MAX);
+    assert!(x.accepts());
+}
+
+fn until_came(holds: &mut dyn FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,11 @@
+//! The integration tests of this crate, in one program: a file a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+#[path = "it/fixed.rs"]
+mod fixed;
+#[path = "it/hostile.rs"]
+mod hostile;
