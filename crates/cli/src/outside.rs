@@ -74,6 +74,12 @@ impl Opened {
 }
 
 impl Outside {
+    /// Whether others find the run by a name or a place that was given, or its maps.
+    pub fn is_named(&self) -> bool {
+        let none = self.control.as_deref().is_none_or(|c| c == "none");
+        !none || self.name.is_some() || self.pin.is_some() || !self.maps.is_empty()
+    }
+
     /// Reads what is to be there at start, and opens the socket, of a run and its only element with these names.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod lock;
 mod map;
 mod map_nested;
 mod maps;
+mod mixed;
 mod model;
 mod model_report;
 mod model_state;

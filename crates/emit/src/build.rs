@@ -379,7 +379,23 @@ fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
     })
 }
 
-/// The object of a source, from the cache if no file that it includes has changed.
+/// The BPF object of a C source, from the cache if no file that it includes has changed, and clang's warnings.
+///
+/// # Errors
+/// There is no such source, or clang refuses it.
+pub fn object(cache: &Cache, source: &Path, budget: &Budget) -> Result<(PathBuf, String), Error> {
+    let toolchain = toolchain::find(cache)?;
+    compiled(
+        cache,
+        &toolchain,
+        source,
+        budget,
+        &mut Timings::default(),
+        &mut |_| {},
+    )
+}
+
+/// The same, with the time that it took.
 fn compiled(
     cache: &Cache,
     toolchain: &Toolchain,

@@ -9,7 +9,7 @@ pub mod sync;
 pub mod target;
 pub mod toolchain;
 
-pub use build::{Built, Options, Stage, Timings, build, build_program};
+pub use build::{Built, Options, Stage, Timings, build, build_program, object};
 pub use codegen::{emit, identifier};
 pub use error::Error;
 pub use sync::{Sharing, Test, alone, lock};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use millrace_check::{Budget, Checked, Options};
+use millrace_emit::alone;
 use millrace_emit::cache::Cache;
-use millrace_emit::{alone, toolchain};
 use millrace_history::History;
 use millrace_model::{Limits, Model};
 use millrace_object::program::{Program, Role};
@@ -76,9 +76,9 @@ impl Found {
     }
 
     fn declared(&self, make: &Make) -> Result<Written, Error> {
-        let (object, path, warnings, _work) = match &self.source {
+        let (object, path, warnings) = match &self.source {
             Source::Linked(members) => return self.linked(members, make),
-            Source::Object(path) => (path.clone(), path, String::new(), None),
+            Source::Object(path) => (path.clone(), path, String::new()),
             Source::Bundle(folder) => {
                 let program = bundle::open(folder)?.0;
                 return Ok(Written {
@@ -98,16 +98,10 @@ impl Found {
                 );
             }
             Source::C(path) => {
-                let io = |e: std::io::Error| Error::wrong(format!("{}: {e}", path.display()));
                 let cache = Cache::of_user()?;
-                let toolchain = toolchain::find(&cache)?;
-                let include = cache.headers()?.join("include");
-                let work = tempfile::tempdir().map_err(io)?;
-                let object = work.path().join("nf.o");
                 let within = make.budgets.begin();
-                let compiled =
-                    toolchain::compile_nf_within(&toolchain, path, &include, &object, &within)?;
-                (object, path, compiled.warnings, Some(work))
+                let (object, warnings) = millrace_emit::object(&cache, path, &within)?;
+                (object, path, warnings)
             }
         };
         let bytes = millrace_object::read_file(&object)?;

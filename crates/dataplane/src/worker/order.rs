@@ -10,7 +10,7 @@
 //! directions alternate, an element with a stateful neighbour has a call for each two changes of direction: a later packet
 //! of one direction has to wait until the earlier one of the other has come through, so that no order has fewer calls.
 //!
-//! Cost: a few operations a packet and element; where packets wait at several elements, one pass over those of them that
+//! Cost: as long as a burst stays together, a few operations an element; else a few a packet and element, and where packets wait at several elements, one pass over those of them that
 //! are looked at for a call.
 
 use millrace_topology::{End, Topology};
@@ -68,6 +68,11 @@ pub struct Order {
     own: Vec<u64>,
     /// by element, whether it keeps state and a packet may come back to it
     turns: Vec<bool>,
+    /// packets of the burst
+    packets: usize,
+    /// where all of them are, and their legs, as long as they stay together: `at` and `legs` are then not kept, so that a hand-over
+    /// costs nothing by packet
+    whole: Option<(u32, u8)>,
     /// by packet, the spot at which it waits
     at: Vec<u32>,
     /// by packet, how often it has turned round: on even legs the numbers of its elements increase, on odd ones they
@@ -148,11 +153,20 @@ impl Order {
 
     /// Before a burst.
     pub fn begin(&mut self, packets: usize) {
-        self.at.clear();
-        self.at.resize(packets, THROUGH);
-        self.legs.clear();
-        self.legs.resize(packets, 0);
+        self.packets = packets;
+        self.whole = Some((THROUGH, 0));
         (self.front, self.waiting, self.loose) = (0, packets, 0);
+    }
+
+    /// From here on packets are told apart.
+    #[inline]
+    fn part(&mut self) {
+        if let Some((spot, legs)) = self.whole.take() {
+            self.at.clear();
+            self.at.resize(self.packets, spot);
+            self.legs.clear();
+            self.legs.resize(self.packets, legs);
+        }
     }
 
     /// Packets that are not through.
@@ -178,6 +192,7 @@ impl Order {
     /// A packet comes to an element at this port, from another one or into the chain. How many legs it has behind it.
     #[inline]
     pub fn comes(&mut self, packet: usize, from: Option<usize>, element: usize, port: u32) -> u8 {
+        self.part();
         let spot = self.spot(element, port);
         if let Some(at) = self.at.get_mut(packet) {
             *at = spot;
@@ -204,38 +219,47 @@ impl Order {
         port: u32,
         most: usize,
     ) -> bool {
-        if let Some(from) = from {
-            let increases = element > from;
-            let then =
-                |legs: u8| legs.saturating_add(u8::from(increases != legs.is_multiple_of(2)));
-            if self
-                .legs
-                .iter()
-                .any(|legs| usize::from(then(*legs)) >= most)
-            {
-                return false;
+        let then = |legs: u8| match from {
+            Some(from) => {
+                let increases = element > from;
+                legs.saturating_add(u8::from(increases != legs.is_multiple_of(2)))
             }
-            for legs in &mut self.legs {
-                *legs = then(*legs);
+            None => legs,
+        };
+        let spot = self.spot(element, port);
+        let legs = match self.whole {
+            Some((_, legs)) => Some(legs),
+            None => self.legs.first().copied(),
+        };
+        let same = |first: u8| self.whole.is_some() || self.legs.iter().all(|l| *l == first);
+        match legs.filter(|first| same(*first)) {
+            Some(legs) if from.is_some() && usize::from(then(legs)) >= most => return false,
+            Some(legs) => self.whole = Some((spot, then(legs))),
+            None => {
+                let mut legs = self.legs.iter();
+                if from.is_some() && legs.any(|legs| usize::from(then(*legs)) >= most) {
+                    return false;
+                }
+                self.legs.iter_mut().for_each(|legs| *legs = then(*legs));
+                self.at.fill(spot);
             }
         }
-        let spot = self.spot(element, port);
-        self.at.fill(spot);
         if self.own.get(element) == Some(&0) {
-            self.loose += self.at.len();
+            self.loose += self.packets;
         }
         true
     }
 
     /// All packets of the burst are through.
     pub fn all_leave(&mut self) {
-        self.at.fill(THROUGH);
+        self.whole = Some((THROUGH, 0));
         self.waiting = 0;
     }
 
     /// A packet that waited nowhere any more is through.
     #[inline]
     pub fn leaves(&mut self, packet: usize) {
+        self.part();
         if let Some(at) = self.at.get_mut(packet) {
             *at = THROUGH;
         }
@@ -245,6 +269,7 @@ impl Order {
     /// Chooses the element that runs next, and the packets that it runs over, in their order. None when all are through.
     pub fn choose(&mut self, packets: &mut Vec<usize>) -> Option<usize> {
         packets.clear();
+        self.part();
         while self.at.get(self.front) == Some(&THROUGH) {
             self.front += 1;
         }
@@ -280,6 +305,18 @@ impl Order {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    impl Order {
+        /// Where each packet is and how often it has turned round, and how many wait at elements without state.
+        fn each(&self) -> (Vec<(u32, u8)>, usize) {
+            let apart = self.at.iter().copied().zip(self.legs.iter().copied());
+            let each = match self.whole {
+                Some(all) => vec![all; self.packets],
+                None => apart.collect(),
+            };
+            (each, self.loose)
+        }
+    }
 
     fn passes(stateless: bool) -> Behaviour {
         Behaviour {
@@ -385,22 +422,42 @@ mod tests {
                 one.comes(packet, from, element, port);
             }
             assert!(all.all_come(from, element, port, legs));
-            assert_eq!(
-                (&one.at, &one.legs, one.loose),
-                (&all.at, &all.legs, all.loose)
-            );
+            assert_eq!(one.each(), all.each());
             one.runs(element, 3);
             all.runs(element, 3);
         }
         // It would be the third change of direction, and nothing is done.
         assert!(!all.all_come(Some(1), 0, 1, 3));
-        assert_eq!(
-            (&one.at, &one.legs, one.loose),
-            (&all.at, &all.legs, all.loose)
-        );
+        assert_eq!(one.each(), all.each());
         (0..3).for_each(|packet| one.leaves(packet));
         all.all_leave();
-        assert_eq!((&one.at, one.waiting), (&all.at, all.waiting));
+        let at = |order: &Order| order.each().0.iter().map(|p| p.0).collect::<Vec<_>>();
+        assert_eq!((at(&one), one.waiting), (at(&all), all.waiting));
+    }
+
+    #[test]
+    fn packets_that_meet_again_are_together_again() {
+        let row = [passes(true), passes(false), passes(false)];
+        let mut order = Order::new(&Topology::line(3), row.iter());
+        order.begin(2);
+        for packet in 0..2 {
+            order.comes(packet, None, 0, 0);
+        }
+        assert!(order.whole.is_none());
+        assert!(order.all_come(Some(0), 1, 0, 8));
+        assert!(order.whole.is_some());
+        // One of them alone goes back, and has turned round then.
+        order.comes(1, Some(1), 0, 1);
+        assert_eq!(
+            order.each().0.iter().map(|p| p.1).collect::<Vec<_>>(),
+            [0, 1]
+        );
+        assert!(order.all_come(Some(0), 1, 0, 8));
+        assert!(order.whole.is_none());
+        assert_eq!(
+            order.each().0.iter().map(|p| p.1).collect::<Vec<_>>(),
+            [0, 2]
+        );
     }
 
     #[test]

@@ -22,7 +22,8 @@ const AT_START: Duration = Duration::from_secs(10);
 pub enum Linking {
     /// they do
     Yes,
-    /// they do on several cores where a plan that is found within 10 s of processor time shards what the row would lock
+    /// they do where that is faster: on one core over captures, on several where a plan that is found within 10 s of
+    /// processor time shards what the row would lock; if not, it says why
     Auto,
     /// they run one after the other
     No,
@@ -37,8 +38,9 @@ pub struct Linked {
 }
 
 impl Run {
-    /// The row as one linked program: where `--link yes` asks for it, and with `--link auto` on several cores where only that
-    /// shards. In a row any packet goes to any worker, so that what packets write is under a lock.
+    /// The row as one linked program: where `--link yes` asks for it; on one core over captures, where it needs no plan and is
+    /// faster; and with `--link auto` on several cores where only that shards. In a row any packet goes to any worker, so that
+    /// what packets write is under a lock.
     ///
     /// # Errors
     /// `--link yes`, and they cannot be linked.
@@ -48,11 +50,13 @@ impl Run {
         in_kernel: bool,
     ) -> Result<Option<Linked>, Failure> {
         let asked = self.link == Some(Linking::Yes);
-        // A model of all functions together takes long; who wants that at a start says so.
-        let by_itself = self.link == Some(Linking::Auto)
+        // A model of all functions together takes long: a start waits for one only where that is asked for.
+        let sharding = self.link == Some(Linking::Auto)
             && self.cores > 1
             && self.strategy == Wished::default();
-        if described.elements.len() < 2 || in_kernel || !(asked || by_itself) {
+        let at_once =
+            self.link != Some(Linking::No) && self.cores == 1 && self.is_seen_at_its_end();
+        if described.elements.len() < 2 || in_kernel || !(asked || sharding || at_once) {
             return Ok(None);
         }
         let unfit = match word(described) {
@@ -83,23 +87,70 @@ impl Run {
             }],
             ..Description::default()
         };
-        if asked {
-            screen::err(&format!("{nf}: linked, as --link yes asks"));
-            return Ok(Some(Linked {
-                chain,
-                arranged: None,
-            }));
-        }
-        match self.sharded(&chain, &nf) {
-            Ok(arranged) => Ok(Some(Linked {
-                chain,
-                arranged: Some(arranged),
-            })),
+        let found = match (asked, sharding) {
+            (true, _) => {
+                screen::err(&format!("{nf}: linked, as --link yes asks"));
+                Ok(None)
+            }
+            (false, true) => self.sharded(&chain, &nf).map(Some),
+            (false, false) => self.fits_in_one(described, &chain, &nf).map(|()| None),
+        };
+        match found {
+            Ok(arranged) => Ok(Some(Linked { chain, arranged })),
             Err(why) => {
-                screen::err(&format!("{nf}: not linked: {why}"));
+                if self.link == Some(Linking::Auto) {
+                    screen::err(&format!("{nf}: not linked: {why}"));
+                }
                 Ok(None)
             }
         }
+    }
+
+    /// Whether nothing but the packets, the account and the exit status of the run is seen by others: it is over captures, and
+    /// nobody changes its chain, asks for its counts by element, or takes up its state.
+    fn is_seen_at_its_end(&self) -> bool {
+        !self.between().live()
+            && !self.outside.is_named()
+            && self.state.state.is_none()
+            && self.metrics.is_none()
+            && self.records.is_none()
+            && self.fates.is_none()
+            && self.export.is_none()
+            && self.offload.is_none()
+            && self.classes.is_none()
+            && self.balance.is_none()
+            && self.steer.is_empty()
+            && self.trace.is_none()
+            && !self.profile
+    }
+
+    /// Whether the functions can be linked; why not.
+    fn fits_in_one(
+        &self,
+        described: &Description,
+        chain: &Description,
+        nf: &str,
+    ) -> Result<(), String> {
+        let what = |e: Failure| e.what;
+        let Some(element) = chain.elements.first() else {
+            return Err("there is no function".to_owned());
+        };
+        let What::Function(asked) = &element.what else {
+            return Err("a guest is no function".to_owned());
+        };
+        // Names that no element has are refused in the row's words.
+        for given in [&self.set, &self.capacity] {
+            for element in &described.elements {
+                chain::of(described, element, given).map_err(what)?;
+            }
+        }
+        let make = self.make(chain, element, asked).map_err(what)?;
+        let found = millrace::find(nf).map_err(|e| Failure::from(e).what)?;
+        found.read(&make).map_err(|e| Failure::from(e).what)?;
+        screen::err(&format!(
+            "{nf}: linked into one program, which is faster (--link no runs the row)"
+        ));
+        Ok(())
     }
 
     /// How the linked program runs on several cores; why it is of no use there.

@@ -184,7 +184,8 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<Duration>,
 
-    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they run one after the other
+    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they do over captures on one
+    /// core, and run one after the other elsewhere
     #[arg(long, value_name = "WHEN", value_enum)]
     link: Option<linking::Linking>,
 
