@@ -145,8 +145,8 @@ impl Run {
             }
         }
         let make = self.make(chain, element, asked).map_err(what)?;
-        let found = millrace::find(nf).map_err(|e| Failure::from(e).what)?;
-        found.read(&make).map_err(|e| Failure::from(e).what)?;
+        let found = millrace::find(nf).map_err(|e| e.what)?;
+        found.read(&make).map_err(|e| e.what)?;
         screen::err(&format!(
             "{nf}: linked into one program, which is faster (--link no runs the row)"
         ));
