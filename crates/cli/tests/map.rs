@@ -46,3 +46,30 @@ fn entries_from_files_are_there_at_start() {
     let forwarded = |account: &serde_json::Value| account["forwarded"].as_u64().unwrap();
     assert!(forwarded(&filled) > forwarded(&empty), "{filled}\n{empty}");
 }
+
+/// Flags that a filter's user sets lie below the counter of the same number: all workers have the flags, and each its part of the count.
+#[test]
+fn flags_below_a_counter_are_there_on_every_worker() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("filters.json");
+    std::fs::write(&file, r#"[{"key": 6, "value": 1}]"#).unwrap();
+    let program = common::root().join("tests/programs/flagged.c");
+    let of = |cores: &str| {
+        let mut command = millrace();
+        command.arg("run").arg(&program);
+        command.args(["--in", "captures/talk.pcap", "--out", "null:"]);
+        command.args(["--cores", cores, "--control", "none", "--map"]);
+        command.arg(format!("filters={}", file.display()));
+        let (account, status) = json(&mut command);
+        assert_eq!(status, 0, "{account}");
+        let workers = account["workers"].as_array().unwrap().iter();
+        let busy = workers.filter(|w| w["packets"].as_u64() > Some(0)).count();
+        assert_eq!(busy.to_string(), cores, "{account}");
+        account["dropped"].clone()
+    };
+    let one = of("1");
+    assert!(one.as_u64() > Some(100), "{one}");
+    for cores in ["2", "3"] {
+        assert_eq!(of(cores), one, "{cores} workers");
+    }
+}

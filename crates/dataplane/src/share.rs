@@ -177,14 +177,8 @@ fn sum(members: Members, words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
     let mut all = first.clone();
     for word in words {
         let place = word.offset..word.offset.saturating_add(word.bytes);
-        let of = |value: &Vec<u8>| {
-            let bytes = value.get(place.clone()).unwrap_or_default();
-            bytes
-                .iter()
-                .rev()
-                .fold(0_u64, |n, b| n << 8 | u64::from(*b))
-        };
-        let merged = |a, b| members.merged(word.offset / 8, a, b);
+        let of = |value: &Vec<u8>| number(value.get(place.clone()).unwrap_or_default());
+        let merged = |a, b| members.merged(word.offset / 8, a, b & !below(word.low));
         let total = others.iter().map(of).fold(of(first), merged);
         for (to, from) in all
             .get_mut(place.clone())
@@ -198,14 +192,29 @@ fn sum(members: Members, words: &[Word], parts: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(all)
 }
 
+/// A number in the machine's byte order.
+fn number(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+/// The bits below one.
+fn below(bit: u32) -> u64 {
+    1_u64.checked_shl(bit).map_or(u64::MAX, |one| one - 1)
+}
+
 /// The value as a worker other than the first begins with it: nothing was added to its numbers yet. What else is in it,
-/// packets may read.
+/// packets may read, flags below a counter too.
 #[must_use]
 pub fn cleared(words: &[Word], value: &[u8]) -> Vec<u8> {
     let mut value = value.to_vec();
     for word in words {
         let place = word.offset..word.offset.saturating_add(word.bytes);
-        value.get_mut(place).unwrap_or_default().fill(0);
+        let bytes = value.get_mut(place).unwrap_or_default();
+        let kept = number(bytes) & below(word.low);
+        for (to, from) in bytes.iter_mut().zip(kept.to_le_bytes()) {
+            *to = from;
+        }
     }
     value
 }
@@ -430,7 +439,11 @@ mod tests {
     }
 
     fn word(offset: usize, bytes: usize) -> Word {
-        Word { offset, bytes }
+        Word {
+            offset,
+            bytes,
+            low: 0,
+        }
     }
 
     #[test]
@@ -447,6 +460,25 @@ mod tests {
         assert_eq!(short, Some(vec![1; 3]));
         let wordless = share(Held::merged(&[])).value(&[], std::slice::from_ref(&one));
         assert_eq!(wordless, Some(one));
+    }
+
+    /// As xdp-filter counts: `*value += 1 << 6` beside flags that its user sets.
+    #[test]
+    fn flags_below_a_counter_are_everybodys_and_count_once() {
+        let words = [Word {
+            low: 6,
+            ..word(0, 8)
+        }];
+        let value = |n: u64| n.to_le_bytes().to_vec();
+        assert_eq!(cleared(&words, &value(7 << 6 | 5)), value(5));
+        let merged = share(Held::merged(&words));
+        let parts = [value(7 << 6 | 5), value(2 << 6 | 5), value(5)];
+        assert_eq!(merged.value(&[], &parts), Some(value(9 << 6 | 5)));
+        let never = [Word {
+            low: 64,
+            ..word(0, 8)
+        }];
+        assert_eq!(cleared(&never, &value(u64::MAX)), value(u64::MAX));
     }
 
     fn list(list: &[(u8, u8)]) -> Vec<KeyValue> {

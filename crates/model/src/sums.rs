@@ -28,6 +28,9 @@ pub struct Word {
     pub offset: u32,
     /// bytes that it is wide, 1 to 8
     pub bytes: u32,
+    /// so many of its lowest bits are no part of the sum: no addition changes them, and all cores have the same there
+    #[serde(skip)]
+    pub low: u32,
 }
 
 impl Word {
@@ -141,6 +144,7 @@ pub(crate) fn parts(
                         let word = Word {
                             offset,
                             bytes: a.bytes,
+                            low: 0,
                         };
                         if (2..=8).contains(&a.bytes)
                             && mine.iter().any(|o| word.range().contains(o))
@@ -205,7 +209,12 @@ pub(crate) fn parts(
         return None;
     }
     out.stored = wrong.iter().flat_map(|w| w.range()).collect();
-    out.words = words.into_iter().filter(|w| !wrong.contains(w)).collect();
+    let sums = words.into_iter().filter(|w| !wrong.contains(w));
+    let with_low = |w: Word| Word {
+        low: lowest.get(&w).map_or(0, |low| (*low).min(8 * w.bytes)),
+        ..w
+    };
+    out.words = sums.map(with_low).collect();
     for sums in added.iter_mut().flatten() {
         sums.retain(|k, _| !wrong.contains(&k.1));
     }
@@ -342,6 +351,7 @@ fn run(arena: &mut Arena, place: &Place, offset: u32) -> Option<Word> {
     (bytes > 1).then_some(Word {
         offset: first,
         bytes,
+        low: 0,
     })
 }
 
@@ -385,6 +395,7 @@ fn words(changed: &BTreeSet<u32>, runs: BTreeSet<Word>) -> Option<BTreeSet<Word>
             words.insert(Word {
                 offset: *b,
                 bytes: 1,
+                low: 0,
             });
         }
     }

@@ -15,6 +15,8 @@ pub struct Word {
     pub offset: usize,
     /// 1, 2, 4 or 8
     pub bytes: usize,
+    /// so many of its lowest bits are no part of the sum: packets read them and change none, and each worker has the same there
+    pub low: u32,
 }
 
 /// How a state object is held on several workers.

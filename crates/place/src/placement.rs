@@ -312,6 +312,7 @@ mod tests {
         let word = Word {
             offset: 8,
             bytes: 4,
+            low: 0,
         };
         let held = Held::merged(&[word]);
         assert!(held.parted() && held.treatment() == Treatment::Merge);

@@ -246,7 +246,11 @@ ON_PACKET(p)
 fn sums_are_those_of_the_declared_words() {
     let (_folder, narrow) = written("narrow", NARROW);
     let rss = vec![by(&plain_key(), 4, &Field::ALL); 2];
-    let word = |offset, bytes| Word { offset, bytes };
+    let word = |offset, bytes| Word {
+        offset,
+        bytes,
+        low: 0,
+    };
     let verify = |words: &[Word]| {
         let objects = narrow.program.objects.iter();
         let held = objects.map(|o| match o.name.as_str() {

@@ -52,6 +52,7 @@ fn held(plan: &Plan, program: &Program) -> Vec<Held> {
                 let word = |w: &millrace_model::sums::Word| Word {
                     offset: w.offset as usize,
                     bytes: w.bytes as usize,
+                    low: w.low,
                 };
                 Held::merged(&said.words.iter().map(word).collect::<Vec<_>>())
             }

@@ -17,6 +17,7 @@ fn of(model: &Model, object: ObjectId) -> Vec<Word> {
     let word = |w: &millrace_model::sums::Word| Word {
         offset: w.offset as usize,
         bytes: w.bytes as usize,
+        low: w.low,
     };
     words.iter().map(word).collect()
 }
@@ -41,6 +42,7 @@ pub(super) fn held(
             let word = |at: usize| Word {
                 offset: 8 * at,
                 bytes: 8,
+                low: 0,
             };
             let read = model.objects.get(id.0).map(|o| o.usage) == Some(Use::ReadWrite);
             Held::Merged {

@@ -342,7 +342,11 @@ pub fn sums(object: &StateObject, bytes: usize) -> Held {
     let offsets = (0..object.value_bytes as usize).step_by(bytes);
     Held::merged(
         &offsets
-            .map(|offset| Word { offset, bytes })
+            .map(|offset| Word {
+                offset,
+                bytes,
+                low: 0,
+            })
             .collect::<Vec<_>>(),
     )
 }
