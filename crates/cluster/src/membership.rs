@@ -51,6 +51,8 @@ pub struct With {
     pub machine: Arc<dyn Machine>,
     /// other nodes
     pub peers: Arc<dyn Peers>,
+    /// what a data plane reads that is there already; none: it is made when the table lists this node
+    pub standing: Option<Arc<Standing>>,
     /// lines of JSON, one an event
     pub log: Option<Box<dyn Write + Send>>,
     /// words for a person
@@ -61,6 +63,9 @@ struct Shared {
     name: String,
     node: Mutex<Node>,
     events: Mutex<Sender<Event>>,
+    /// of the data plane, where it was there before
+    given: Option<Arc<Standing>>,
+    /// once the table lists this node
     standing: OnceLock<Arc<Standing>>,
     until: AtomicU64,
     machine: Arc<dyn Machine>,
@@ -107,8 +112,13 @@ impl Shared {
 
     fn publish(&self, table: Table) {
         if let Some(me) = table.named(&self.name) {
-            let empty = || Arc::new(Standing::new(me, Table::empty(table.owners.len() as u32)));
-            let standing = self.standing.get_or_init(empty);
+            let made = || {
+                let empty = || Arc::new(Standing::new(me, Table::empty(table.owners.len() as u32)));
+                let standing = self.given.clone().unwrap_or_else(empty);
+                standing.set_me(me);
+                standing
+            };
+            let standing = self.standing.get_or_init(made);
             standing.set_table(table);
             standing.set_until(self.until.load(Ordering::Acquire));
             let _ended = lock(&self.ended);
@@ -160,6 +170,7 @@ impl Membership {
             name: name.clone(),
             node: Mutex::new(Node::new(with.config)),
             events: Mutex::new(events),
+            given: with.standing,
             standing: OnceLock::new(),
             until: AtomicU64::new(0),
             machine: with.machine,
@@ -237,6 +248,15 @@ impl Membership {
         Ok(())
     }
 
+    /// Whether a bucket may come under a version of the table, before its entries are sent.
+    ///
+    /// # Errors
+    /// Why not, for the peer.
+    pub fn may(&self, bucket: u32, version: u64) -> Result<(), Refused> {
+        let may = lock(&self.shared.node).may_take(bucket, version, now());
+        may.map_err(|why| Refused { why })
+    }
+
     /// A peer asks this node to vouch.
     #[must_use]
     pub fn vouch(&self, ask: &Ask) -> Answer {
@@ -262,7 +282,7 @@ impl Membership {
 
     /// Leaves: this node accepts nothing any more, and its buckets go to others at once, without state. Drain it before to keep the state. Waits
     /// `patience` at most; past that, the lease's end does the same.
-    pub fn leave(self, patience: Duration) {
+    pub fn leave(&self, patience: Duration) {
         self.shared.send(Event::Leave);
         let end = Instant::now() + patience;
         let mut ended = lock(&self.shared.ended);
@@ -275,6 +295,7 @@ impl Membership {
             ended = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(ended);
+        self.shared.end(Ok(()));
     }
 }
 

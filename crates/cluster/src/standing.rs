@@ -1,6 +1,6 @@
 //! What a node may do at the moment, as its workers read it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::log::Verdict;
@@ -11,7 +11,7 @@ use crate::table::{NodeId, Table};
 #[derive(Debug)]
 pub struct Standing {
     /// this node
-    me: NodeId,
+    me: AtomicU16,
     version: AtomicU64,
     /// monotonic clock, ns: past it this node accepts no packet
     until: AtomicU64,
@@ -25,7 +25,7 @@ impl Standing {
     #[must_use]
     pub fn new(me: NodeId, table: Table) -> Self {
         Self {
-            me,
+            me: AtomicU16::new(me.0),
             version: AtomicU64::new(table.version),
             until: AtomicU64::new(0),
             seen: AtomicU64::new(table.version),
@@ -36,7 +36,12 @@ impl Standing {
     /// This node.
     #[must_use]
     pub fn me(&self) -> NodeId {
-        self.me
+        NodeId(self.me.load(Ordering::Acquire))
+    }
+
+    /// Of a node that joins after its data plane is there: the number that the table gives it, before it owns anything.
+    pub fn set_me(&self, me: NodeId) {
+        self.me.store(me.0, Ordering::Release);
     }
 
     /// The version of the table.
@@ -96,7 +101,7 @@ impl Standing {
         let version = table.version;
         match table.owner(bucket) {
             None => Verdict::Nobody,
-            Some(to) if to != self.me => Verdict::Forward { to, version },
+            Some(to) if to != self.me() => Verdict::Forward { to, version },
             Some(_) if self.holds(now) => Verdict::Accept { version },
             Some(_) => Verdict::Stopped,
         }

@@ -4,22 +4,45 @@
 //! machine; [`Described::join`] behind it gives what a [`Job`](crate::Job) needs; [`Joined::begin`] takes and hands over buckets once workers serve.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use millrace_cluster::{Machine, Standing};
+use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
+use millrace_cluster::{Config, Machine, NodeId, Standing, Table, Times};
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Elsewhere;
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::port::Arrivals;
-use millrace_peer::{Fixed, Hands, Link, Listener, Plan, Running, Security};
+use millrace_peer::{Fixed, Hands, Link, Listener, Plan, Running, Secret, Security};
 
 use crate::{Error, Function};
 
+mod joining;
+
+pub use joining::Member as Joining;
+use joining::With;
+
+/// A lease of a node, s.
+const LEASE: u64 = 5;
+/// Buckets that one change of the table hands over.
+const BATCH: usize = 16;
+/// For a request to etcd.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where machines agree on who has which bucket.
+#[derive(Clone, Debug)]
+pub enum Agreed {
+    /// in a file that is the same on all
+    File(PathBuf),
+    /// in etcd
+    Etcd(Endpoint, Tls),
+}
+
 /// What is asked of a machine of a cluster.
 pub struct Member {
-    /// the file with the table of nodes
-    pub file: PathBuf,
+    /// where the table of nodes is
+    pub agreed: Agreed,
     /// this node
     pub name: String,
     /// where others reach it: packets (UDP) and buckets (TCP)
@@ -31,7 +54,14 @@ pub struct Member {
 /// A cluster, before the function is planned.
 pub struct Described {
     asked: Member,
-    plan: Plan,
+    source: Source,
+    secret: Secret,
+}
+
+/// Where the table comes from.
+enum Source {
+    File(PathBuf, Plan),
+    Etcd(Arc<Etcd>),
 }
 
 /// A machine of a cluster, with all that its job needs.
@@ -45,43 +75,76 @@ pub struct Joined {
     link: Arc<Link>,
     machine: Arc<dyn Machine>,
     room: u64,
-    fixed: Fixed,
+    standing: Arc<Standing>,
+    table: Table,
 }
 
 /// A machine that takes part, until this is dropped.
 pub struct Begun {
     _listener: Listener,
-    _fixed: Fixed,
+    _table: Follows,
+}
+
+/// What follows the table.
+enum Follows {
+    File(#[expect(dead_code, reason = "it follows until it is dropped")] Fixed),
+    Etcd(#[expect(dead_code, reason = "it leaves when it is dropped")] Joining),
 }
 
 impl Described {
-    /// Reads the table.
+    /// Reads the table, or asks for the secret.
     ///
     /// # Errors
-    /// The file is no table, or has no such node at this address.
+    /// The file is no table, or has no such node at this address; etcd does not answer.
     pub fn read(asked: Member) -> Result<Self, Error> {
-        let plan = Plan::read(&asked.file)
+        let (source, secret) = match &asked.agreed {
+            Agreed::File(file) => {
+                let plan = Self::planned(file, &asked)?;
+                let secret = plan.secret.clone();
+                (Source::File(file.clone(), plan), secret)
+            }
+            Agreed::Etcd(endpoint, tls) => {
+                let failed = |e: millrace_cluster::etcd::EtcdError| {
+                    Error::wrong(format!("--cluster: {e}"))
+                        .help("`millrace cluster check` looks at etcd and at the nodes")
+                };
+                let etcd = Etcd::new(endpoint, tls, PATIENCE).map_err(failed)?;
+                let secret = Secret::new(etcd.secret().map_err(failed)?);
+                (Source::Etcd(Arc::new(etcd)), secret)
+            }
+        };
+        Ok(Self {
+            asked,
+            source,
+            secret,
+        })
+    }
+
+    /// The table of a file, which has to name this node.
+    fn planned(file: &Path, asked: &Member) -> Result<Plan, Error> {
+        let plan = Plan::read(file)
             .map_err(|e| Error::wrong(e).help("docs/peers.md shows such a file"))?;
+        let file = file.display();
         let Some((_, node)) = plan.named(&asked.name) else {
-            let (file, name) = (asked.file.display(), &asked.name);
+            let name = &asked.name;
             return Err(Error::wrong(format!("{file}: there is no node {name}"))
                 .help("name one of the file's with --node"));
         };
         if node.peer != asked.peer {
-            let (file, name) = (asked.file.display(), &asked.name);
+            let name = &asked.name;
             return Err(Error::wrong(format!(
                 "--peer {}: {file} says that others reach {name} at {}",
                 asked.peer, node.peer
             ))
             .help("give the same address in both places"));
         }
-        Ok(Self { asked, plan })
+        Ok(plan)
     }
 
     /// What the keys of the hash are drawn from.
     #[must_use]
     pub fn secret(&self) -> [u8; 32] {
-        self.plan.secret.draw()
+        self.secret.draw()
     }
 
     /// Joins with a function that is made. None: any machine may have any packet, so that nothing goes between them.
@@ -113,12 +176,17 @@ impl Described {
                 false => Ok(None),
             };
         };
-        let file = self.asked.file.display();
-        let table = self.plan.table(buckets.count());
-        let table = table.map_err(|e| Error::wrong(format!("{file}: {e}")))?;
-        let me = self.plan.named(&self.asked.name).map(|(me, _)| me);
-        let me = me
-            .ok_or_else(|| Error::wrong(format!("{file}: there is no node {}", self.asked.name)))?;
+        let (me, table) = match &self.source {
+            Source::File(file, plan) => {
+                let wrong = |what: String| Error::wrong(format!("{}: {what}", file.display()));
+                let table = plan.table(buckets.count()).map_err(wrong)?;
+                let me = plan.named(&self.asked.name).map(|(me, _)| me);
+                let none = || wrong(format!("there is no node {}", self.asked.name));
+                (me.ok_or_else(none)?, table)
+            }
+            // No bucket is here before etcd's table says so.
+            Source::Etcd(_) => (NodeId(u16::MAX), Table::empty(buckets.count())),
+        };
         let own = |(worker, owner): (&u32, _)| (owner == &Some(me)).then_some(*worker);
         let places: Vec<Option<u32>> = local.iter().zip(&table.owners).map(own).collect();
         let standing = Arc::new(Standing::new(me, table.clone()));
@@ -127,7 +195,7 @@ impl Described {
             Error::wrong(format!("--peer {peer}: {e}"))
                 .help("give an address of this machine that is free")
         };
-        let link = Link::open(peer, &standing, &self.plan.secret, ports).map_err(open)?;
+        let link = Link::open(peer, &standing, &self.secret, ports).map_err(open)?;
         let arrivals = link.arrivals().map_err(open)?;
         let elsewhere: Arc<dyn Elsewhere> = link.clone();
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
@@ -141,7 +209,6 @@ impl Described {
         let running = Running::new(&classes, &contents, &function.module, &parts, &link);
         let room = running.room();
         let machine: Arc<dyn Machine> = Arc::new(running);
-        let fixed = Fixed::new(&standing, &machine, table);
         Ok(Some(Joined {
             classes,
             contents,
@@ -149,46 +216,77 @@ impl Described {
             link,
             machine,
             room,
-            fixed,
+            standing,
+            table,
         }))
     }
 
-    /// Takes and hands over buckets from now on; `say` hears of what cannot be done.
+    /// Takes and hands over buckets from now on; `say` hears of what cannot be done, and `end` is called where this machine cannot go on.
     ///
     /// # Errors
     /// The address cannot be had.
     pub fn begin(
         &self,
         joined: Joined,
-        say: impl FnMut(&str) + Send + 'static,
+        say: impl Fn(&str) + Send + Sync + 'static,
+        end: impl Fn() + Send + 'static,
     ) -> Result<Begun, Error> {
         let Member {
-            file,
             name,
             peer,
             security,
+            ..
         } = &self.asked;
         let open = |e: std::io::Error| {
             Error::wrong(format!("--peer {peer}: {e}"))
                 .help("give an address of this machine that is free")
         };
-        let secret = &self.plan.secret;
-        let mut fixed = joined.fixed;
-        let listener = Listener::begin(
-            *peer,
-            (name, secret, security),
-            (joined.machine, joined.room),
-            fixed.admits(),
-            &joined.link,
-        );
+        let secret = &self.secret;
         let hands = Hands::new(name, secret, security, &joined.link);
-        let begun = Begun {
-            _listener: listener.map_err(open)?,
-            _fixed: {
-                fixed.watch(file, hands, say).map_err(open)?;
-                fixed
-            },
+        let listen = |admits| {
+            let machine = (joined.machine.clone(), joined.room);
+            Listener::begin(
+                *peer,
+                (name, secret, security),
+                machine,
+                admits,
+                &joined.link,
+            )
+            .map_err(open)
         };
-        Ok(begun)
+        match &self.source {
+            Source::File(file, _) => {
+                let mut fixed = Fixed::new(&joined.standing, &joined.machine, joined.table.clone());
+                let listener = listen(fixed.admits())?;
+                fixed.watch(file, hands, say).map_err(open)?;
+                Ok(Begun {
+                    _listener: listener,
+                    _table: Follows::File(fixed),
+                })
+            }
+            Source::Etcd(etcd) => {
+                let times = Times::of_lease(LEASE);
+                say(&times.to_string());
+                let member = Joining::begin(With {
+                    config: Config {
+                        name: name.clone(),
+                        peer: *peer,
+                        buckets: joined.machine.buckets(),
+                        times,
+                        batch: BATCH,
+                    },
+                    store: etcd.clone(),
+                    machine: joined.machine.clone(),
+                    peers: Arc::new(hands),
+                    standing: joined.standing.clone(),
+                    say: Arc::new(say),
+                    end: Box::new(end),
+                });
+                Ok(Begun {
+                    _listener: listen(member.admits())?,
+                    _table: Follows::Etcd(member),
+                })
+            }
+        }
     }
 }

@@ -434,6 +434,12 @@ impl Admits for Inside {
         }
     }
 
+    fn take(&self, what: &HandOver, from: &str) -> Result<(), Refused> {
+        // The table may have changed meanwhile.
+        self.may(what.bucket, what.version, from)?;
+        self.machine.take(what.bucket, &what.entries)
+    }
+
     fn came(&self, bucket: u32, yours: bool) {
         if yours {
             let mut known = self.lock();

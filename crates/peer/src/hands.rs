@@ -2,7 +2,9 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
+use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Node, Peers, Refused};
 use millrace_dataplane::clock;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -88,6 +90,30 @@ impl Hands {
     }
 }
 
+impl Hands {
+    fn ask(&self, to: &Node, ask: &Ask) -> Result<Answer, Refused> {
+        let gone = |e: std::io::Error| refused(format!("it is not there: {e}"));
+        let within = Duration::from_nanos(ask.ttl / 4).min(STEP);
+        let stream = TcpStream::connect_timeout(&to.peer, within).map_err(gone)?;
+        let mut stream = self.security.connect(stream, &to.name)?;
+        let Message::Hello { nonce, .. } = read(&mut stream)? else {
+            return Err(refused("it says something else than it should".to_owned()));
+        };
+        let text = serde_json::to_vec(ask).map_err(|e| refused(e.to_string()))?;
+        let tag = self.secret.tag(&[b"ask", &nonce, &text]);
+        write(&mut stream, &Message::Ask { text, tag })?;
+        match read(&mut stream)? {
+            Message::Answer { text, tag: said }
+                if self.secret.verifies(&[b"answer", &tag, &text], &said) =>
+            {
+                serde_json::from_slice(&text)
+                    .map_err(|e| refused(format!("its answer is none: {e}")))
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+}
+
 fn unexpected(message: Message) -> Refused {
     match message {
         Message::No(why) => refused(format!("it refuses: {why}")),
@@ -102,5 +128,9 @@ impl Peers for Hands {
             self.link.refused();
             refused(format!("{} at {}: {}", to.name, to.peer, e.why))
         })
+    }
+
+    fn vouch(&self, to: &Node, ask: &Ask) -> Option<Answer> {
+        self.ask(to, ask).ok()
     }
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use millrace_cluster::{Machine, Refused};
+use millrace_cluster::vouch::{Answer, Ask};
+use millrace_cluster::{HandOver, Machine, Refused};
 use millrace_dataplane::clock;
 
 use crate::hands::fresh;
@@ -28,6 +29,17 @@ pub trait Admits: Send + Sync {
     /// # Errors
     /// It may not.
     fn may(&self, bucket: u32, version: u64, from: &str) -> Result<(), Refused>;
+
+    /// Puts the bucket in, where it may come now.
+    ///
+    /// # Errors
+    /// It may not, there is no room, or these are no entries.
+    fn take(&self, what: &HandOver, from: &str) -> Result<(), Refused>;
+
+    /// A node of this cluster asks whether this one vouches for it; none where nobody has to.
+    fn vouch(&self, _ask: &Ask) -> Option<Answer> {
+        None
+    }
 
     /// The bucket was put in, and the sender was told. `yours`: it knows that; without it nobody can say whether it does.
     fn came(&self, bucket: u32, yours: bool);
@@ -144,8 +156,10 @@ impl Reception {
                 nonce: challenge,
             },
         )?;
-        let Message::Offer(offer) = read(stream)? else {
-            return Err(refused("an offer is expected".to_owned()));
+        let offer = match read(stream)? {
+            Message::Offer(offer) => offer,
+            Message::Ask { text, tag } => return self.vouch(&challenge, (&text, &tag), stream),
+            _ => return Err(refused("an offer is expected".to_owned())),
         };
         self.check(&offer, &challenge, stream)?;
         self.admits.may(offer.bucket, offer.version, &offer.from)?;
@@ -169,14 +183,42 @@ impl Reception {
                 "the entries are not those that were offered".to_owned(),
             ));
         }
-        // The table may have changed meanwhile.
-        self.admits.may(offer.bucket, offer.version, &offer.from)?;
-        self.machine.take(offer.bucket, &entries)?;
+        let what = HandOver {
+            bucket: offer.bucket,
+            version: offer.version,
+            fingerprint,
+            entries,
+        };
+        self.admits.take(&what, &offer.from)?;
         let tag = self.secret.tag(&[b"done", &offer.nonce, &offer.tag]);
         let told = write(stream, &Message::Done { tag });
         let yours = told.is_ok() && matches!(read(stream), Ok(Message::Go));
         self.admits.came(offer.bucket, yours);
         Ok(())
+    }
+
+    /// Answers a node that asks for a promise.
+    fn vouch(
+        &self,
+        challenge: &[u8; 32],
+        (text, tag): (&[u8], &[u8; 32]),
+        stream: &mut Stream,
+    ) -> Result<(), Refused> {
+        if !self.secret.verifies(&[b"ask", challenge, text], tag) {
+            return Err(refused(
+                "the question is not signed with the cluster's secret".to_owned(),
+            ));
+        }
+        let ask: Ask = serde_json::from_slice(text)
+            .map_err(|e| refused(format!("the question is none: {e}")))?;
+        if !stream.is_of(&ask.from) {
+            return Err(refused(format!("the certificate is not {}'s", ask.from)));
+        }
+        let answer = self.admits.vouch(&ask);
+        let answer = answer.ok_or_else(|| refused("nobody is vouched for here".to_owned()))?;
+        let text = serde_json::to_vec(&answer).map_err(|e| refused(e.to_string()))?;
+        let tag = self.secret.tag(&[b"answer", tag, &text]);
+        write(stream, &Message::Answer { text, tag })
     }
 
     /// Whether an offer is from a node of this cluster, for this node, now.

@@ -9,6 +9,8 @@
 //! Done: tag, or No: why
 //! ```
 //!
+//! In place of an offer a node may ask to be vouched for (`millrace_cluster::vouch`): Ask, and then Answer.
+//!
 //! A tag is that of the cluster's secret over the numbers of both ends, so that neither a stream of before nor one of somebody else is taken, also
 //! where there is no TLS.
 
@@ -45,6 +47,10 @@ pub enum Message {
     Done { tag: [u8; 32] },
     /// they are not
     No(String),
+    /// another node: does this one vouch for it? JSON
+    Ask { text: Vec<u8>, tag: [u8; 32] },
+    /// the answer, JSON
+    Answer { text: Vec<u8>, tag: [u8; 32] },
 }
 
 /// A bucket that is offered.
@@ -106,6 +112,8 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
         Message::End => (5, Vec::new()),
         Message::Done { tag } => (6, tag.to_vec()),
         Message::No(why) => (7, why.bytes().take(TEXT).collect()),
+        Message::Ask { text, tag } => (8, [&tag[..], text].concat()),
+        Message::Answer { text, tag } => (9, [&tag[..], text].concat()),
     };
     let head = (content.len() as u32 + 1).to_be_bytes();
     let frame = [&head[..], &[kind], &content].concat();
@@ -168,6 +176,15 @@ fn parse(kind: u8, content: &[u8]) -> Option<Message> {
             let text = String::from_utf8_lossy(text.get(..TEXT).unwrap_or(&text));
             // It may end up on a terminal.
             Message::No(text.chars().filter(|c| !c.is_control()).collect())
+        }
+        8 | 9 => {
+            let (tag, text) = (rest.array()?, rest.all());
+            let fits = text.len() <= 2 * TEXT;
+            match (fits, kind) {
+                (true, 8) => Message::Ask { text, tag },
+                (true, _) => Message::Answer { text, tag },
+                (false, _) => return None,
+            }
         }
         _ => return None,
     };

@@ -9,11 +9,13 @@
 //! What a sends goes through the first machine, what b answers through the second one, which has no bucket.
 
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use super::instance::{Instance, count};
 use super::net::{Net, run, until};
+use crate::common::{json, millrace};
 
 /// The second machine's namespace, which goes with the test.
 struct Second<'a>(&'a Net);
@@ -107,6 +109,7 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
     let file = folder.path().join("table.toml");
     table(&file, 1, "\"0-511\"", "");
     let cluster = format!("static:{}", file.display());
+    let socket = |end: &str| folder.path().join(end).display().to_string();
     let start = |end: &str, ports: &str, own: u8| {
         let peer = format!("10.9.0.{own}:7100");
         let args = [
@@ -115,6 +118,8 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
             ports,
             "--cores",
             "2",
+            "--control",
+            &socket(end),
             "--cluster",
             &cluster,
             "--peer",
@@ -139,13 +144,27 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
         pinged.status.success()
     });
     ping("10");
-    for (version, owners) in [
-        (2, ("\"256-511\"", "\"0-255\"")),
-        (3, ("", "\"0-511\"")),
-        (4, ("\"0-511\"", "")),
+    let here = |end: &str| {
+        let mut command = millrace();
+        command.args(["ctl", "class", "show", "--control", &socket(end)]);
+        let classes = json(&mut command).0["classes"].as_array().unwrap().clone();
+        classes.iter().filter(|c| c["worker"].is_u64()).count()
+    };
+    for (version, owners, (one, other)) in [
+        (2, ("\"256-511\"", "\"0-255\""), (256, 256)),
+        (3, ("", "\"0-511\""), (0, 512)),
+        (4, ("\"0-511\"", ""), (512, 0)),
     ] {
-        table(&file, version, owners.0, owners.1);
-        ping("100");
+        std::thread::scope(|scope| {
+            let pings = scope.spawn(|| ping("100"));
+            table(&file, version, owners.0, owners.1);
+            until("all buckets are where they shall be", || {
+                (here("n"), here("y")) == (one, other)
+            });
+            pings.join().unwrap();
+        });
+        // One that begins behind the move, too.
+        ping("10");
     }
     let (second, status) = second.stop();
     assert_eq!(status, 0, "{second:#}");
@@ -165,4 +184,130 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
         peers(&second, "taken") > 100 && peers(&first, "given") > 100,
         "{second:#}"
     );
+}
+
+/// An etcd at the first machine, which goes with the test.
+struct Etcd(Child);
+
+impl Etcd {
+    fn start(net: &Net, folder: &Path) -> Option<Self> {
+        if run("etcd", &["--version"]).is_err() {
+            println!("skipped: there is no etcd here (Debian: etcd-server)");
+            return None;
+        }
+        net.ip("n", "link set lo up");
+        let clients = "http://10.9.0.1:2379";
+        let child = Command::new("ip")
+            .args(["netns", "exec", &net.name("n"), "etcd", "--data-dir"])
+            .arg(folder.join("etcd"))
+            .args(["--listen-client-urls", clients])
+            .args(["--advertise-client-urls", clients])
+            .args(["--listen-peer-urls", "http://127.0.0.1:2380"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Some(Self(child.unwrap()))
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `millrace cluster` says, at the second machine.
+fn asked(net: &Net, words: &[&str]) -> Option<Value> {
+    let command = super::instance::command(net, "y", &[]);
+    let millrace = command.get_args().nth(3).unwrap().to_owned();
+    let (what, rest) = words.split_first().unwrap();
+    let mut args = vec!["cluster", what, "etcd://10.9.0.1:2379/fw", "--json"];
+    args.extend(rest);
+    let said = net.within("y", millrace.to_str().unwrap(), &args);
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    serde_json::from_str(&text).ok()
+}
+
+/// How many buckets a node has.
+fn buckets(net: &Net, name: &str) -> Option<u64> {
+    let status = asked(net, &["show"])?;
+    let nodes = status["status"]["nodes"].as_array()?;
+    let node = nodes.iter().find(|n| n["name"] == name)?;
+    node["buckets"].as_u64()
+}
+
+#[test]
+fn machines_agree_in_etcd_and_one_is_drained_without_a_packet_lost() {
+    let Some(net) = Net::new("afpacket") else {
+        return;
+    };
+    let _second = Second::new(&net);
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_etcd) = Etcd::start(&net, folder.path()) else {
+        return;
+    };
+    until("etcd answers", || {
+        let health = ["-sf", "http://10.9.0.1:2379/health"];
+        net.within("n", "curl", &health).status.success()
+    });
+    let start = |end: &str, ports: &str, own: u8| {
+        let peer = format!("10.9.0.{own}:7100");
+        let args = [
+            "nfs/firewall",
+            "--ports",
+            ports,
+            "--cores",
+            "2",
+            "--cluster",
+            "etcd://10.9.0.1:2379/fw",
+            "--peer",
+            &peer,
+            "--node",
+            end,
+            "--peer-plain",
+        ];
+        Instance::start(&net, end, &args)
+    };
+    let first = start("n", "afpacket:a1,afpacket:b1", 1);
+    let second = start("y", "afpacket:a8,afpacket:b8", 2);
+    until("each machine has half of the buckets", || {
+        buckets(&net, "n") == Some(256) && buckets(&net, "y") == Some(256)
+    });
+    let ping = |times: &str| {
+        let args = ["-c", times, "-i", "0.02", "-W", "5", "10.0.0.2"];
+        let pinged = net.within("a", "ping", &args);
+        let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
+        assert!(text.contains(" 0% packet loss"), "{text}");
+    };
+    until("a packet goes through", || {
+        let pinged = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
+        pinged.status.success()
+    });
+    // One echo's identifier is one flow: it is with a machine of the two, which is drained and comes back.
+    for node in ["n", "y"] {
+        std::thread::scope(|scope| {
+            let pings = scope.spawn(|| ping("200"));
+            asked(&net, &["drain", node]);
+            until("it has no bucket", || buckets(&net, node) == Some(0));
+            asked(&net, &["undrain", node]);
+            until("it has half of them", || buckets(&net, node) == Some(256));
+            pings.join().unwrap();
+        });
+    }
+    let (second, status) = second.stop();
+    assert_eq!(status, 0, "{second:#}");
+    until("the other one has all buckets", || {
+        buckets(&net, "n") == Some(512)
+    });
+    let (first, status) = first.stop();
+    assert_eq!(status, 0, "{first:#}");
+    for (from, to) in [(&first, &second), (&second, &first)] {
+        assert!(peers(from, "sent") > 0, "{from:#}");
+        assert_eq!(peers(to, "malformed"), 0, "{to:#}");
+        assert!(
+            peers(from, "given") > 100 && peers(from, "taken") > 100,
+            "{from:#}"
+        );
+    }
 }

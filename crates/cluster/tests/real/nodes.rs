@@ -112,6 +112,7 @@ pub type Log = Arc<Mutex<Vec<Entry>>>;
 pub fn start(name: &str, store: Arc<dyn Store>, street: &Street, log: &Log) -> Running {
     let machine = Arc::new(Counting::default());
     let with = With {
+        standing: None,
         config: Config {
             name: name.to_owned(),
             peer: ([127, 0, 0, 1], 4800).into(),

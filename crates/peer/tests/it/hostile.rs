@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
 use millrace_dataplane::classes::away::{Elsewhere, Refusal, Stray};
 use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
@@ -51,6 +52,19 @@ impl Admits for Notes {
         let may = version == 2 && from == "x" && bucket != 4;
         may.then_some(()).ok_or(Refused {
             why: "not by the table".to_owned(),
+        })
+    }
+
+    fn take(&self, what: &HandOver, from: &str) -> Result<(), Refused> {
+        self.may(what.bucket, what.version, from)?;
+        Machine::take(self, what.bucket, &what.entries)
+    }
+
+    fn vouch(&self, ask: &Ask) -> Option<Answer> {
+        Some(Answer {
+            life: ask.life + 1,
+            version: ask.version,
+            refused: None,
         })
     }
 

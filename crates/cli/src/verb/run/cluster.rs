@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use millrace::cluster::{Described, Member};
+use millrace::cluster::{Agreed, Described, Member};
+use millrace_cluster::etcd::{Endpoint, Tls};
 use millrace_peer::Security;
 
 use super::Run;
@@ -14,9 +15,10 @@ use crate::failure::Failure;
 /// What says which machine of which cluster this is.
 #[derive(Args, Clone, Default)]
 pub struct Membership {
-    /// Run as one of several machines, each with a part of the buckets: the table of nodes, in a file that is the same on all (docs/peers.md)
-    #[arg(long, value_name = "static:FILE", requires = "peer", requires = "node", value_parser = table)]
-    pub cluster: Option<PathBuf>,
+    /// Run as one of several machines, each with a part of the buckets, as they agree in etcd: etcd://HOST:2379/NAME, etcds: for TLS (docs/cluster.md);
+    /// or static:FILE, a table of nodes in a file that is the same on all (docs/peers.md)
+    #[arg(long, value_name = "CLUSTER", requires = "peer", requires = "node", value_parser = agreed)]
+    pub cluster: Option<Agreed>,
 
     /// Where other machines of the cluster reach this one: packets by UDP, buckets by TCP
     #[arg(long, value_name = "ADDRESS:PORT", requires = "cluster")]
@@ -44,10 +46,15 @@ pub struct Membership {
     pub described: Option<Arc<Described>>,
 }
 
-fn table(text: &str) -> Result<PathBuf, String> {
-    let file = text.strip_prefix("static:").filter(|file| !file.is_empty());
-    file.map(PathBuf::from)
-        .ok_or_else(|| "static:FILE, a table of nodes in a file".to_owned())
+fn agreed(text: &str) -> Result<Agreed, String> {
+    match text.strip_prefix("static:") {
+        Some("") => Err("static:FILE, a table of nodes in a file".to_owned()),
+        Some(file) => Ok(Agreed::File(PathBuf::from(file))),
+        None => text
+            .parse::<Endpoint>()
+            .map(|endpoint| Agreed::Etcd(endpoint, Tls::default()))
+            .map_err(|e| format!("{e}; or static:FILE")),
+    }
 }
 
 impl Run {
@@ -57,7 +64,8 @@ impl Run {
     /// What was asked for does not go together, or the table cannot be read.
     pub(super) fn clustered(&self) -> Result<Option<Arc<Described>>, Failure> {
         let flags = &self.cluster;
-        let (Some(file), Some(peer), Some(node)) = (&flags.cluster, flags.peer, &flags.node) else {
+        let (Some(agreed), Some(peer), Some(node)) = (&flags.cluster, flags.peer, &flags.node)
+        else {
             return Ok(None);
         };
         if self.cores < 2 || self.nfs.len() > 1 {
@@ -85,8 +93,16 @@ impl Run {
                 );
             }
         };
+        let mut agreed = agreed.clone();
+        if let (Agreed::Etcd(endpoint, tls), Some(folder)) = (&mut agreed, &flags.peer_tls)
+            && endpoint.secure
+        {
+            // etcd is of the cluster, and has its authority.
+            tls.authority = Some(folder.join("ca.pem"));
+            tls.own = Some((folder.join("cert.pem"), folder.join("key.pem")));
+        }
         let described = Described::read(Member {
-            file: file.clone(),
+            agreed,
             name: node.clone(),
             peer,
             security,
