@@ -14,6 +14,8 @@ use crate::watch;
 const LEAVE: Duration = Duration::from_secs(5);
 /// How long a guest that has been told that no packets will come may work on.
 pub const END: Duration = Duration::from_secs(10);
+/// How long a thread that will wait for a signal may take to do so.
+const COMES: Duration = Duration::from_secs(1);
 /// How often a guest may ask for packets after their end before it is asked to end by a signal.
 const PATIENCE: u32 = 4;
 /// The same where a thread of its own waits for the signal, each time after 5 ms.
@@ -57,7 +59,7 @@ impl Hosted {
             (0, 2),
             (0, 3),
         ] {
-            let awaited = signal != 0 && self.send(signal);
+            let awaited = signal != 0 && self.comes(signal, deadline);
             if self.context.is_none() || signal != 0 && !awaited && !self.signal_due(signal) {
                 continue;
             }
@@ -80,6 +82,23 @@ impl Hosted {
             self.settle();
         }
         self.clear();
+    }
+
+    /// Sends a signal to threads that wait for it, or for one that soon does: a thread that is there for signals alone may have had no processor
+    /// yet. False when there is none.
+    fn comes(&self, signal: i32, deadline: Instant) -> bool {
+        let until = deadline.min(Instant::now() + COMES);
+        loop {
+            let handled = || self.shared.state().signals.handler(signal).is_some();
+            if self.send(signal) {
+                return true;
+            }
+            let alone = self.shared.living.load(Ordering::Acquire) == 0;
+            if alone || self.context.is_none() || handled() || Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Sends a signal to threads that wait for it; false when there are none.

@@ -227,7 +227,7 @@ impl Described {
     /// The address cannot be had.
     pub fn begin(
         &self,
-        joined: Joined,
+        joined: &Joined,
         say: impl Fn(&str) + Send + Sync + 'static,
         end: impl Fn() + Send + 'static,
     ) -> Result<Begun, Error> {

@@ -310,7 +310,7 @@ impl Run {
         let member = { self.cluster.described.as_ref().zip(joined) }
             .map(|(described, joined)| {
                 let end = || signal::flag().store(true, std::sync::atomic::Ordering::Relaxed);
-                described.begin(joined, |why| log::note(why), end)
+                described.begin(&joined, |why| log::note(why), end)
             })
             .transpose()?;
         let account = job.run(signal::flag(), &mut |seen| {
