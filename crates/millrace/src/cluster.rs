@@ -1,7 +1,7 @@
 //! A function that runs on several machines, each with a part of the buckets.
 //!
 //! [`Described::read`] comes before the function is planned, since the cluster's secret is what the keys of the hash are drawn from on every
-//! machine; [`Described::join`] behind it gives what a [`Job`](crate::Job) needs; [`Joined::begin`] takes and hands over buckets once workers serve.
+//! machine; [`Described::join`] behind it gives what a [`Job`](crate::Job) needs; [`Described::begin`] takes and hands over buckets once workers serve.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
