@@ -176,6 +176,11 @@ impl Described {
                 false => Ok(None),
             };
         };
+        // Machines are compared by it: without it one with other code would pass.
+        let object = function.object.as_deref();
+        let object = object.ok_or_else(|| refused("it has no object file: name one function"))?;
+        let object = std::fs::read(object)
+            .map_err(|e| refused(&format!("{} cannot be read: {e}", object.display())))?;
         let (me, table) = match &self.source {
             Source::File(file, plan) => {
                 let wrong = |what: String| Error::wrong(format!("{}: {what}", file.display()));
@@ -199,11 +204,6 @@ impl Described {
         let arrivals = link.arrivals().map_err(open)?;
         let elsewhere: Arc<dyn Elsewhere> = link.clone();
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
-        let object = function
-            .object
-            .as_deref()
-            .and_then(|o| std::fs::read(o).ok());
-        let object = object.unwrap_or_default();
         let steering = format!("{:?}", placement.steering);
         let parts = [name.as_bytes(), &object, steering.as_bytes()];
         let running = Running::new(&classes, &contents, &function.module, &parts, &link);

@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::message::{Message, Offer, PIECE, read, refused, write};
 use crate::secret::digest;
+use crate::security::Stream;
 use crate::{Link, STEP, Secret, Security};
 
 /// Sends buckets to other nodes.
@@ -41,20 +42,29 @@ impl Hands {
         }
     }
 
-    fn send(&self, to: &Node, what: &HandOver) -> Result<(), Refused> {
+    /// A stream to a node, with what its greeting says: its fingerprint, and the number that it has drawn.
+    fn reached(
+        &self,
+        to: &Node,
+        within: Duration,
+    ) -> Result<(Stream, [u8; 32], [u8; 32]), Refused> {
         let gone = |e: std::io::Error| refused(format!("it is not there: {e}"));
-        let stream = TcpStream::connect_timeout(&to.peer, STEP).map_err(gone)?;
+        let stream = TcpStream::connect_timeout(&to.peer, within).map_err(gone)?;
         let mut stream = self.security.connect(stream, &to.name)?;
-        let challenge = match read(&mut stream)? {
-            Message::Hello { fingerprint, nonce } if fingerprint == what.fingerprint => nonce,
-            Message::Hello { .. } => {
-                return Err(refused(
-                    "it runs another function, another version of it, or with another plan, number of cores or secret"
-                        .to_owned(),
-                ));
-            }
-            other => return Err(unexpected(other)),
-        };
+        match read(&mut stream)? {
+            Message::Hello { fingerprint, nonce } => Ok((stream, fingerprint, nonce)),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn send(&self, to: &Node, what: &HandOver) -> Result<(), Refused> {
+        let (mut stream, fingerprint, challenge) = self.reached(to, STEP)?;
+        if fingerprint != what.fingerprint {
+            return Err(refused(
+                "it runs another function, another version of it, or with another plan, number of cores or secret"
+                    .to_owned(),
+            ));
+        }
         let mut offer = Offer {
             from: self.name.clone(),
             to: to.name.clone(),
@@ -88,17 +98,10 @@ impl Hands {
         let _ = write(&mut stream, &Message::Go);
         Ok(())
     }
-}
 
-impl Hands {
     fn ask(&self, to: &Node, ask: &Ask) -> Result<Answer, Refused> {
-        let gone = |e: std::io::Error| refused(format!("it is not there: {e}"));
         let within = Duration::from_nanos(ask.ttl / 4).min(STEP);
-        let stream = TcpStream::connect_timeout(&to.peer, within).map_err(gone)?;
-        let mut stream = self.security.connect(stream, &to.name)?;
-        let Message::Hello { nonce, .. } = read(&mut stream)? else {
-            return Err(refused("it says something else than it should".to_owned()));
-        };
+        let (mut stream, _, nonce) = self.reached(to, within)?;
         let text = serde_json::to_vec(ask).map_err(|e| refused(e.to_string()))?;
         let tag = self.secret.tag(&[b"ask", &nonce, &text]);
         write(&mut stream, &Message::Ask { text, tag })?;

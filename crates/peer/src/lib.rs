@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use fixed::{Fixed, FixedError, Plan};
 pub use hands::Hands;
-pub use link::{Link, monotonic};
+pub use link::Link;
 pub use listener::{Admits, Listener};
 pub use running::Running;
 pub use secret::Secret;

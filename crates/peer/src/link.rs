@@ -45,14 +45,6 @@ struct Counters {
     refused: AtomicU64,
 }
 
-/// The monotonic clock, ns: that of [`Standing::holds`].
-#[must_use]
-pub fn monotonic() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
-
 impl Link {
     /// At this address, which is the node's `peer`, for a function with so many ports.
     ///
@@ -107,7 +99,7 @@ impl Link {
 
 impl Elsewhere for Link {
     fn accepts(&self) -> bool {
-        self.standing.holds(monotonic())
+        self.standing.holds(millrace_cluster::now())
     }
 
     fn send(&self, packet: &Stray<'_>) -> Result<(), Refusal> {

@@ -95,6 +95,37 @@ fn table(file: &Path, version: u64, first: &str, second: &str) {
     std::fs::rename(new, file).unwrap();
 }
 
+/// A firewall on one of the two machines.
+fn started(net: &Net, end: &str, words: &[&str]) -> Instance {
+    let (ports, peer) = match end {
+        "n" => ("afpacket:a1,afpacket:b1", "10.9.0.1:7100"),
+        _ => ("afpacket:a8,afpacket:b8", "10.9.0.2:7100"),
+    };
+    let mut args = vec!["nfs/firewall", "--ports", ports, "--cores", "2"];
+    args.extend(["--node", end, "--peer", peer, "--peer-plain"]);
+    args.extend(words);
+    Instance::start(net, end, &args)
+}
+
+/// Pings the other host; how many got no answer.
+fn ping(net: &Net, times: u64) -> u64 {
+    let count = times.to_string();
+    let args = ["-c", &count, "-i", "0.02", "-W", "5", "10.0.0.2"];
+    let pinged = net.within("a", "ping", &args);
+    let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
+    let received = text.split(" received").next().unwrap();
+    let received = received.rsplit(' ').next().unwrap();
+    times - received.parse::<u64>().unwrap()
+}
+
+/// Workers may still be made when the ports are served.
+fn goes_through(net: &Net) {
+    until("a packet goes through", || {
+        let pinged = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
+        pinged.status.success()
+    });
+}
+
 fn peers(account: &Value, name: &str) -> u64 {
     count(&account["peers"], name)
 }
@@ -110,40 +141,17 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
     table(&file, 1, "\"0-511\"", "");
     let cluster = format!("static:{}", file.display());
     let socket = |end: &str| folder.path().join(end).display().to_string();
-    let start = |end: &str, ports: &str, own: u8| {
-        let peer = format!("10.9.0.{own}:7100");
-        let args = [
-            "nfs/firewall",
-            "--ports",
-            ports,
-            "--cores",
-            "2",
-            "--control",
-            &socket(end),
-            "--cluster",
-            &cluster,
-            "--peer",
-            &peer,
-            "--node",
+    let start = |end: &str| {
+        started(
+            &net,
             end,
-            "--peer-plain",
-        ];
-        Instance::start(&net, end, &args)
+            &["--cluster", &cluster, "--control", &socket(end)],
+        )
     };
-    let first = start("n", "afpacket:a1,afpacket:b1", 1);
-    let second = start("y", "afpacket:a8,afpacket:b8", 2);
-    let ping = |times: &str| {
-        let args = ["-c", times, "-i", "0.02", "-W", "5", "10.0.0.2"];
-        let pinged = net.within("a", "ping", &args);
-        let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
-        assert!(text.contains(" 0% packet loss"), "{text}");
-    };
-    // Workers may still be made when the ports are served.
-    until("a packet goes through", || {
-        let pinged = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
-        pinged.status.success()
-    });
-    ping("10");
+    let first = start("n");
+    let second = start("y");
+    goes_through(&net);
+    assert_eq!(ping(&net, 10), 0);
     let here = |end: &str| {
         let mut command = millrace();
         command.args(["ctl", "class", "show", "--control", &socket(end)]);
@@ -156,7 +164,7 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
         (4, ("\"0-511\"", ""), (512, 0)),
     ] {
         std::thread::scope(|scope| {
-            let pings = scope.spawn(|| ping("100"));
+            let pings = scope.spawn(|| assert_eq!(ping(&net, 100), 0));
             table(&file, version, owners.0, owners.1);
             until("all buckets are where they shall be", || {
                 (here("n"), here("y")) == (one, other)
@@ -164,7 +172,7 @@ fn buckets_go_to_another_machine_and_back_and_no_packet_is_lost() {
             pings.join().unwrap();
         });
         // One that begins behind the move, too.
-        ping("10");
+        assert_eq!(ping(&net, 10), 0);
     }
     let (second, status) = second.stop();
     assert_eq!(status, 0, "{second:#}");
@@ -256,46 +264,18 @@ fn machines_agree_in_etcd_and_one_is_drained_without_a_packet_lost() {
         let health = ["-sf", "http://10.9.0.1:2379/health"];
         net.within("n", "curl", &health).status.success()
     });
-    let start = |end: &str, ports: &str, own: u8| {
-        let peer = format!("10.9.0.{own}:7100");
-        let args = [
-            "nfs/firewall",
-            "--ports",
-            ports,
-            "--cores",
-            "2",
-            "--cluster",
-            "etcd://10.9.0.1:2379/fw",
-            "--peer",
-            &peer,
-            "--node",
-            end,
-            "--peer-plain",
-        ];
-        Instance::start(&net, end, &args)
-    };
-    let first = start("n", "afpacket:a1,afpacket:b1", 1);
-    let second = start("y", "afpacket:a8,afpacket:b8", 2);
+    let start = |end: &str| started(&net, end, &["--cluster", "etcd://10.9.0.1:2379/fw"]);
+    let first = start("n");
+    let second = start("y");
     until("each machine has half of the buckets", || {
         buckets(&net, "n") == Some(256) && buckets(&net, "y") == Some(256)
     });
-    let ping = |times: &str| {
-        let args = ["-c", times, "-i", "0.02", "-W", "5", "10.0.0.2"];
-        let pinged = net.within("a", "ping", &args);
-        let text = String::from_utf8_lossy(&pinged.stdout).into_owned();
-        let received = text.split(" received").next().unwrap();
-        let received = received.rsplit(' ').next().unwrap();
-        times.parse::<u64>().unwrap() - received.parse::<u64>().unwrap()
-    };
     let mut lost = 0;
-    until("a packet goes through", || {
-        let pinged = net.within("a", "ping", &["-c", "1", "-W", "1", "10.0.0.2"]);
-        pinged.status.success()
-    });
+    goes_through(&net);
     // One echo's identifier is one flow: it is with a machine of the two, which is drained and comes back.
     for node in ["n", "y"] {
         std::thread::scope(|scope| {
-            let pings = scope.spawn(|| ping("200"));
+            let pings = scope.spawn(|| ping(&net, 200));
             asked(&net, &["drain", node]);
             until("it has no bucket", || buckets(&net, node) == Some(0));
             asked(&net, &["undrain", node]);

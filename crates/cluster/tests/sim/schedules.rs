@@ -188,19 +188,21 @@ fn caught(variant: Variant, seeds: u64) -> String {
     panic!("{variant:?} passes {seeds} schedules");
 }
 
+/// The protocol with a part left out.
+fn without(weak: Weakened) -> Variant {
+    Variant {
+        weak,
+        ..Variant::default()
+    }
+}
+
 #[test]
 fn weakened_margin_is_caught() {
     let weak = Weakened {
         margin: true,
         ..Weakened::default()
     };
-    caught(
-        Variant {
-            weak,
-            ..Variant::default()
-        },
-        200,
-    );
+    caught(without(weak), 200);
 }
 
 #[test]
@@ -209,13 +211,7 @@ fn commit_before_give_is_caught() {
         commit_first: true,
         ..Weakened::default()
     };
-    caught(
-        Variant {
-            weak,
-            ..Variant::default()
-        },
-        20,
-    );
+    caught(without(weak), 20);
 }
 
 #[test]
@@ -224,13 +220,7 @@ fn broken_promise_is_caught() {
         promise: true,
         ..Weakened::default()
     };
-    caught(
-        Variant {
-            weak,
-            ..Variant::default()
-        },
-        200,
-    );
+    caught(without(weak), 200);
 }
 
 #[test]
@@ -239,13 +229,7 @@ fn one_promise_for_all_is_caught() {
         one_promise: true,
         ..Weakened::default()
     };
-    caught(
-        Variant {
-            weak,
-            ..Variant::default()
-        },
-        200,
-    );
+    caught(without(weak), 200);
 }
 
 #[test]
@@ -254,13 +238,7 @@ fn lives_not_compared_are_caught() {
         lives: true,
         ..Weakened::default()
     };
-    caught(
-        Variant {
-            weak,
-            ..Variant::default()
-        },
-        200,
-    );
+    caught(without(weak), 200);
 }
 
 #[test]
