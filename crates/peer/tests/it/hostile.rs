@@ -242,6 +242,37 @@ fn a_bucket_goes_whole_and_what_may_not_is_refused() {
 }
 
 /// All that one stream said, said again: the other end draws another number.
+/// Who asks to be vouched for knows the cluster's secret, and with TLS is who it says.
+#[test]
+fn only_nodes_of_the_cluster_are_vouched_for() {
+    let ask = |from: &str| Ask {
+        from: from.to_owned(),
+        life: 7,
+        version: 2,
+        ttl: 5_000_000_000,
+    };
+    let y_plain = y(&Security::Plain);
+    let to = node("y", y_plain.at);
+    let answer = hands(1, "x", &Security::Plain).vouch(&to, &ask("x"));
+    assert_eq!(answer.map(|a| (a.life, a.version)), Some((8, 2)));
+    assert_eq!(hands(2, "x", &Security::Plain).vouch(&to, &ask("x")), None);
+    let long = "x".repeat(4096);
+    assert_eq!(
+        hands(1, "x", &Security::Plain).vouch(&to, &ask(&long)),
+        None
+    );
+    let folder = tempfile::tempdir().unwrap();
+    if !certificates(folder.path(), "ca", &["x", "y"]) {
+        println!("skipped: openssl makes no certificates here");
+        return;
+    }
+    let tls = |name: &str| Security::tls(&folder.path().join(name)).unwrap();
+    let y_tls = y(&tls("y"));
+    let (to, x) = (node("y", y_tls.at), hands(1, "x", &tls("x")));
+    assert!(x.vouch(&to, &ask("x")).is_some());
+    assert_eq!(x.vouch(&to, &ask("z")), None);
+}
+
 #[test]
 fn a_stream_that_is_replayed_or_changed_puts_nothing_in() {
     let y = y(&Security::Plain);
