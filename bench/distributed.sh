@@ -3,7 +3,7 @@
 # over the same packets, in turns; medians and quartiles of ratios of packets per processor time (docs/packet-sets.md).
 # Flows end after 2 ms instead of 60 s, so that tables do not fill while four of five packets open one, and none counts as an attack.
 #
-# Usage: distributed.sh MILLRACE [TURNS [MILLISECONDS]]    (21 turns of 40 ms each way). CC names another clang.
+# Usage: distributed.sh MILLRACE [TURNS [MILLISECONDS]]    (21 turns of 40 ms each way). WORKERS is how many (2), CC names another clang.
 set -euo pipefail
 millrace=$(realpath "$1")
 shift
@@ -20,5 +20,5 @@ for way in 0:lock 100000:shard; do
         --split lan=10.0.0.0/24 >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
     find "$work/cache$ns" -name '*.so' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2 >"$work/module$ns"
 done
-"${CC:-clang-19}" -std=gnu11 -Wall -Wextra -O2 -pthread -o "$work/bench" fastpath/tests/bench_distributed.c -ldl
+"${CC:-clang-19}" -std=gnu11 -Wall -Wextra -O2 -pthread "-DWORKERS=${WORKERS:-2}" -o "$work/bench" fastpath/tests/bench_distributed.c -ldl
 "$work/bench" "$(cat "$work/module0")" "$(cat "$work/module100000")" "$@"

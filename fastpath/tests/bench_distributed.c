@@ -17,7 +17,11 @@
 
 #include "../base.h"
 
-enum { WORKERS = 2, BURST = 32, FRAME = 64, OLD = 512, WAYS = 2 };
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+
+enum { BURST = 32, FRAME = 64, OLD = 512, WAYS = 2 };
 
 struct worker {
     const struct mr_module *module;
@@ -204,11 +208,11 @@ int main(int count, char **words)
         scale[t] = both[1] / single[1];
         copy[t] = both[0] / single[0];
     }
-    printf("%u turns of %u ms, %ld processors: median (quartiles)\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN));
-    say("parts over one copy, two workers", two, turns);
+    printf("%u turns of %u ms, %ld processors, %d workers: median (quartiles)\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN), WORKERS);
+    say("parts over one copy, all workers", two, turns);
     say("parts over one copy, one worker", one, turns);
-    say("two workers over one, parts", scale, turns);
-    say("two workers over one, one copy", copy, turns);
+    say("all workers over one, parts", scale, turns);
+    say("all workers over one, one copy", copy, turns);
     free(one);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Numbers that two workers lease of one allocator, where these are just enough for what is leased at a time, and where there are 4 % more
+/* Numbers that two workers (or WORKERS) lease of one allocator, where these are just enough for what is leased at a time, and where there are 4 % more
  * (Yan et al., EuroSys 2024, figure 8a): packets per processor time, in transactions and under the lock, in turns.
  *
  *   bench_leases [TURNS [MILLISECONDS]]
@@ -16,7 +16,11 @@
 #include "../state/shared_allocator.h"
 #include "../sync/allocator.h"
 
-enum { LEASED = 64512, WORKERS = 2, BURST = 32, MOST = LEASED / WORKERS + LEASED / WORKERS / 25 };
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+
+enum { LEASED = 64512, BURST = 32, MOST = LEASED / WORKERS + LEASED / WORKERS / 25 };
 
 static struct lock lock;
 static struct shared_allocator pools;
@@ -233,7 +237,7 @@ int main(int count, char **words)
         ratio[turns + t] = lock_spare / lock_enough;
         ratio[2 * turns + t] = enough / lock_enough;
     }
-    printf("%u turns of %u ms, %ld processors, two workers: median (quartiles)\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN));
+    printf("%u turns of %u ms, %ld processors, %d workers: median (quartiles)\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN), WORKERS);
     for (u32 i = 0; i < 3; i++) {
         double *of = &ratio[i * turns];
 

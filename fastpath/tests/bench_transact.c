@@ -1,4 +1,4 @@
-/* The table of docs/transact.md: packets of two workers that share 65,536 entries, over one worker that shares nothing, for each
+/* The table of docs/transact.md: packets of two workers (or WORKERS) that share 65,536 entries, over one worker that shares nothing, for each
  * way to share; and what a reading and a writing packet cost on one worker. Ways take turns in one run, so that what else the
  * machine does meets all alike; medians and quartiles of ratios of packets per processor time. Each worker has a processor of its own if there is one.
  *
@@ -18,7 +18,11 @@
 #include "../state/shared_hash.h"
 #include "../sync/hash.h"
 
-enum { ENTRIES = 65536, KEYS = 1 << 18, WORKERS = 2, MOST_BURST = 32 };
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+
+enum { ENTRIES = 65536, KEYS = 1 << 18, MOST_BURST = 32 };
 enum way { PLAIN, SHARD, LOCK, TRANSACT, WAYS };
 static const char *const way_name[] = { "plain", "shard", "lock", "transact" };
 
@@ -362,8 +366,8 @@ int main(int count, char **words)
     u32 turns = count > 1 ? (u32)atoi(words[1]) : 21, ms = count > 2 ? (u32)atoi(words[2]) : 30;
     double *ratio = (double *)calloc((size_t)WAYS * 3 * turns, sizeof(double));
 
-    printf("%u turns of %u ms, %ld processors; two workers over one that shares nothing: median (quartiles); ns a packet more "
-           "on one worker\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN));
+    printf("%u turns of %u ms, %ld processors; %d workers over one that shares nothing: median (quartiles); ns a packet more "
+           "on one worker\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN), WORKERS);
     for (u32 l = 0; l < sizeof loads / sizeof *loads; l++) {
         const struct shape *s = loads[l].bridge ? &stations : &table, *shared = loads[l].bridge ? &stations_shared : &table_shared;
         double plain_ns = 0;

@@ -16,6 +16,8 @@
 //! while packets of the bucket go on; and two behind 2: that worker takes them out, and the other one puts them in. Where it has no room
 //! for all of them it puts in none, they go back, and the bucket stays.
 //!
+//! Where a device's table can be changed, packets come to the new worker from then on, after a last step ([`table`]).
+//!
 //! Another key of the hash is a move of all classes at once: the queues receive nothing, so that packets wait in the device, until all entries
 //! are where the new key leads.
 //!
@@ -24,6 +26,7 @@
 
 pub mod away;
 mod state;
+pub mod table;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -37,6 +40,7 @@ use crate::module::Stamped;
 use away::{Elsewhere, Waiting};
 pub use state::{Counts, Task};
 use state::{Phase, State};
+use table::{Indirection, Leaving, Turned};
 
 /// How long a move may take: a worker asks for packets again after at most as long as a guest may keep a burst.
 const MOST: Duration = Duration::from_secs(10);
@@ -81,6 +85,8 @@ struct Inside {
     waiting: BTreeMap<u16, Waiting>,
     /// entries of the class that was taken out last
     given: Vec<(usize, Stamped)>,
+    /// the key is not the one that devices were told: their tables lead from other classes
+    rotated: bool,
 }
 
 /// As long as it is there nothing moves.
@@ -97,6 +103,8 @@ struct Member {
     port: usize,
     worker: usize,
     wake: Box<dyn Fn() + Send + Sync>,
+    /// of its device
+    table: Option<Arc<dyn Indirection>>,
 }
 
 struct Moving {
@@ -109,6 +117,10 @@ struct Moving {
     through: Vec<bool>,
     /// what has become of the entries
     state: State,
+    /// the class has its new worker: queues to which the device does not bring it any more
+    turned: Vec<Turned>,
+    /// what the move was, then
+    moved: Option<Moved>,
 }
 
 /// What moves.
@@ -198,7 +210,7 @@ pub enum MoveError {
 }
 
 /// What a queue is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Looked {
     /// the step that this is the answer to; 0, which is none: look again
     pub step: u64,
@@ -206,6 +218,8 @@ pub struct Looked {
     pub hold: Option<u16>,
     /// it receives nothing
     pub still: bool,
+    /// its device brings a class elsewhere: it says when it has been empty since
+    pub leaving: Option<Leaving>,
 }
 
 impl Classes {
@@ -387,6 +401,8 @@ impl Classes {
             marks: vec![None; members],
             through: vec![false; members],
             state,
+            turned: Vec::new(),
+            moved: None,
         });
         self.announce(&inside);
         self.ends(inside, began)
@@ -414,6 +430,8 @@ impl Classes {
             marks: vec![None; members],
             through: vec![false; members],
             state: State::new(Phase::Draining, self.workers),
+            turned: Vec::new(),
+            moved: None,
         });
         self.announce(&inside);
         self.ends(inside, began)
@@ -431,7 +449,7 @@ impl Classes {
             // Once a worker has taken entries out they are on their way.
             let out = inside.moving.as_ref().is_some_and(|m| m.state.is_out());
             if left.is_zero() && !out {
-                self.end(&mut inside, Err(MoveError::Late));
+                self.end_with(&mut inside, MoveError::Late);
                 continue;
             }
             let left = left.max(Duration::from_millis(10));
@@ -469,16 +487,20 @@ impl Classes {
         self.worker.iter().map(load).collect()
     }
 
-    /// Takes part, as worker `worker`'s queue of port `port`: `wake` has it look soon. Its number here.
+    /// Takes part, as worker `worker`'s queue of port `port`, whose device has this table: `wake` has it look soon. Its number here.
     pub fn join(
         &self,
-        port: usize,
-        worker: usize,
+        (port, worker): (usize, usize),
+        table: Option<Arc<dyn Indirection>>,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> usize {
         let mut inside = self.lock();
-        let wake = Box::new(wake);
-        inside.members.push(Member { port, worker, wake });
+        inside.members.push(Member {
+            port,
+            worker,
+            wake: Box::new(wake),
+            table,
+        });
         inside.members.len() - 1
     }
 
@@ -498,11 +520,12 @@ impl Classes {
     /// A queue looks what it is to do, between two bursts: it holds nothing of what it received before, and its worker
     /// is through with all that it gave it. `handed` says how many packets it has handed to a worker so far, `taken`
     /// how many it was handed by one and has given out. It keeps packets of one class at a time: one that still has some
-    /// of class `waiting` lets them go before it takes part in the move of another.
+    /// of class `waiting` lets them go before it takes part in the move of another. `empty`: it holds nothing, and has seen its device's queue empty
+    /// behind the change of the table that it looks out for.
     pub fn look(
         &self,
         member: usize,
-        waiting: Option<u16>,
+        (waiting, empty): (Option<u16>, bool),
         handed: impl Fn(usize) -> u64,
         taken: impl Fn(usize) -> u64,
     ) -> Looked {
@@ -511,6 +534,15 @@ impl Classes {
             members, moving, ..
         } = &mut *inside;
         let mut over = false;
+        if let Some(moving) = moving.as_mut().filter(|m| m.state.phase == Phase::Settling) {
+            let settles = moving.settles(members, member, empty.then_some(&handed), &taken);
+            self.raise(members, |m| settles == Some(m.worker));
+            if moving.turned.iter().all(|t| t.over) {
+                let moved = moving.moved.ok_or(MoveError::Late);
+                self.end(&mut inside, moved);
+            }
+            return self.looked_at(&inside, member);
+        }
         if let Some(moving) = moving.as_mut().filter(|m| m.state.phase == Phase::Draining) {
             let other = |class: u16| moving.what.class() != Some(class);
             if waiting.is_some_and(other) {
@@ -518,6 +550,7 @@ impl Classes {
                     step: 0,
                     hold: None,
                     still: false,
+                    leaving: None,
                 };
             }
             let workers = self.workers;
@@ -536,12 +569,21 @@ impl Classes {
         if over {
             self.drained(&mut inside);
         }
+        self.looked_at(&inside, member)
+    }
+
+    fn looked_at(&self, inside: &Inside, member: usize) -> Looked {
         let moving = inside.moving.as_ref();
-        let holds = moving.filter(|m| m.state.phase != Phase::Looking);
+        let holds = moving.filter(|m| match m.state.phase {
+            Phase::Looking => false,
+            Phase::Settling => m.turned.iter().any(|t| t.to == member && !t.over),
+            _ => true,
+        });
         Looked {
             step: self.step.load(Ordering::Relaxed),
             hold: holds.and_then(|m| m.what.class()),
             still: holds.is_some_and(|m| m.what.class().is_none()),
+            leaving: inside.leaving(member),
         }
     }
 
@@ -566,13 +608,24 @@ impl Classes {
         let moved = match moving.what {
             What::One { class, from, to } => {
                 self.pass(class, to);
-                Moved {
+                let moved = Moved {
                     class,
                     from,
                     to,
                     held,
                     entries,
+                };
+                if !inside.closed && !inside.rotated {
+                    moving.turned = table::turn(&inside.members, class, to);
                 }
+                if !moving.turned.is_empty() {
+                    moving.state.enter(Phase::Settling);
+                    moving.moved = Some(moved);
+                    inside.moving = Some(moving);
+                    self.announce(inside);
+                    return;
+                }
+                moved
             }
             What::Out { class, from } => {
                 inside.given = moving.state.leaves();
@@ -612,6 +665,7 @@ impl Classes {
                 if let Some(buckets) = &self.buckets {
                     *buckets.lock().unwrap_or_else(PoisonError::into_inner) = drawn.buckets;
                 }
+                inside.rotated = true;
                 Moved {
                     class: 0,
                     from: 0,
@@ -651,7 +705,7 @@ impl Classes {
         let mut inside = self.lock();
         inside.changed = true;
         if inside.moving.as_ref().is_some_and(|m| !m.state.is_out()) {
-            self.end(&mut inside, Err(MoveError::Changed));
+            self.end_with(&mut inside, MoveError::Changed);
         }
     }
 
@@ -661,7 +715,7 @@ impl Classes {
         inside.closed = true;
         // Entries that are out are put somewhere by the workers, which look until they have ended.
         if inside.moving.as_ref().is_some_and(|m| !m.state.is_out()) {
-            self.end(&mut inside, Err(MoveError::Ends));
+            self.end_with(&mut inside, MoveError::Ends);
         }
     }
 
@@ -672,6 +726,12 @@ impl Classes {
 
     fn pass(&self, class: u16, to: usize) {
         self.place(class, to as u32);
+    }
+
+    /// Ends a move for a reason, unless the class has its new worker already.
+    fn end_with(&self, inside: &mut Inside, why: MoveError) {
+        let moved = inside.moving.as_ref().and_then(|m| m.moved);
+        self.end(inside, moved.ok_or(why));
     }
 
     fn end(&self, inside: &mut Inside, ended: Result<Moved, MoveError>) {
@@ -727,6 +787,32 @@ impl What {
 }
 
 impl Moving {
+    /// Notes what a queue has come to while the class settles: `handed`, where it is empty behind the change of its device's table. The worker
+    /// that is to look now, if there is one.
+    fn settles(
+        &mut self,
+        members: &[Member],
+        member: usize,
+        handed: Option<&impl Fn(usize) -> u64>,
+        taken: &impl Fn(usize) -> u64,
+    ) -> Option<usize> {
+        let worker = |at: usize| members.get(at).map(|m| m.worker);
+        let mut looks = None;
+        for turned in &mut self.turned {
+            if turned.member == member && turned.mark.is_none() {
+                let to = worker(turned.to);
+                turned.mark = handed.zip(to).map(|(handed, to)| handed(to));
+                looks = looks.or(to.filter(|_| turned.mark.is_some()));
+            }
+            if turned.to == member
+                && let (Some(mark), Some(before)) = (turned.mark, worker(turned.member))
+            {
+                turned.over |= taken(before) >= mark;
+            }
+        }
+        looks
+    }
+
     /// Whether this member, if it is one of a worker's that gives something up, is through; notes that it is.
     fn is_through(
         &mut self,

@@ -113,6 +113,7 @@ impl Slot {
             port,
             class: 0,
             hops: 0,
+            hash: 0,
             pool,
             buffer,
         }

@@ -22,6 +22,8 @@ pub struct PlanBuckets {
     owners: Vec<Owners>,
     /// of a bucket's number
     bits: u32,
+    /// devices are told this steering
+    told: bool,
     /// by object: what its keys say of packets; empty where workers do not divide it
     placed: Arc<[Vec<Reader>]>,
     /// what draws another key, where one may take its place
@@ -69,6 +71,7 @@ impl Plan {
         let owners: Vec<Owners> = steering.iter().map(Steering::owners).collect();
         Ok(Arc::new(PlanBuckets {
             bits: bits.min(16),
+            told: true,
             placed: (0..program.objects.len()).map(of).collect(),
             // A number that came home under one key would not under another.
             plan: self.homes.is_empty().then(|| Arc::new(self.clone())),
@@ -160,6 +163,11 @@ impl Buckets for PlanBuckets {
         self.of(port as usize, |owners| owners.index(frame))
     }
 
+    fn hashed(&self, port: u32, hash: u32, frame: &[u8]) -> Option<u32> {
+        let index = |owners: &Owners| owners.index_of_hash(hash, frame);
+        self.told.then(|| self.of(port as usize, index))
+    }
+
     fn entry(&self, object: usize, key: &[u8]) -> Option<u32> {
         // Packets of several kinds may make it; all of them meet.
         let all = self.placed.get(object).map_or(&[][..], Vec::as_slice);
@@ -173,6 +181,7 @@ impl Buckets for PlanBuckets {
         let buckets = Self {
             owners: steering.iter().map(Steering::owners).collect(),
             bits: self.bits,
+            told: false,
             placed: self.placed.clone(),
             plan: Some(plan.clone()),
         };

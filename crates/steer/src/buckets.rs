@@ -17,6 +17,13 @@ pub trait Buckets: Send + Sync {
     /// The bucket of a frame that comes in at a port, below [`Self::count`].
     fn packet(&self, port: u32, frame: &[u8]) -> u32;
 
+    /// The same of a frame of which a device gave this hash, which was told how to hash packets of this port when these buckets were made; none where
+    /// that is not how the bucket is found now.
+    fn hashed(&self, port: u32, hash: u32, frame: &[u8]) -> Option<u32> {
+        let _ = (port, hash, frame);
+        None
+    }
+
     /// The bucket of the packets that make the entry under `key` of an object that workers divide, by its index in the program; none where no
     /// packets make such an entry.
     fn entry(&self, object: usize, key: &[u8]) -> Option<u32>;

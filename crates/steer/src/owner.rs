@@ -14,6 +14,8 @@ pub struct Owners {
     inside: bool,
     echoes: bool,
     odd: Option<Odd>,
+    /// [`Steering::by_nic_alone`]
+    by_nic_alone: bool,
 }
 
 impl Owners {
@@ -31,6 +33,21 @@ impl Owners {
         let parsed = self.taken(frame);
         let lookup = self.software_of(&parsed).unwrap_or(&self.nic);
         lookup.index_of(&parsed)
+    }
+
+    /// The same of a frame of which a NIC that was told [`Steering::nic`] gave this hash.
+    #[inline]
+    #[must_use]
+    pub fn index_of_hash(&self, hash: u32, frame: &[u8]) -> u32 {
+        if self.by_nic_alone {
+            return self.nic.index_of_hash(hash);
+        }
+        let own = parse(frame);
+        let taken = self.as_program(frame, closer(frame, own, self.inside, self.echoes));
+        match self.software_of(&taken) {
+            None if taken == own => self.nic.index_of_hash(hash),
+            lookup => lookup.unwrap_or(&self.nic).index_of(&taken),
+        }
     }
 
     /// The place in the indirection table of a packet that was read before, and the worker that it leads to.
@@ -99,6 +116,7 @@ impl Steering {
             inside: self.inside,
             echoes: self.echoes,
             odd: self.odd,
+            by_nic_alone: self.by_nic_alone(),
         }
     }
 
@@ -194,6 +212,10 @@ mod tests {
             for frame in [&there, &back, &error] {
                 assert_eq!(owners.owner(frame), with.queue(frame));
                 assert_eq!(owners.owner(frame), owners.owner(&back));
+                // A hash of the NIC is that of the error itself.
+                let hash = with.nic.hash(frame).hash.unwrap_or(0);
+                assert_eq!(owners.index_of_hash(hash, frame), owners.index(frame));
+                assert_eq!(without.index_of_hash(hash, frame), without.index(frame));
             }
             assert_eq!(owners.exception(&error), Some(owners.owner(&back)));
             assert_eq!(owners.exception(&there), None);
@@ -219,6 +241,7 @@ mod tests {
             let frame = udp(([192, 0, 2, port as u8], port), ([10, 0, 0, 1], 9));
             assert_eq!(owners.owner(&frame), expected);
             assert_eq!(owners.exception(&frame), Some(expected));
+            assert_eq!(owners.index_of_hash(1, &frame), owners.index(&frame));
         }
         assert!(!steering.by_nic_alone());
         assert_eq!(steering.last_queue(), 7);

@@ -309,6 +309,8 @@ impl Inside {
             marks: vec![None; members],
             through: vec![false; members],
             state,
+            turned: Vec::new(),
+            moved: None,
         });
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Phase {
     Putting,
     /// they go back to where they were
     Back,
+    /// the class has its new worker, and devices bring it there
+    Settling,
 }
 
 /// An entry, and the workers between which it goes.
@@ -129,7 +131,7 @@ impl Classes {
             (What::Out { class, from }, phase) if *from == worker => match phase {
                 Phase::Looking | Phase::Draining => Some(Task::Look(u32::from(*class))),
                 Phase::Taking => Some(Task::Take(u32::from(*class))),
-                Phase::Putting | Phase::Back => None,
+                Phase::Putting | Phase::Back | Phase::Settling => None,
             },
             (What::In { class, to }, Phase::Putting) if *to == worker => Some(Task::Bring {
                 bucket: u32::from(*class),
@@ -144,7 +146,7 @@ impl Classes {
                     entries: state.of(|_| true),
                     all: false,
                 }),
-                Phase::Putting => None,
+                Phase::Putting | Phase::Settling => None,
             },
             (What::One { to, .. }, Phase::Putting) if *to == worker => {
                 Some(Task::Put(state.of(|_| true)))
@@ -156,7 +158,7 @@ impl Classes {
                 entries: state.of(|g| g.from == worker),
                 all: true,
             }),
-            (What::All(_), Phase::Looking | Phase::Draining) => None,
+            (What::All(_), Phase::Looking | Phase::Draining | Phase::Settling) => None,
         }
     }
 
@@ -288,6 +290,10 @@ impl Classes {
         let Some(moving) = inside.moving.as_mut() else {
             return true;
         };
+        if moving.moved.is_some() {
+            // Soon over: it waits for nothing but packets that have come.
+            return false;
+        }
         if !moving.state.is_out() {
             self.end(&mut inside, Err(MoveError::Asked));
             return true;

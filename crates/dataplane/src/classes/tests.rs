@@ -48,7 +48,7 @@ fn entry(byte: u8) -> (usize, Stamped) {
 fn classes() -> Arc<Classes> {
     let classes = Classes::of_buckets(Arc::new(ByByte(0)), &[0, 1, 0, 1], 2);
     for worker in 0..2 {
-        classes.join(0, worker, || ());
+        classes.join((0, worker), None, || ());
     }
     classes
 }
@@ -56,7 +56,7 @@ fn classes() -> Arc<Classes> {
 /// Both queues look until a worker has something to do.
 fn drain(classes: &Classes) {
     for member in [0, 1, 0, 1] {
-        classes.look(member, None, |_| 0, |_| 0);
+        classes.look(member, (None, false), |_| 0, |_| 0);
     }
 }
 
@@ -79,9 +79,9 @@ fn a_bucket_goes_by_steps_and_its_packets_wait_from_the_second_on() {
     let moving = begun(&classes, |c| c.assign(2, 1));
     assert!(matches!(classes.task(0), Some(Task::Look(2))));
     assert!(classes.task(1).is_none());
-    assert_eq!(classes.look(0, None, |_| 0, |_| 0).hold, None);
+    assert_eq!(classes.look(0, (None, false), |_| 0, |_| 0).hold, None);
     classes.looked();
-    assert_eq!(classes.look(1, None, |_| 0, |_| 0).hold, Some(2));
+    assert_eq!(classes.look(1, (None, false), |_| 0, |_| 0).hold, Some(2));
     assert!(matches!(classes.task(0), Some(Task::Look(2))));
     drain(&classes);
     assert!(matches!(classes.task(0), Some(Task::Take(2))));
@@ -98,7 +98,7 @@ fn a_bucket_goes_by_steps_and_its_packets_wait_from_the_second_on() {
     let moved = moving.join().unwrap().unwrap();
     assert_eq!((moved.from, moved.to, moved.entries), (0, 1, 1));
     assert_eq!(classes.worker(2), 1);
-    assert_eq!(classes.look(0, None, |_| 0, |_| 0).hold, None);
+    assert_eq!(classes.look(0, (None, false), |_| 0, |_| 0).hold, None);
     assert_eq!((classes.counts().moves, classes.counts().entries), (1, 1));
 }
 
@@ -157,7 +157,7 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
     for full in [false, true] {
         let classes = classes();
         let moving = begun(&classes, |c| c.rotate([1; 32]));
-        assert!(classes.look(0, None, |_| 0, |_| 0).still);
+        assert!(classes.look(0, (None, false), |_| 0, |_| 0).still);
         drain(&classes);
         for worker in 0..2_usize {
             assert!(matches!(classes.task(worker), Some(Task::TakeAll)));
@@ -194,7 +194,7 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
         );
         let bucket = classes.buckets().unwrap().packet(0, &[0]);
         assert_eq!(bucket, u32::from(!full));
-        assert!(!classes.look(0, None, |_| 0, |_| 0).still);
+        assert!(!classes.look(0, (None, false), |_| 0, |_| 0).still);
     }
 }
 

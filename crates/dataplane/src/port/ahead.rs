@@ -157,6 +157,7 @@ pub fn ahead(
         })),
         facts,
         told: true,
+        table: None,
     })
 }
 

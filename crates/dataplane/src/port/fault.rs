@@ -438,6 +438,7 @@ mod tests {
             })],
             hold: None,
             told: false,
+            table: None,
             facts: Vec::new(),
         };
         let mut queue = faults.around(port, "x:y").unwrap().queues.remove(0);

@@ -57,10 +57,11 @@ pub fn peers(
         port,
     };
     Ok(LivePort {
-        queues: hand_over("peers", queues.collect(), by)?,
+        queues: hand_over("peers", queues.collect(), by, None)?,
         hold: None,
         facts: Vec::new(),
         told: false,
+        table: None,
     })
 }
 

@@ -26,6 +26,7 @@ use millrace_steer::Steering;
 use super::PortError;
 use crate::classes::Classes;
 use crate::classes::away::Refusal;
+use crate::classes::table::Indirection;
 use crate::module::abi;
 use crate::replica::{Place, Sequencing};
 use crate::runner::Lane;
@@ -69,6 +70,8 @@ pub struct Frame {
     pub port: u32,
     /// its packet class, where packets are handed to workers by class ([`crate::classes`]); else 0
     pub class: u16,
+    /// as the device hashed it by what it was told ([`LiveOptions::steering`]); 0 where it was told nothing, or hashed nothing
+    pub hash: u32,
     /// how many machines have sent it on before it came here ([`crate::classes::away`])
     pub hops: u8,
     /// the memory that it lies in
@@ -308,6 +311,8 @@ pub struct LivePort {
     pub facts: Vec<String>,
     /// whether the device does the hash of [`LiveOptions::steering`] by itself
     pub told: bool,
+    /// the device's table, where it can be changed; buckets of [`LiveOptions::classes`]
+    pub table: Option<Arc<dyn Indirection>>,
 }
 
 /// Opens a live port: the word behind the colon.

@@ -104,6 +104,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         queues: queues.collect(),
         hold: None,
         told: false,
+        table: None,
         facts: vec![format!("{word}: {} bytes a frame at most", longest)],
     })
 }

@@ -147,7 +147,7 @@ pub fn steered(
             classes: classes.clone(),
             port: options.port as usize,
         };
-        port.queues = handover::hand_over(word, port.queues, by)?;
+        port.queues = handover::hand_over(word, port.queues, by, port.table.as_ref())?;
         return Ok(port);
     }
     let Some(steering) = options.steering else {
@@ -170,6 +170,7 @@ pub fn steered(
             owners,
             told: port.told,
         },
+        None,
     )?;
     Ok(port)
 }

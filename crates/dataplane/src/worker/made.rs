@@ -100,6 +100,7 @@ impl Worker {
                 wire: range.len() as u32,
                 port: 1 - u32::from(*out).min(1),
                 class: *class,
+                hash: 0,
                 hops: 0,
                 pool: made.pool,
                 buffer: buffer as u64,

@@ -52,6 +52,13 @@ impl Lookup {
         self.rss.place(self.hash(parsed)) as u32
     }
 
+    /// The place in the table of a hash.
+    #[inline]
+    #[must_use]
+    pub fn index_of_hash(&self, hash: u32) -> u32 {
+        self.rss.place(hash) as u32
+    }
+
     /// How many entries the table has.
     #[must_use]
     pub fn entries(&self) -> u32 {

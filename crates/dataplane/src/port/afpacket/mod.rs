@@ -126,6 +126,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         queues,
         hold,
         told: false,
+        table: None,
         facts,
     })
 }

@@ -190,6 +190,7 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
             .collect(),
         hold: Some(Box::new((link, program, map, promiscuous))),
         told: false,
+        table: None,
         facts: vec![format!(
             "{word}: {mode:?} mode, {copy}, {queues} queues, MTU {}{finished}",
             interface.mtu

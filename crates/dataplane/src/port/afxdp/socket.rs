@@ -254,6 +254,7 @@ impl Xsk {
             port: self.options.port,
             class: 0,
             hops: 0,
+            hash: 0,
             pool: self.pool,
             buffer: chunk,
         })

@@ -137,6 +137,7 @@ pub fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         queues: queues.collect(),
         hold: Some(Box::new((device.clone(), member))),
         told: false,
+        table: None,
         facts: opened.facts,
     })
 }

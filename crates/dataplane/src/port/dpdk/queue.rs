@@ -150,6 +150,7 @@ impl Pair {
             port: self.port,
             class: 0,
             hops: 0,
+            hash: 0,
             pool: eal::pool(),
             buffer: raw.mbuf.expose_provenance() as u64,
         }

@@ -10,6 +10,7 @@ use super::rings::Rings;
 use super::{By, Hub};
 use crate::classes::Classes;
 use crate::classes::away::{PARKED, Whose};
+use crate::classes::table::{Indirection, Leaving};
 use crate::port::Frame;
 
 /// Packets that are held before no more are received; then the device keeps them.
@@ -47,17 +48,25 @@ pub struct Held {
     buckets: Option<Arc<dyn Buckets>>,
     /// in the order that they came in, all of one class
     frames: VecDeque<Frame>,
+    /// the device brings a class elsewhere
+    leaving: Option<Leaving>,
+    /// the queue was empty behind that
+    dry: bool,
 }
 
 impl Held {
-    /// Worker `worker`'s part, where packets have classes.
-    pub fn join(hub: &Arc<Hub>, worker: usize) -> Option<Self> {
+    /// Worker `worker`'s part, where packets have classes, of a device with this table.
+    pub fn join(
+        hub: &Arc<Hub>,
+        worker: usize,
+        table: Option<Arc<dyn Indirection>>,
+    ) -> Option<Self> {
         let By::Class { classes, port } = &hub.by else {
             return None;
         };
         // The classes outlive the port, and must not keep it.
         let weak = Arc::downgrade(hub);
-        let member = classes.join(*port, worker, move || {
+        let member = classes.join((*port, worker), table, move || {
             if let Some(hub) = weak.upgrade()
                 && let Some(bell) = hub.bells.get(worker)
             {
@@ -71,23 +80,32 @@ impl Held {
             still: false,
             buckets: None,
             frames: VecDeque::new(),
+            leaving: None,
+            dry: false,
         })
     }
 
     /// Looks what is to be held.
     #[inline]
     pub fn look(&mut self, classes: &Classes, rings: &Rings) {
-        if self.class.is_none() && !self.still && !classes.has_changed(self.step) {
+        let waits = self.class.is_some() || self.still || self.dry;
+        if !waits && !classes.has_changed(self.step) {
             return;
         }
         let waiting = self.frames.front().map(|frame| frame.class);
         let looked = classes.look(
             self.member,
-            waiting,
+            (waiting, self.dry && waiting.is_none()),
             |to| rings.given(to),
             |from| rings.came(from),
         );
         (self.step, self.class, self.still) = (looked.step, looked.hold, looked.still);
+        // What was seen before counts for the same change only.
+        let same = |a: &Leaving, b: &Leaving| a.change == b.change;
+        let goes_on =
+            (self.leaving.as_ref().zip(looked.leaving.as_ref())).is_some_and(|(a, b)| same(a, b));
+        self.dry &= goes_on;
+        self.leaving = looked.leaving;
         // Behind a change of the key, which nothing was received during.
         self.buckets = classes.buckets();
     }
@@ -98,13 +116,34 @@ impl Held {
         self.still
     }
 
+    /// Whether what the device had received before its table was changed is all that its queue may still give of the class.
+    #[inline]
+    pub fn leaves(&self) -> bool {
+        (self.leaving.as_ref()).is_some_and(|leaving| leaving.table.applies(leaving.change))
+    }
+
+    /// Whether this queue looks out for when it is empty.
+    #[inline]
+    pub fn looks_out(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// The queue was empty, and [`Self::leaves`] before.
+    pub fn ran_dry(&mut self) {
+        self.dry = true;
+    }
+
     /// The class of a frame that came in at a port.
     #[inline]
-    pub fn class(&self, classes: &Classes, port: u32, bytes: &[u8]) -> u16 {
-        match &self.buckets {
-            Some(buckets) => buckets.packet(port, bytes) as u16,
-            None => classes.of(port, bytes),
-        }
+    pub fn class(&self, classes: &Classes, frame: &Frame, bytes: &[u8]) -> u16 {
+        let Some(buckets) = &self.buckets else {
+            return classes.of(frame.port, bytes);
+        };
+        let hashed = match frame.hash {
+            0 => None,
+            hash => buckets.hashed(frame.port, hash, bytes),
+        };
+        hashed.unwrap_or_else(|| buckets.packet(frame.port, bytes)) as u16
     }
 
     /// Keeps a frame of a class that is held, or of which others wait to go; whether it does.

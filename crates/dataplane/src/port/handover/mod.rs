@@ -29,6 +29,7 @@ use millrace_steer::Owners;
 use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
 use crate::classes::Classes;
 use crate::classes::away::{PARKED, Refusal, Whose};
+use crate::classes::table::Indirection;
 pub(super) use bell::Bell;
 use held::Held;
 use parked::Parked;
@@ -88,7 +89,7 @@ struct HandOver {
     counted: bool,
 }
 
-/// The same queues, a worker each, that give each worker the packets that are its own.
+/// The same queues, a worker each, that give each worker the packets that are its own; of a device with this table, if it can be changed.
 ///
 /// # Errors
 /// The system gives no descriptors to wait by.
@@ -96,6 +97,7 @@ pub fn hand_over(
     word: &str,
     queues: Vec<Box<dyn Queue>>,
     by: By,
+    table: Option<&Arc<dyn Indirection>>,
 ) -> Result<Vec<Box<dyn Queue>>, PortError> {
     let count = queues.len();
     let failed = |e: std::io::Error| PortError::Live {
@@ -115,7 +117,7 @@ pub fn hand_over(
         .map(|(worker, (inner, rings))| {
             Box::new(HandOver {
                 worker,
-                held: Held::join(&hub, worker),
+                held: Held::join(&hub, worker, table.cloned()),
                 parked: Parked::of(&hub.by),
                 hub: hub.clone(),
                 inner,
@@ -143,7 +145,7 @@ impl HandOver {
             By::Owner { owners, told } => (owners, *told),
             By::Class { classes, .. } => {
                 let held = self.held.as_ref();
-                frame.class = held.map_or(0, |held| held.class(classes, frame.port, bytes));
+                frame.class = held.map_or(0, |held| held.class(classes, frame, bytes));
                 return match classes.whose(frame.class) {
                     Whose::Worker(worker) => Whose::Worker(worker.min(last)),
                     elsewhere => elsewhere,
@@ -180,6 +182,8 @@ impl HandOver {
     ) -> Result<usize, PortError> {
         let mut received = std::mem::take(&mut self.received);
         received.clear();
+        // Before it is received: what comes by a table of before comes until then.
+        let leaves = self.held.as_ref().is_some_and(Held::leaves);
         let result = self.inner.receive(&mut received, most, before);
         self.back.clear();
         let accepts = self.parked.as_ref().is_none_or(Parked::accepts);
@@ -214,6 +218,9 @@ impl HandOver {
         self.wake();
         let count = received.len();
         self.received = received;
+        if leaves && count < most && result.is_ok() {
+            self.held.iter_mut().for_each(Held::ran_dry);
+        }
         result.map(|_| count)
     }
 
@@ -293,6 +300,13 @@ unsafe impl Queue for HandOver {
             let parks = self.parked.as_ref().map_or(0, Parked::count);
             let holds = self.held.as_ref().map_or(0, Held::count);
             let still = self.held.as_ref().is_some_and(Held::is_still);
+            if self.counted {
+                // Nothing comes any more, by whatever table.
+                self.held
+                    .iter_mut()
+                    .filter(|h| h.leaves())
+                    .for_each(Held::ran_dry);
+            }
             if room > 0 && !self.counted && holds < held::MOST && !still {
                 let came = self.poll(into, room, before)?;
                 // In this order: what the queue gave before it ended is in the rings.
@@ -384,7 +398,8 @@ unsafe impl Queue for HandOver {
         if !self.counted {
             self.inner.descriptor()?;
         }
-        if (self.held.as_ref()).is_some_and(|held| held.count() > 0 || held.is_still()) {
+        let waits = |held: &Held| held.count() > 0 || held.is_still() || held.looks_out();
+        if self.held.as_ref().is_some_and(waits) {
             return None;
         }
         if self.parked.as_ref().is_some_and(|p| !p.is_empty()) {
@@ -406,3 +421,5 @@ mod tests;
 mod tests_away;
 #[cfg(test)]
 mod tests_classes;
+#[cfg(test)]
+mod tests_table;

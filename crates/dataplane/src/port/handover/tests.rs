@@ -94,7 +94,7 @@ fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
     });
     let owners = vec![steering(count as u32).owners()];
     Port {
-        queues: hand_over("x:y", queues.collect(), By::Owner { owners, told }).unwrap(),
+        queues: hand_over("x:y", queues.collect(), By::Owner { owners, told }, None).unwrap(),
         lent,
     }
 }

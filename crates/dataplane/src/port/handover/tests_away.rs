@@ -167,7 +167,7 @@ impl Machine {
             classes: classes.clone(),
             port: 0,
         };
-        let own = hand_over("x:y", queues.collect(), by).unwrap();
+        let own = hand_over("x:y", queues.collect(), by, None).unwrap();
         let null = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let from = Box::new(In(inbound.clone(), Vec::new(), null));
         let between = peers(from, &classes, (1, WORKERS, 64)).unwrap();

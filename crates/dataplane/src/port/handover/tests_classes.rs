@@ -28,7 +28,7 @@ fn port(waiting: Vec<Vec<Vec<u8>>>, classes: &Arc<Classes>) -> Port {
         port: 0,
     };
     Port {
-        queues: hand_over("x:y", queues.collect(), by).unwrap(),
+        queues: hand_over("x:y", queues.collect(), by, None).unwrap(),
         lent,
     }
 }

@@ -52,6 +52,8 @@ pub struct Driver {
     sequenced: Option<Vec<Sequenced>>,
     /// the number of the last packet
     number: u64,
+    /// the device hashes as it was told
+    told: bool,
 }
 
 impl Driver {
@@ -82,6 +84,7 @@ impl Driver {
             pending: false,
             sequenced: None,
             number: 0,
+            told: false,
         };
         while driver.refill() {}
         driver
@@ -91,6 +94,13 @@ impl Driver {
     #[must_use]
     pub fn sequenced(mut self, sequenced: bool) -> Self {
         self.sequenced = sequenced.then(Vec::new);
+        self
+    }
+
+    /// Of a device that hashes as it was told, or not.
+    #[must_use]
+    pub fn told(mut self, told: bool) -> Self {
+        self.told = told;
         self
     }
 
@@ -272,6 +282,7 @@ unsafe impl Queue for Driver {
                 port: u32::from(received.port),
                 class: 0,
                 hops: 0,
+                hash: if self.told { received.hash } else { 0 },
                 pool: self.pool,
                 buffer: u64::from(buffer),
             });

@@ -17,6 +17,7 @@ use super::packets::Packets;
 use super::ring::{COPIED, DONE, REPORT, Received, Rings, add, numbered};
 use super::schedule::{Next, Schedule, Turn};
 use super::settings::Rate;
+use super::table::Table;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
 use crate::replica::{Batch, Came, Numbered, Place, Wait};
@@ -58,6 +59,8 @@ pub struct Work {
     pub loops: Option<u64>,
     /// whether packets carry the time
     pub stamps: bool,
+    /// where packets come to by their hashes, if that may change
+    pub table: Option<Arc<Table>>,
     /// packets longer than this are unfit
     pub room: usize,
     /// where the times from receive to send are counted
@@ -180,6 +183,9 @@ impl Thread {
     /// Receives and sends what there is; false when there was nothing.
     fn turn(&mut self) -> bool {
         let now = clock::ticks();
+        if let Some(table) = &self.work.table {
+            table.look();
+        }
         let received = self.receive(now);
         if received == 0 && self.work.sequencing.is_some() {
             self.beat(now);
@@ -393,7 +399,11 @@ impl Thread {
         let Some(entry) = self.work.traffic.entries.get(turn.entry) else {
             return true;
         };
-        let queue = turn.queue.map_or(entry.queue as usize, |q| q as usize);
+        let queue = match (&self.work.table, turn.queue) {
+            (_, Some(queue)) => queue as usize,
+            (Some(table), None) if entry.hash != 0 => table.of_hash(entry.hash) as usize,
+            (_, None) => entry.queue as usize,
+        };
         let at = queue.wrapping_sub(self.first);
         let Some(side) = self.sides.get_mut(at) else {
             return true;

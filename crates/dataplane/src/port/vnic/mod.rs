@@ -17,6 +17,7 @@ mod packets;
 mod ring;
 mod schedule;
 mod settings;
+mod table;
 mod traffic;
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ use self::ring::Rings;
 use self::schedule::Order;
 use self::traffic::Traffic;
 use super::{Kind, LiveOptions, LivePort, PortError, Queue};
+use crate::classes::table::Indirection;
 use crate::clock;
 use crate::replica::{Batch, Sequencing};
 
@@ -72,7 +74,9 @@ fn open(rest: &str, options: &LiveOptions) -> Result<LivePort, PortError> {
         facts.push(format!("dispatch {cost:.1} ns a packet, measured at start"));
     }
     let (nic, queues) = Nic::open(&settings, options)?;
+    let table = nic.table.clone().map(|table| table as Arc<dyn Indirection>);
     Ok(LivePort {
+        table,
         queues,
         hold: Some(Box::new(nic)),
         told: options.steering.is_some(),
@@ -99,6 +103,8 @@ pub struct Nic {
     /// for each thread, the clock of its processor time; [`NO_CLOCK`] until it runs
     clocks: Vec<Arc<AtomicI32>>,
     ns_per_tick: f64,
+    /// which workers may change
+    table: Option<Arc<table::Table>>,
 }
 
 /// No clock has this number.
@@ -192,6 +198,11 @@ impl Nic {
         let threads = settings.threads;
         let ns_per_tick = clock::Rate::start().ns_per_tick();
         let charge = settings.dispatch / ns_per_tick;
+        // Each of several threads has queues of its own, and the packets that came to these when the capture was read.
+        let one = threads == 1 && matches!(settings.steering, Steering::Told(_));
+        let classes = options.classes.filter(|_| one);
+        let table = classes.and_then(|classes| table::Table::of(classes, settings.queues));
+        let table = table.map(Arc::new);
         let mut nic = Self {
             device: device.clone(),
             rings: rings.clone(),
@@ -199,6 +210,7 @@ impl Nic {
             threads: Vec::new(),
             clocks: Vec::new(),
             ns_per_tick,
+            table: table.clone(),
         };
         for thread in 0..threads {
             let latency = Arc::new(Latency::default());
@@ -221,6 +233,7 @@ impl Nic {
                 all: rings.clone(),
                 loops: options.loops,
                 stamps: settings.stamps,
+                table: table.clone(),
                 room: Settings::room(),
                 latency,
                 pinned: false,
@@ -246,7 +259,8 @@ impl Nic {
         }
         let queues = rings.iter().enumerate().map(|(index, rings)| {
             let driver = driver::Driver::new(&device, index, rings, settings.stamps, charge)
-                .sequenced(options.sequencing.is_some());
+                .sequenced(options.sequencing.is_some())
+                .told(matches!(settings.steering, Steering::Told(_)));
             Box::new(driver) as Box<dyn Queue>
         });
         Ok((nic, queues.collect()))
