@@ -107,6 +107,7 @@ impl Rig {
             queues,
             hold: None,
             told: true,
+            table: None,
             facts: Vec::new(),
         };
         let queues = steered(&settings.word, port, &options)?.queues;
