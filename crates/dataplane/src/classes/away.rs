@@ -88,6 +88,8 @@ pub struct PeerCounts {
     pub older: u64,
     /// datagrams that came to the port between machines and were no packets of a peer
     pub malformed: u64,
+    /// packets of other machines that came faster than they were taken: the socket's buffer was full. They were not read, and are in no fate
+    pub missed: u64,
     /// packets that waited for a bucket's owner to be settled
     pub parked: u64,
     /// buckets that were taken out here to go to another machine

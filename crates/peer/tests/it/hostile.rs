@@ -402,6 +402,31 @@ fn a_packet_goes_to_its_buckets_node_and_datagrams_of_others_are_counted() {
     assert!(x.accepts());
 }
 
+#[test]
+fn what_comes_faster_than_it_is_taken_is_counted() {
+    let (at_x, at_y) = (free(), free());
+    let (x, _) = link(at_x, at_y, 0);
+    let (y, _) = link(at_y, at_x, 1);
+    let mut arrivals = y.arrivals().unwrap();
+    let stray = Stray {
+        class: 5,
+        port: 1,
+        hops: 0,
+        frame: &[9; 1400],
+    };
+    // More than the buffer has room for, and a sender that is told to wait has sent nothing.
+    for _ in 0..20_000 {
+        let sent = x.send(&stray);
+        assert!(matches!(sent, Ok(()) | Err(Refusal::Full)), "{sent:?}");
+    }
+    until_came(&mut || {
+        while arrivals.next().unwrap().is_some() {}
+        let (sent, came) = (x.counts().sent, y.counts());
+        came.missed > 0 && came.received + came.missed == sent
+    });
+    assert!(y.counts().received > 100, "{:?}", y.counts());
+}
+
 fn until_came(holds: &mut dyn FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !holds() {
