@@ -150,6 +150,8 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
     assert!(came > 0, "no packet came to a machine without its bucket");
     assert_eq!(sum(&|a| peers(a, "sent")), came, "{accounts:#?}");
     assert_eq!(sum(&|a| peers(a, "malformed")), 0, "{accounts:#?}");
+    // Connections went over old owners while new ones had their buckets.
+    assert!(sum(&|a| peers(a, "marks")) > 0, "{accounts:#?}");
     // A machine that had too little processor says what it dropped, and why; nothing else is lost.
     let late = sum(&|a| count(a, "dropped") + peers(a, "missed"));
     assert!(lost <= late, "{lost} lost: {accounts:#?}");
