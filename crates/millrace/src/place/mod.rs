@@ -8,6 +8,7 @@ mod foreseen;
 mod held;
 pub(crate) mod hybrid;
 mod moving;
+mod nodes;
 pub(crate) mod parts;
 mod planned;
 mod replicated;
@@ -33,6 +34,7 @@ use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 pub use moving::buckets;
+pub use nodes::{Divided, Nodes, Room};
 
 use crate::cost::Frames;
 use crate::ports::{NEVER, Ports};
