@@ -175,6 +175,8 @@ impl Elsewhere for Link {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = &self.counts;
         PeerCounts {
+            // Workers know which they have.
+            buckets: 0,
             sent: load(&counts.sent),
             received: load(&counts.received),
             older: load(&counts.older),

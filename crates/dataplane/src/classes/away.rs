@@ -90,6 +90,8 @@ pub enum Refusal {
 /// Packets between machines, and buckets, so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct PeerCounts {
+    /// buckets that workers of this machine have now
+    pub buckets: u64,
     /// packets that were sent to the machine that has their bucket; they are in no fate here
     pub sent: u64,
     /// packets that came from other machines

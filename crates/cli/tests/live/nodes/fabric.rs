@@ -87,6 +87,8 @@ impl Fabric {
         let mut args = vec!["nfs/nat", "--ports", "afpacket:lan,afpacket:wan"];
         args.extend(["--cluster", CLUSTER, "--node", node, "--peer", &peer]);
         args.extend(["--peer-plain", "--control", socket.to_str().unwrap()]);
+        let metrics = format!("10.9.0.{}:9184", number(node));
+        args.extend(["--metrics", &metrics]);
         Instance::start(&self.net, node, &args)
     }
 
@@ -105,6 +107,16 @@ impl Fabric {
     /// The account of a machine up to now, which has one worker.
     pub fn stats(&self, node: &str) -> Value {
         self.asked("ctl", node, &["stats"])["accounts"][0].take()
+    }
+
+    /// The value of a series that a machine shows to Prometheus, whose labels may be left out.
+    pub fn metric(&self, node: &str, series: &str) -> Option<u64> {
+        let at = format!("http://10.9.0.{}:9184/metrics", number(node));
+        let got = self.net.within("e", "curl", &["-sf", &at]);
+        let text = String::from_utf8_lossy(&got.stdout).into_owned();
+        let line = text.lines().find(|l| l.starts_with(series))?;
+        let value: f64 = line.rsplit(' ').next()?.parse().ok()?;
+        Some(value as u64)
     }
 
     /// What `millrace cluster` says, where etcd is.

@@ -124,6 +124,13 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
         fabric.until_shared(&NODES);
         assert!(curl(net));
     }
+    // What an operator sees of it is published now and then.
+    until("the metrics say who has which part", || {
+        let of = NODES.map(|node| fabric.metric(node, "millrace_peer_buckets").unwrap_or(0));
+        of.iter().sum::<u64>() == 512 && of.iter().all(|n| (170..=171).contains(n))
+    });
+    let sent = |node| fabric.metric(node, "millrace_peer_packets_total{what=\"sent\"}");
+    assert!(NODES.iter().all(|node| sent(node) > Some(0)));
     let lost = unanswered(pinging);
     go_on(&talks);
     ends(transferred);
