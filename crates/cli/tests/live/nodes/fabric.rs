@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -144,6 +145,8 @@ impl Fabric {
     /// Waits until these machines have all buckets.
     pub fn until_shared(&self, among: &[&str]) {
         until("all buckets are shared out", || {
+            // Each look is a process.
+            std::thread::sleep(Duration::from_millis(200));
             let has = |n: &str| among.contains(&n);
             self.settled()
                 .is_some_and(|of| NODES.iter().zip(of).all(|(n, of)| has(n) == (of > 0)))

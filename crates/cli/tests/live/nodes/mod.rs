@@ -7,6 +7,7 @@ mod talks;
 
 use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -126,6 +127,7 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
     }
     // What an operator sees of it is published now and then.
     until("the metrics say who has which part", || {
+        std::thread::sleep(Duration::from_millis(200));
         let of = NODES.map(|node| fabric.metric(node, "millrace_peer_buckets").unwrap_or(0));
         of.iter().sum::<u64>() == 512 && of.iter().all(|n| (170..=171).contains(n))
     });
@@ -141,7 +143,7 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
     // The last machines end without handing over: the ends of the connections are through before.
     let mut before = Vec::new();
     until("no packet comes any more", || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         let read = |node: &str| count(&fabric.stats(node), "read");
         let now: Vec<u64> = NODES.into_iter().map(read).collect();
         now == std::mem::replace(&mut before, now.clone())

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use super::fabric::{NODES, Served, number, within};
 use crate::common::typed::blocks;
@@ -125,6 +126,7 @@ fn program() -> Option<&'static str> {
 
 /// Whether the routers send to a machine.
 fn sends(net: &Net, node: &str) -> [bool; 2] {
+    std::thread::sleep(Duration::from_millis(50));
     let i = number(node);
     [("r", "198.51.100.0/24", 2), ("s", "192.0.2.1", 1)].map(|(end, to, other)| {
         let shown = net.within(end, "ip", &["route", "show", to]);
