@@ -70,7 +70,9 @@ for file in packaging/examples/*/*; do
 done
 
 # systemd reads units and users below /usr/local, too.
-fill packaging/millrace@.service "$prefix/lib/systemd/system/millrace@.service"
+for unit in millrace@.service millrace-node@.service; do
+    fill "packaging/$unit" "$prefix/lib/systemd/system/$unit"
+done
 put packaging/millrace.sysusers "$prefix/lib/sysusers.d/millrace.conf"
 put packaging/edge.toml "$etc/millrace/edge.toml.example"
 

@@ -69,6 +69,8 @@ needed() {
         # what nodes of a cluster agree in, and certificates for it
         command -v etcd >/dev/null || echo etcd-server
         command -v openssl >/dev/null || echo openssl
+        # how routers learn which of them are there
+        command -v bird >/dev/null || [ -x /usr/sbin/bird ] || echo bird2
         # the solver of `millrace model`
         command -v z3 >/dev/null || echo z3
     fi

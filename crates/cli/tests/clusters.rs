@@ -158,3 +158,31 @@ fn an_etcd_that_is_none_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("/nonexistent/ca.pem"), "{text}");
 }
+
+#[test]
+fn a_function_some_of_whose_state_all_workers_share_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.toml");
+    let secret = "5a".repeat(32);
+    let node = "[[node]]\nname = \"a\"\npeer = \"127.0.0.1:0\"\nbuckets = [\"0-127\"]\n";
+    std::fs::write(
+        &table,
+        format!("version = 1\nsecret = \"{secret}\"\n{node}"),
+    )
+    .unwrap();
+    let mut command = millrace();
+    command.args(["run", "nfs/nat", "--ports", "tap:mr-x,tap:mr-y"]);
+    // Flows are divided; what is noted of fragments is one table under a lock, of which another machine would see nothing.
+    command.args([
+        "--set",
+        "fragments=1",
+        "--peer",
+        "127.0.0.1:0",
+        "--node",
+        "a",
+    ]);
+    command.args(["--peer-plain", "--cluster"]);
+    command.arg(format!("static:{}", table.display()));
+    let said = refused(&mut command, 1);
+    assert!(said.contains("share state that packets write"), "{said}");
+}

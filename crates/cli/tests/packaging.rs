@@ -127,16 +127,17 @@ fn a_prefix_that_is_no_whole_path_and_a_build_that_is_not_there_are_refused() {
 }
 
 #[test]
-fn systemd_takes_the_unit() {
+fn systemd_takes_the_units() {
     if !has("systemd-analyze") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = installed(folder.path());
-    let unit = prefix.join("lib/systemd/system/millrace@.service");
+    let units = ["millrace@.service", "millrace-node@.service"];
+    let units = units.map(|unit| prefix.join("lib/systemd/system").join(unit));
     let verified = Command::new("systemd-analyze")
         .args(["verify", "--man=no"])
-        .arg(&unit)
+        .args(&units)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&verified.stderr).into_owned();
@@ -176,6 +177,7 @@ fn a_package_has_its_files_its_dependencies_and_its_scripts() {
         "./usr/share/millrace/nfs/firewall/firewall.c",
         "./usr/include/millrace/nf.h",
         "./usr/lib/systemd/system/millrace@.service",
+        "./usr/lib/systemd/system/millrace-node@.service",
         "./usr/share/doc/millrace/copyright",
         "./etc/millrace/edge.toml.example",
     ] {

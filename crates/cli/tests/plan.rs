@@ -319,3 +319,46 @@ fn objects_of_others_are_planned() {
         folder.display()
     );
 }
+
+#[test]
+fn what_a_plan_means_on_several_machines() {
+    let of = |nf: &str, words: &[&str]| {
+        let mut command = millrace();
+        command.args(["plan", nf, "--nodes", "3"]).args(words);
+        json(&mut command).0["nodes"].take()
+    };
+    let room = |nodes: &Value, object: &str| {
+        let rooms = nodes["capacity"].as_array().unwrap();
+        let room = rooms.iter().find(|r| r["object"] == object).unwrap();
+        [&room["each"], &room["all"]].map(|n| n.as_u64().unwrap())
+    };
+    // With one core each, too.
+    for cores in ["1", "4"] {
+        let nat = of("nfs/nat", &["--cores", cores]);
+        let (all, most) = (nat["buckets"][0].as_u64(), nat["buckets"][1].as_u64());
+        assert_eq!(nat["divided"], "buckets", "{nat:#}");
+        assert_eq!(most, all.map(|all| all.div_ceil(3)), "{nat:#}");
+        assert!((nat["forwarded"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        // A machine may have all flows, and all machines one set of numbers.
+        assert_eq!(room(&nat, "flows"), [64512, 3 * 64512]);
+        let [each, all] = room(&nat, "leases");
+        assert!(all == 64512 && each > all / 4 && each < all / 2, "{nat:#}");
+    }
+    let nop = of("nfs/nop", &[]);
+    assert_eq!(
+        (&nop["divided"], &nop["forwarded"]),
+        (&"anywhere".into(), &0.0.into())
+    );
+    let bridge = of("nfs/bridge", &[]);
+    assert_eq!(bridge["divided"], "no");
+    let why = bridge["why"].as_str().unwrap();
+    assert!(why.contains("`stations` is lock"), "{why}");
+    let mut command = millrace();
+    command.args(["plan", "nfs/firewall", "--nodes", "2"]);
+    let said = output(&mut command).0.stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(
+        said.contains("50 % of packets come to another machine"),
+        "{said}"
+    );
+}

@@ -33,7 +33,7 @@ pub use membership::{JoinError, Membership, Store, With, now};
 #[doc(hidden)]
 pub use node::Weakened;
 pub use node::{Action, Config, Event, Node as Agreement, Outcome};
-pub use standing::Standing;
+pub use standing::{FENCE, Standing};
 pub use status::{DrainError, Finding, NodeStatus, Status, drain};
 pub use table::{Node, NodeId, Table, TableError};
 pub use times::{SECOND, Times};

@@ -6,6 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::log::Verdict;
 use crate::table::{NodeId, Table};
 
+/// How long a node accepts packets without the newer table that it has heard of, ns: it reads that at once, which takes some milliseconds.
+pub const FENCE: u64 = 500_000_000;
+
 /// A node's table and the end of its lease. Whoever keeps the lease writes it; workers read two words a burst, and the table where its version
 /// is another one.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Standing {
     until: AtomicU64,
     /// the highest version that anybody is known to have
     seen: AtomicU64,
+    /// monotonic clock, ns: when a version was heard of that is newer than the table
+    heard: AtomicU64,
     table: RwLock<Arc<Table>>,
 }
 
@@ -29,6 +34,7 @@ impl Standing {
             version: AtomicU64::new(table.version),
             until: AtomicU64::new(0),
             seen: AtomicU64::new(table.version),
+            heard: AtomicU64::new(0),
             table: RwLock::new(Arc::new(table)),
         }
     }
@@ -51,11 +57,25 @@ impl Standing {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Whether this node may accept packets at `now`, ns of the monotonic clock.
+    /// Whether this node may accept packets at `now`, ns of the monotonic clock: its lease holds, and it has not known for [`FENCE`] of a newer
+    /// table than its own, as a machine does that stood still together with its clock.
     #[inline]
     #[must_use]
     pub fn holds(&self, now: u64) -> bool {
-        now < self.until.load(Ordering::Acquire)
+        let until = self.until.load(Ordering::Acquire);
+        let fenced = || now >= self.heard.load(Ordering::Acquire).saturating_add(FENCE);
+        // Without a lease, nobody else takes a bucket.
+        now < until && (until == u64::MAX || !self.stale() || !fenced())
+    }
+
+    /// Another node sent something under this version at `now`, ns of the monotonic clock.
+    pub fn hear(&self, version: u64, now: u64) {
+        if version > self.seen.load(Ordering::Acquire) {
+            if !self.stale() {
+                self.heard.store(now, Ordering::Release);
+            }
+            self.seen.fetch_max(version, Ordering::AcqRel);
+        }
     }
 
     /// The table.

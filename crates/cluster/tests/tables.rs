@@ -1,7 +1,9 @@
 //! Tables that are wrong or old, and what the leader and an operator make of them.
 
 use millrace_cluster::store::{Member, View};
-use millrace_cluster::{Node, NodeId, Standing, Status, Table, TableError, Verdict, drain, next};
+use millrace_cluster::{
+    FENCE, Node, NodeId, Standing, Status, Table, TableError, Verdict, drain, next,
+};
 
 fn node(name: &str, alive: bool) -> Node {
     Node {
@@ -128,4 +130,29 @@ fn a_stamp_fences_until_it_is_disproved() {
     standing.disprove(11, 9);
     assert_eq!(standing.judge(1, None, 99), Verdict::Accept { version: 9 });
     assert!(!standing.set_table(Table::empty(2)));
+}
+
+#[test]
+fn a_machine_that_hears_of_a_newer_table_and_does_not_read_it_stops() {
+    let standing = Standing::new(NodeId(0), table(&[("a", true)], &[0, 0]));
+    standing.set_until(10 * FENCE);
+    standing.hear(9, 5);
+    assert!(standing.holds(5 + FENCE), "that is its own version");
+    standing.hear(10, 100);
+    // From the first time on, whatever comes later.
+    standing.hear(11, 100 + FENCE / 2);
+    assert!(standing.stale() && standing.holds(99 + FENCE) && !standing.holds(100 + FENCE));
+    // A read that found no such table, as of a forged packet.
+    let seen = standing.seen();
+    standing.disprove(seen, 9);
+    assert!(standing.holds(100 + FENCE));
+    standing.hear(10, 2 * FENCE);
+    let mut newer = table(&[("a", true)], &[0, 0]);
+    newer.version = 10;
+    standing.set_table(newer);
+    assert!(standing.holds(9 * FENCE), "it has read it");
+    // A table in a file: nobody takes a bucket from who has it.
+    standing.set_until(u64::MAX);
+    standing.hear(12, 3 * FENCE);
+    assert!(standing.holds(9 * FENCE));
 }

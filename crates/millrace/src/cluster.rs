@@ -165,16 +165,14 @@ impl Described {
             return Err(refused(why));
         }
         let workers = function.workers;
+        let shared = "its workers share state that packets write, which other machines do not see";
+        if placement.replicates() || placement.objects.iter().any(|o| o.held.shared()) {
+            return Err(refused(shared));
+        }
         let found = { placement.buckets.clone() }.zip(placement.table(workers as u32));
         let contents = Contents::of(placement, &function.module);
         let Some(((buckets, local), contents)) = found.zip(contents) else {
-            let parts = placement.objects.iter().any(|o| o.held.shared());
-            return match parts || placement.replicates() {
-                true => Err(refused(
-                    "its workers share state that packets write, which other machines do not see",
-                )),
-                false => Ok(None),
-            };
+            return Ok(None);
         };
         // Machines are compared by it: without it one with other code would pass.
         let object = function.object.as_deref();

@@ -169,7 +169,11 @@ impl Found {
         };
         make.budgets
             .holds(&function.name, &function.module, |_| 1)?;
-        if make.workers > 1 {
+        // With one worker, too, where other machines have the other parts.
+        let parted = make.placement.as_ref().is_some_and(|placement| {
+            placement.buckets.is_some() && placement.names(|h| *h == Held::Divided).next().is_some()
+        });
+        if make.workers > 1 || parted {
             function.divide(make)?;
             let elephants = make.placement.as_ref().and_then(|p| p.elephants.as_ref());
             if let Some(elephants) = elephants {

@@ -15,6 +15,7 @@ mod fixed;
 mod hands;
 mod link;
 mod listener;
+mod mark;
 mod message;
 mod running;
 mod secret;

@@ -6,21 +6,27 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millrace_cluster::Standing;
-use millrace_dataplane::classes::away::{Elsewhere, PeerCounts, Refusal, Stray};
-use millrace_dataplane::port::{Arrival, Arrivals, PortError};
-use millrace_wire::geneve::{Forwarded, WHOLE};
+use millrace_cluster::{NodeId, Standing};
+use millrace_dataplane::classes::away::{Elsewhere, MARK, PeerCounts, Refusal, Stray};
+use millrace_dataplane::port::{Arrival, Arrivals, PortError, overflows};
+use millrace_wire::geneve::{Carries, Forwarded, WHOLE};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
+use crate::mark::{Mark, Marks};
 use crate::{MOST_HOPS, Secret};
 
 /// Bytes of the largest datagram of UDP over IPv4.
 const LARGEST: usize = 65_507;
 /// Datagrams that are no packets of peers, after which a queue is left for the next poll iteration.
 const STRANGE: usize = 64;
+
+/// Bytes of the socket's receive buffer: some 2,000 packets of 1,500 bytes, as the kernel counts them. A burst of one sender of TCP fits, which the
+/// usual 208 KiB (92 packets) do not hold.
+const BUFFER: usize = 4 << 20;
 
 /// This machine's end of the links to others.
 pub struct Link {
@@ -30,6 +36,7 @@ pub struct Link {
     /// ports of the function
     ports: u16,
     counts: Counters,
+    marks: Marks,
 }
 
 #[derive(Default)]
@@ -39,6 +46,8 @@ struct Counters {
     older: AtomicU64,
     malformed: AtomicU64,
     parked: AtomicU64,
+    marks: AtomicU64,
+    unmarked: AtomicU64,
     given: AtomicU64,
     taken: AtomicU64,
     entries: AtomicU64,
@@ -58,12 +67,17 @@ impl Link {
     ) -> std::io::Result<Arc<Self>> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
+        // Beyond the system's limit where this process may; else as much as that allows. What finds no room is counted.
+        if set_socket_recv_buffer_size_force(&socket, BUFFER).is_err() {
+            let _ = set_socket_recv_buffer_size(&socket, BUFFER);
+        }
         Ok(Arc::new(Self {
             standing: standing.clone(),
             socket,
             network: secret.network(),
             ports: u16::try_from(ports).unwrap_or(u16::MAX),
             counts: Counters::default(),
+            marks: Marks::default(),
         }))
     }
 
@@ -77,6 +91,23 @@ impl Link {
             link: self.clone(),
             datagram: vec![0; LARGEST + 1],
         }))
+    }
+
+    /// Sends what is no packet to a node; whether it went.
+    fn tell(&self, to: NodeId, (bucket, port, carries): (u16, u16, Carries), what: &[u8]) -> bool {
+        let table = self.standing.table();
+        let Some(node) = table.node(to).filter(|node| node.alive) else {
+            return false;
+        };
+        let head = Forwarded {
+            bucket,
+            port,
+            version: table.version,
+            hops: 1,
+            carries,
+        };
+        let datagram = [&head.header(self.network)[..], what].concat();
+        self.socket.send_to(&datagram, node.peer).is_ok()
     }
 
     /// A bucket with so many entries left.
@@ -103,7 +134,8 @@ impl Elsewhere for Link {
     }
 
     fn send(&self, packet: &Stray<'_>) -> Result<(), Refusal> {
-        if packet.hops >= MOST_HOPS {
+        let (hops, mark) = (packet.hops & !MARK, packet.hops & MARK != 0);
+        if hops >= MOST_HOPS {
             return Err(Refusal::Circle);
         }
         let table = self.standing.table();
@@ -115,7 +147,11 @@ impl Elsewhere for Link {
             bucket: packet.class,
             port: packet.port as u16,
             version: table.version,
-            hops: packet.hops + 1,
+            hops: hops + 1,
+            carries: match mark {
+                true => Carries::Mark,
+                false => Carries::Packet,
+            },
         };
         if WHOLE + packet.frame.len() > LARGEST {
             return Err(Refusal::TooLong);
@@ -123,7 +159,9 @@ impl Elsewhere for Link {
         let datagram = [&head.header(self.network)[..], packet.frame].concat();
         match self.socket.send_to(&datagram, node.peer) {
             Ok(_) => {
-                self.counts.sent.fetch_add(1, Ordering::Relaxed);
+                self.counts
+                    .sent
+                    .fetch_add(u64::from(!mark), Ordering::Relaxed);
                 Ok(())
             }
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error()) => {
@@ -137,11 +175,16 @@ impl Elsewhere for Link {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = &self.counts;
         PeerCounts {
+            // Workers know which they have.
+            buckets: 0,
             sent: load(&counts.sent),
             received: load(&counts.received),
             older: load(&counts.older),
             malformed: load(&counts.malformed),
+            missed: overflows(self.socket.as_fd()),
             parked: load(&counts.parked),
+            marks: load(&counts.marks),
+            unmarked: load(&counts.unmarked),
             given: load(&counts.given),
             taken: load(&counts.taken),
             entries: load(&counts.entries),
@@ -152,6 +195,46 @@ impl Elsewhere for Link {
     fn parked(&self) {
         self.counts.parked.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn owner(&self, class: u16) -> Option<u16> {
+        self.standing
+            .table()
+            .owner(class.into())
+            .map(|owner| owner.0)
+    }
+
+    fn mark(&self, class: u16, port: u32, by: u16) -> Option<u64> {
+        let mark = self.marks.next(self.standing.me());
+        let datagram = (class, port as u16, Carries::Mark);
+        if !self.tell(NodeId(by), datagram, &mark.bytes()) {
+            return None;
+        }
+        self.counts.marks.fetch_add(1, Ordering::Relaxed);
+        Some(mark.number)
+    }
+
+    fn passed(&self, number: u64) -> bool {
+        self.marks.take(number)
+    }
+
+    fn reached(&self, class: u16, mark: &[u8]) {
+        let Some(mark) = Mark::read(mark) else { return };
+        if mark.of == self.standing.me() {
+            self.marks.came(mark.number);
+        } else {
+            // One that is lost is not waited for longer than it may be.
+            self.tell(mark.of, (class, 0, Carries::Through), &mark.bytes());
+        }
+    }
+
+    fn unmarked(&self) {
+        self.counts.unmarked.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What is behind the header of a datagram.
+fn behind(datagram: &[u8]) -> Option<&[u8]> {
+    Forwarded::read(datagram).ok().map(|(.., frame)| frame)
 }
 
 /// Packets of other machines.
@@ -165,12 +248,13 @@ impl Inbound {
     /// What a datagram of this many bytes says, where it is from a node of the table.
     fn read(&self, length: usize, from: SocketAddr) -> Option<Forwarded> {
         let datagram = self.datagram.get(..length)?;
-        let (said, network, _) = Forwarded::read(datagram).ok()?;
+        let (said, network, frame) = Forwarded::read(datagram).ok()?;
+        let whole = said.carries == Carries::Packet || Mark::read(frame).is_some();
         let table = self.link.standing.table();
         let known = table.nodes.iter().any(|node| node.peer == from);
         let bucket = usize::from(said.bucket) < table.owners.len();
         let fits = network == self.link.network && said.port < self.link.ports;
-        (known && bucket && fits && said.hops <= MOST_HOPS).then_some(said)
+        (known && bucket && fits && whole && said.hops <= MOST_HOPS).then_some(said)
     }
 }
 
@@ -186,6 +270,20 @@ impl Arrivals for Inbound {
                 Err(_) => continue,
             };
             if let Some(said) = self.read(length, from) {
+                self.link
+                    .standing
+                    .hear(said.version, millrace_cluster::now());
+                if said.carries == Carries::Through {
+                    let answer = self.datagram.get(..length).and_then(behind);
+                    if let Some(mark) = answer.and_then(Mark::read) {
+                        self.link.marks.came(mark.number);
+                    }
+                    continue;
+                }
+                if said.carries == Carries::Mark {
+                    found = Some((length, said));
+                    break;
+                }
                 let older = said.version < self.link.standing.version();
                 counts.older.fetch_add(u64::from(older), Ordering::Relaxed);
                 counts.received.fetch_add(1, Ordering::Relaxed);
@@ -197,12 +295,16 @@ impl Arrivals for Inbound {
         let Some((length, said)) = found else {
             return Ok(None);
         };
-        let whole = self.datagram.get(..length).unwrap_or_default();
-        let frame = Forwarded::read(whole).map_or(&[][..], |(.., frame)| frame);
+        let frame = self.datagram.get(..length).and_then(behind);
+        let mark = match said.carries {
+            Carries::Mark => MARK,
+            Carries::Packet | Carries::Through => 0,
+        };
         Ok(Some(Arrival {
             port: said.port.into(),
-            hops: said.hops,
-            frame,
+            hops: said.hops | mark,
+            class: said.bucket,
+            frame: frame.unwrap_or_default(),
         }))
     }
 

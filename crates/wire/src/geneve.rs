@@ -9,7 +9,8 @@
 //! | 2 to 3 | port of the function at which the packet came in |
 //! | 4 to 11 | version of the table by which it was sent |
 //! | 12 | how many machines have sent it on, from 1 |
-//! | 13 to 15 | reserved, 0 |
+//! | 13 | what it carries: 0 a packet, 1 a mark, 2 the answer to one; behind a mark and its answer stand 10 bytes in place of a frame |
+//! | 14 to 15 | reserved, 0 |
 
 use crate::bytes::{u16_of, whole};
 
@@ -46,6 +47,18 @@ pub enum Malformed {
     Range,
 }
 
+/// What a datagram carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Carries {
+    /// a packet
+    #[default]
+    Packet,
+    /// a mark, which follows the last packet of a bucket on the way that its packets took
+    Mark,
+    /// the answer to a mark: it has come to where packets of the bucket are worked on
+    Through,
+}
+
 /// What a peer says of a packet that it sends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forwarded {
@@ -57,6 +70,8 @@ pub struct Forwarded {
     pub version: u64,
     /// how many machines have sent it on, at least 1
     pub hops: u8,
+    /// what follows
+    pub carries: Carries,
 }
 
 impl Forwarded {
@@ -73,8 +88,8 @@ impl Forwarded {
             &self.bucket.to_be_bytes(),
             &self.port.to_be_bytes(),
             &self.version.to_be_bytes(),
-            &[self.hops],
-            &[0; 3],
+            &[self.hops, self.carries as u8],
+            &[0; 2],
         ];
         for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
             *to = *from;
@@ -124,6 +139,12 @@ impl Forwarded {
             port: u16_of(data, 2..4),
             version: u64::from_be_bytes(crate::bytes::field(data, 4..12)),
             hops: data[12],
+            carries: match data[13] {
+                0 => Carries::Packet,
+                1 => Carries::Mark,
+                2 => Carries::Through,
+                _ => return Err(Malformed::Range),
+            },
         };
         match own.hops {
             0 => Err(Malformed::Range),

@@ -33,6 +33,7 @@ impl Collector for Counted {
         replayed(encoder, &latest.account)?;
         transactions(encoder, &latest.account)?;
         moved(encoder, &latest.account)?;
+        peers(encoder, &latest.account)?;
         entries(encoder, &latest.account)?;
         queues(encoder, &latest.account)?;
         exported(encoder, latest.export)?;
@@ -201,6 +202,56 @@ fn moved(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), E
                 moved.longest_ns as f64 / 1e9,
             ),
         ],
+    )
+}
+
+/// What went between this machine and others of its cluster; packets that it dropped are among the drops, by reason.
+fn peers(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+    let Some(peers) = &account.peers else {
+        return Ok(());
+    };
+    let of = |what: &str, count: u64| ([("what", what.to_owned())], count);
+    counts(
+        encoder,
+        (
+            "peer_packets",
+            "Packets between machines of a cluster: sent to their bucket's machine, received from others, of these under an older table, that \
+             were no packets of a machine, that found the socket full, that waited; marks, and those that were not waited for",
+        ),
+        None,
+        [
+            of("sent", peers.sent),
+            of("received", peers.received),
+            of("older", peers.older),
+            of("malformed", peers.malformed),
+            of("missed", peers.missed),
+            of("parked", peers.parked),
+            of("mark", peers.marks),
+            of("unmarked", peers.unmarked),
+        ],
+    )?;
+    counts(
+        encoder,
+        (
+            "peer_moves",
+            "Moves of buckets between machines of a cluster: buckets that left, that came, entries in both, and hand-overs that were refused",
+        ),
+        None,
+        [
+            of("given", peers.given),
+            of("taken", peers.taken),
+            of("entry", peers.entries),
+            of("refused", peers.refused),
+        ],
+    )?;
+    gauges(
+        encoder,
+        (
+            "peer_buckets",
+            "Buckets of the cluster that this machine has",
+        ),
+        None,
+        [([], peers.buckets as f64)],
     )
 }
 

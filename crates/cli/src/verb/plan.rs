@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use millrace::place::Purpose;
+use millrace::place::{Divided, Nodes, Purpose};
 use millrace::{Make, Ports, cost};
 use millrace_model::Limits;
 use millrace_place::Strategy;
@@ -74,6 +74,10 @@ pub struct Plan {
     #[arg(long, value_name = "COMMAND")]
     solver: Option<PathBuf>,
 
+    /// What it means on so many machines of a cluster (docs/cluster.md), of so many cores each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    nodes: Option<u32>,
+
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -93,6 +97,8 @@ struct Document<'a> {
     slow_path: Vec<SlowPath<'a>>,
     #[serde(flatten)]
     plan: &'a millrace_plan::Plan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Nodes>,
 }
 
 impl Plan {
@@ -122,7 +128,8 @@ impl Plan {
         };
         let mut model = proved.model(&limits);
         let wanted = Wanted {
-            cores: self.cores,
+            // A machine of a cluster may have one core: its state is divided all the same.
+            cores: self.cores.max(1 + u32::from(self.nodes.is_some())),
             nic: self.nic.clone(),
             strategy,
             solver_time: Duration::from_secs(self.solver_time),
@@ -146,10 +153,12 @@ impl Plan {
             .flat_map(|slow| slow.elements())
             .map(|(element, why)| SlowPath { element, why })
             .collect::<Vec<_>>();
+        let nodes = { self.nodes }.map(|count| Nodes::of(&plan, proved.program, count));
         if self.json {
             screen::document(&Document {
                 slow_path,
                 plan: &plan,
+                nodes,
             });
         } else {
             screen::out(text::text(&plan).trim_end());
@@ -161,7 +170,45 @@ impl Plan {
             for SlowPath { element, why } in slow_path {
                 screen::out(&format!("  {element}: {why}"));
             }
+            if let Some(nodes) = nodes {
+                screen::out(&words(&nodes));
+            }
         }
         Ok(DONE)
     }
+}
+
+/// A plan on several machines, in words.
+fn words(nodes: &Nodes) -> String {
+    let mut lines = vec![format!("\non {} machines", nodes.count)];
+    match (nodes.divided, nodes.buckets) {
+        (Divided::No, _) => {
+            let why = nodes.why.as_deref();
+            lines.push(format!(
+                "  cannot be: {}",
+                why.unwrap_or("it runs on one core")
+            ));
+        }
+        (Divided::Anywhere, _) => {
+            lines.push("  any machine may have any packet: nothing goes between them".to_owned());
+        }
+        (Divided::Buckets, of) => {
+            let (all, most) = of.unwrap_or_default();
+            lines.push(format!("  {all} buckets, at most {most} a machine"));
+            lines.push(format!(
+                "  {:.0} % of packets come to another machine than their bucket's, and are sent on to it",
+                100.0 * nodes.forwarded
+            ));
+        }
+    }
+    let rooms = nodes.capacity.iter();
+    lines.extend(rooms.map(|room| {
+        format!(
+            "  room for entries of {}: {} on a machine, {} in all",
+            room.object, room.each, room.all
+        )
+    }));
+    let differs = nodes.differs.iter();
+    lines.extend(differs.map(|what| format!("  may differ from one machine: {what}")));
+    lines.join("\n")
 }

@@ -146,6 +146,8 @@ const COMMANDS: [(&str, &[&str]); 22] = [
         &[
             "plan nat --cores 4",
             "plan policer --cores 4",
+            "plan nat --nodes 3",
+            "plan bridge --nodes 3",
             "plan crates/millrace/tests/slow/everything.click --cores 4",
         ],
     ),

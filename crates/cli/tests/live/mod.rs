@@ -19,6 +19,7 @@ mod idle;
 mod in_kernel;
 mod instance;
 mod net;
+mod nodes;
 mod peers;
 mod plain;
 mod recipes;

@@ -16,9 +16,10 @@ pub const KINDS: [&str; 3] = ["afpacket", "afxdp", "tap"];
 /// One at a time: transfers measure nothing, but too many at once would run into their time limits.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Three namespaces, removed at the end.
+/// Namespaces, removed at the end: three, unless it is [`Net::of`] others.
 pub struct Net {
     tag: String,
+    ends: Vec<&'static str>,
     pub kind: &'static str,
     _turn: MutexGuard<'static, ()>,
 }
@@ -62,32 +63,7 @@ impl Net {
 
     /// The same; each end of a veth pair has so many receive and transmit queues.
     pub fn with_queues(kind: &'static str, queues: u32) -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let turn = TURN
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(why) = lacking() {
-            println!("skipped: {why}");
-            return None;
-        }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let net = Self {
-            tag: format!("mr-{}-{number}", std::process::id()),
-            kind,
-            _turn: turn,
-        };
-        for end in ["a", "n", "b"] {
-            let name = net.name(end);
-            ip(&format!("netns add {name}"));
-            // Nothing speaks unless it is spoken to: no router solicitations, no reports of groups.
-            for interface in ["all", "default"] {
-                net.within(
-                    end,
-                    "sysctl",
-                    &["-qw", &format!("net.ipv6.conf.{interface}.disable_ipv6=1")],
-                );
-            }
-        }
+        let net = Self::of(kind, &["a", "n", "b"])?;
         if !net.makes_its_own() {
             for end in ["a", "b"] {
                 let (own, function) = (net.name(end), net.name("n"));
@@ -101,6 +77,38 @@ impl Net {
                     // DPDK's driver cannot take what a sender left to the device to cut.
                     ip(&format!("-n {own} link set {end}0 gso_max_segs 1"));
                 }
+            }
+        }
+        Some(net)
+    }
+
+    /// These namespaces, with nothing between them.
+    pub fn of(kind: &'static str, ends: &[&'static str]) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let turn = TURN
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(why) = lacking() {
+            println!("skipped: {why}");
+            return None;
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let net = Self {
+            tag: format!("mr-{}-{number}", std::process::id()),
+            ends: ends.to_vec(),
+            kind,
+            _turn: turn,
+        };
+        for end in ends {
+            let name = net.name(end);
+            ip(&format!("netns add {name}"));
+            // Nothing speaks unless it is spoken to: no router solicitations, no reports of groups.
+            for interface in ["all", "default"] {
+                net.within(
+                    end,
+                    "sysctl",
+                    &["-qw", &format!("net.ipv6.conf.{interface}.disable_ipv6=1")],
+                );
             }
         }
         Some(net)
@@ -206,7 +214,7 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        for end in ["a", "n", "b"] {
+        for end in &self.ends {
             let _ = run("ip", &["netns", "del", &self.name(end)]);
         }
     }

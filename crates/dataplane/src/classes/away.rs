@@ -4,6 +4,10 @@
 //! it *waits*: each queue parks its packets, in their order, until [`Classes::settle`] says where they go. A class that leaves is looked for,
 //! held and taken out as one that moves between workers; the move ends there, so that another class may leave or come meanwhile.
 //!
+//! A packet that came in here and another one of its flow that follows may take different ways: over the machine that had the class, and to the one that
+//! has it now. The later one waits until a *mark* that was sent behind the first has come to the worker of the class, by the way of the first, and its
+//! answer has come back ([`Elsewhere::mark`]); for [`MARKED`] at most.
+//!
 //! What is parked is bounded ([`PARKED`] packets a queue, all classes together). A packet beyond it is dropped and counted, so that a peer that does
 //! not answer costs packets of the class that waits for it and of no other.
 
@@ -16,6 +20,12 @@ use crate::module::Stamped;
 
 /// Packets that a queue keeps of classes that wait.
 pub const PARKED: usize = 128;
+
+/// How long packets wait for the answer to a mark. Beyond that they go, and may come before those of the way of before.
+pub const MARKED: Duration = Duration::from_millis(20);
+
+/// A bit of the number of machines that have sent a frame on: it is no packet, but a mark.
+pub const MARK: u8 = 0x80;
 
 /// The number that stands for no worker: away.
 pub(super) const AWAY: u32 = u32::MAX;
@@ -54,7 +64,7 @@ pub struct Stray<'a> {
     pub class: u16,
     /// the port of the function that it came in at
     pub port: u32,
-    /// how many machines have sent it on before this one
+    /// how many machines have sent it on before this one; with [`MARK`] where it is none
     pub hops: u8,
     /// its bytes
     pub frame: &'a [u8],
@@ -80,6 +90,8 @@ pub enum Refusal {
 /// Packets between machines, and buckets, so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct PeerCounts {
+    /// buckets that workers of this machine have now
+    pub buckets: u64,
     /// packets that were sent to the machine that has their bucket; they are in no fate here
     pub sent: u64,
     /// packets that came from other machines
@@ -88,8 +100,14 @@ pub struct PeerCounts {
     pub older: u64,
     /// datagrams that came to the port between machines and were no packets of a peer
     pub malformed: u64,
-    /// packets that waited for a bucket's owner to be settled
+    /// packets of other machines that came faster than they were taken: the socket's buffer was full. They were not read, and are in no fate
+    pub missed: u64,
+    /// packets that waited for a bucket's owner to be settled, or for the answer to a mark
     pub parked: u64,
+    /// marks that were sent behind the last packet by a way that is no more
+    pub marks: u64,
+    /// of these, those whose answer did not come in time: packets that waited for it went without
+    pub unmarked: u64,
     /// buckets that were taken out here to go to another machine
     pub given: u64,
     /// buckets that came from another machine and were put in
@@ -116,6 +134,21 @@ pub trait Elsewhere: Send + Sync {
 
     /// Notes that a packet waits.
     fn parked(&self);
+
+    /// The machine that has a class, by its number; none where no machine has it.
+    fn owner(&self, class: u16) -> Option<u16>;
+
+    /// Sends a mark behind the packets of a class that were sent to machine `by` before. Its number; none where nothing can be sent there.
+    fn mark(&self, class: u16, port: u32, by: u16) -> Option<u64>;
+
+    /// Whether the answer to a mark has come, which is said once.
+    fn passed(&self, number: u64) -> bool;
+
+    /// A mark has come to the worker of its class, behind the packets before it: answers.
+    fn reached(&self, class: u16, mark: &[u8]);
+
+    /// Notes that the answer to a mark did not come in time.
+    fn unmarked(&self);
 }
 
 /// A class that waits: its entries are at no worker, or at one that has no packets of it.

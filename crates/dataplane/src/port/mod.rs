@@ -49,6 +49,7 @@ pub mod xdp;
 pub use ahead::{Behind, ahead};
 pub use buffers::Buffers;
 pub use captures::{CaptureIn, CaptureOut, SharedOut};
+pub use device::overflows;
 pub use oneway::SendOnly;
 pub use peers::{Arrival, Arrivals, peers};
 pub use plain::{Choice, is_plain};

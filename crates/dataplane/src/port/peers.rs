@@ -16,8 +16,10 @@ use crate::packet::Layout;
 pub struct Arrival<'a> {
     /// the port of the function that it came in at over there
     pub port: u32,
-    /// how many machines have sent it on, this peer among them
+    /// how many machines have sent it on, this peer among them; with [`crate::classes::away::MARK`] where it is a mark and no packet
     pub hops: u8,
+    /// the class of a mark; that of a packet is its own hash's
+    pub class: u16,
     /// its bytes
     pub frame: &'a [u8],
 }
@@ -87,6 +89,7 @@ unsafe impl Queue for Peers {
                 Some(frame) => into.push(Frame {
                     port: arrival.port,
                     hops: arrival.hops,
+                    class: arrival.class,
                     ..frame
                 }),
                 None => self.unfit += 1,

@@ -129,7 +129,10 @@ pub fn steered(
     mut port: LivePort,
     options: &LiveOptions,
 ) -> Result<LivePort, PortError> {
-    if port.queues.len() < 2 || options.steering.is_none() && options.classes.is_none() {
+    // One worker gets all packets, but for those of classes that other machines have.
+    let elsewhere = options.classes.is_some_and(|c| c.elsewhere().is_some());
+    let alone = port.queues.len() < 2 && !elsewhere;
+    if alone || options.steering.is_none() && options.classes.is_none() {
         return Ok(port);
     }
     if port.queues.iter().any(|q| q.keeps_time()) {

@@ -22,6 +22,7 @@ use crate::account::{
     TransactionsAccount, WorkerAccount,
 };
 use crate::classes::Classes;
+use crate::classes::away::PeerCounts;
 use crate::histogram::Histogram;
 use crate::replica::Group;
 use crate::runner::{Lane, RecordWriter};
@@ -271,7 +272,12 @@ impl Shared {
             out_of_order: sum(self.places.once(Once::OutOfOrder)),
             replayed: (self.group.as_ref()).map(|_| sum(self.places.once(Once::Replayed))),
             moved: self.classes.as_ref().map(|c| c.counts()),
-            peers: { self.classes.as_ref() }.and_then(|c| Some(c.elsewhere()?.counts())),
+            peers: (self.classes.as_ref()).and_then(|c| {
+                Some(PeerCounts {
+                    buckets: c.table().iter().filter(|w| **w < c.workers().0).count() as u64,
+                    ..c.elsewhere()?.counts()
+                })
+            }),
             transactions: (self.transacts).then(|| {
                 let of = |what| sum(self.places.once(what));
                 TransactionsAccount {

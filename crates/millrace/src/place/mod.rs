@@ -8,6 +8,7 @@ mod foreseen;
 mod held;
 pub(crate) mod hybrid;
 mod moving;
+mod nodes;
 pub(crate) mod parts;
 mod planned;
 mod replicated;
@@ -33,6 +34,7 @@ use millrace_plan::{Carried, Plan, Wanted, room};
 use millrace_steer::{Field, Owners, Rss, Steering, nic};
 
 pub use moving::buckets;
+pub use nodes::{Divided, Nodes, Room};
 
 use crate::cost::Frames;
 use crate::ports::{NEVER, Ports};
@@ -50,7 +52,7 @@ const BUILT: &str = "a bundle was built with state for one core; give its source
 
 /// What is asked of an arrangement.
 pub struct Asked<'a> {
-    /// workers, at least 2
+    /// workers, at least 2; 1 where other machines have workers, too
     pub cores: usize,
     /// how the whole shall run; none: what the plan takes for the best
     pub strategy: Option<Strategy>,
@@ -234,7 +236,8 @@ impl Proved<'_> {
             return Ok(found.arrangement(cores, None));
         }
         let wanted = Wanted {
-            cores: cores as u32,
+            // One of several machines may have one core: state is divided all the same.
+            cores: cores.max(2) as u32,
             nic: asked.nic.to_owned(),
             strategy: asked.strategy,
             // What was built before leases any number to anybody: where its numbers come home is not in it.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
-use millrace_dataplane::classes::away::{Elsewhere, Refusal, Stray};
+use millrace_dataplane::classes::away::{Elsewhere, MARK, Refusal, Stray};
 use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
 
 const PRINT: [u8; 32] = [7; 32];
@@ -400,6 +400,75 @@ fn a_packet_goes_to_its_buckets_node_and_datagrams_of_others_are_counted() {
     assert!(!x.accepts(), "no lease was given");
     standing.set_until(u64::MAX);
     assert!(x.accepts());
+}
+
+#[test]
+fn a_mark_comes_back_by_the_way_of_packets_and_is_answered_once() {
+    let (at_x, at_y) = (free(), free());
+    let (x, own) = link(at_x, at_y, 0);
+    let (y, other) = link(at_y, at_x, 1);
+    let (mut to_x, mut to_y) = (x.arrivals().unwrap(), y.arrivals().unwrap());
+    let number = x.mark(5, 1, 1).unwrap();
+    assert_eq!(x.mark(5, 1, 7), None, "there is no such machine");
+    let mut came = None;
+    until_came(&mut || {
+        if let Some(mark) = to_y.next().unwrap() {
+            came = Some((mark.port, mark.hops, mark.class, mark.frame.to_vec()));
+        }
+        came.is_some()
+    });
+    let (port, hops, class, mark) = came.unwrap();
+    assert_eq!((port, hops, class), (1, 1 | MARK, 5));
+    assert!(!x.passed(number), "nobody has answered");
+    y.reached(class, &mark);
+    y.reached(class, &mark[1..]);
+    until_came(&mut || {
+        assert!(to_x.next().unwrap().is_none(), "an answer is no packet");
+        x.passed(number)
+    });
+    assert!(!x.passed(number), "an answer is one");
+    // It came back to its own machine.
+    let number = x.mark(5, 1, 1).unwrap();
+    x.reached(class, &[&[0, 0][..], &number.to_be_bytes()].concat());
+    assert!(x.passed(number));
+    assert_eq!(
+        (x.counts().marks, x.counts().sent, y.counts().received),
+        (2, 0, 0)
+    );
+    // One that knows a newer table is heard: this machine reads it.
+    let mut newer = (*own.table()).clone();
+    newer.version += 1;
+    own.set_table(newer);
+    x.mark(5, 1, 1).unwrap();
+    until_came(&mut || {
+        while to_y.next().unwrap().is_some() {}
+        other.stale()
+    });
+}
+
+#[test]
+fn what_comes_faster_than_it_is_taken_is_counted() {
+    let (at_x, at_y) = (free(), free());
+    let (x, _) = link(at_x, at_y, 0);
+    let (y, _) = link(at_y, at_x, 1);
+    let mut arrivals = y.arrivals().unwrap();
+    let stray = Stray {
+        class: 5,
+        port: 1,
+        hops: 0,
+        frame: &[9; 1400],
+    };
+    // More than the buffer has room for, and a sender that is told to wait has sent nothing.
+    for _ in 0..20_000 {
+        let sent = x.send(&stray);
+        assert!(matches!(sent, Ok(()) | Err(Refusal::Full)), "{sent:?}");
+    }
+    until_came(&mut || {
+        while arrivals.next().unwrap().is_some() {}
+        let (sent, came) = (x.counts().sent, y.counts());
+        came.missed > 0 && came.received + came.missed == sent
+    });
+    assert!(y.counts().received > 100, "{:?}", y.counts());
 }
 
 fn until_came(holds: &mut dyn FnMut() -> bool) {

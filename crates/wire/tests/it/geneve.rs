@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use millrace_wire::geneve::{Forwarded, HEADER, Malformed, PORT, WHOLE};
+use millrace_wire::geneve::{Carries, Forwarded, HEADER, Malformed, PORT, WHOLE};
 use proptest::prelude::*;
 
 use super::frames::tcp4;
@@ -14,6 +14,7 @@ const ONE: Forwarded = Forwarded {
     port: 3,
     version: 0x0102_0304_0506_0708,
     hops: 1,
+    carries: Carries::Packet,
 };
 
 fn datagram(of: Forwarded) -> Vec<u8> {
@@ -47,6 +48,10 @@ fn other_datagrams_are_refused_with_the_reason() {
     assert_eq!(with(HEADER + 3, 3), Err(Malformed::Options));
     // Sent on by nobody.
     assert_eq!(with(HEADER + 4 + 12, 0), Err(Malformed::Range));
+    // A mark, the answer to one, and nothing that is known.
+    assert_eq!(with(HEADER + 4 + 13, 1).unwrap().carries, Carries::Mark);
+    assert_eq!(with(HEADER + 4 + 13, 2).unwrap().carries, Carries::Through);
+    assert_eq!(with(HEADER + 4 + 13, 3), Err(Malformed::Range));
     // Another one that is not critical is passed over.
     let mut bytes = datagram(ONE);
     bytes[0] += 1;

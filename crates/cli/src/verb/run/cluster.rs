@@ -68,11 +68,9 @@ impl Run {
         else {
             return Ok(None);
         };
-        if self.cores < 2 || self.nfs.len() > 1 {
-            return Err(
-                Failure::wrong("--cluster is for one function on several cores")
-                    .help("give --cores, the same on all machines"),
-            );
+        if self.nfs.len() > 1 {
+            return Err(Failure::wrong("--cluster is for one function")
+                .help("name one: buckets of a row have no owner yet"));
         }
         if self.state.state.is_some() || self.trace.is_some() || !self.steer.is_empty() {
             return Err(Failure::wrong(

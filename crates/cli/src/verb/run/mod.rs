@@ -401,7 +401,8 @@ impl Run {
             let table = self.routes.as_deref();
             let mut load = || {
                 let mut make = self.make(chain, described, asked)?;
-                if self.cores > 1 && !in_kernel {
+                let several = self.cores > 1 || self.cluster.described.is_some();
+                if several && !in_kernel {
                     let shared = self.cluster.described.as_ref().map(|c| c.secret());
                     let secret = held.as_ref().map(state::Held::secret).or(shared);
                     let own;

@@ -19,7 +19,7 @@ pub use longest::Longest;
 pub use map::Map;
 pub use offload::{Header, finish, looks_unfinished};
 pub use segment::Segments;
-pub use socket::{Socket, busy, ok};
+pub use socket::{Socket, busy, ok, overflows};
 pub use watch::Watch;
 
 use super::{PortError, rights};

@@ -1,7 +1,7 @@
 //! Sockets and their options.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// A socket that closes itself.
 pub struct Socket(OwnedFd);
@@ -48,20 +48,8 @@ impl Socket {
     ///
     /// # Errors
     /// The system's.
-    pub fn get<T: Copy>(&self, level: i32, option: i32, mut value: T) -> io::Result<T> {
-        let mut length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, which `value` has; callers use types of
-        // integers only, so any bytes are a value.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd(),
-                level,
-                option,
-                (&raw mut value).cast(),
-                &raw mut length,
-            )
-        };
-        ok(result).map(|()| value)
+    pub fn get<T: Copy>(&self, level: i32, option: i32, value: T) -> io::Result<T> {
+        get(self.fd(), level, option, value)
     }
 
     /// Binds it to an address of a family whose C struct `T` is.
@@ -110,6 +98,27 @@ impl Socket {
             Err(error) => Some(error),
         }
     }
+}
+
+fn get<T: Copy>(fd: RawFd, level: i32, option: i32, mut value: T) -> io::Result<T> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which `value` has; callers use types of
+    // integers only, so any bytes are a value.
+    let result =
+        unsafe { libc::getsockopt(fd, level, option, (&raw mut value).cast(), &raw mut length) };
+    ok(result).map(|()| value)
+}
+
+/// Datagrams that a socket's receive buffer had no room for, since it was opened (linux/sock_diag.h, `SK_MEMINFO_DROPS`).
+pub fn overflows(fd: BorrowedFd<'_>) -> u64 {
+    const DROPS: usize = 8;
+    let words = get(
+        fd.as_raw_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_MEMINFO,
+        [0_u32; DROPS + 1],
+    );
+    words.map_or(0, |words| words.last().copied().unwrap_or(0).into())
 }
 
 /// The system's error where a call gave a number below zero.

@@ -28,7 +28,7 @@ use millrace_steer::Owners;
 
 use super::{Departure, Frame, Pool, PortError, Queue, QueueCounts};
 use crate::classes::Classes;
-use crate::classes::away::{PARKED, Refusal, Whose};
+use crate::classes::away::{MARK, PARKED, Refusal, Whose};
 use crate::classes::table::Indirection;
 pub(super) use bell::Bell;
 use held::Held;
@@ -144,8 +144,10 @@ impl HandOver {
         let (owners, told) = match &hub.by {
             By::Owner { owners, told } => (owners, *told),
             By::Class { classes, .. } => {
-                let held = self.held.as_ref();
-                frame.class = held.map_or(0, |held| held.class(classes, frame, bytes));
+                if frame.hops & MARK == 0 {
+                    let held = self.held.as_ref();
+                    frame.class = held.map_or(0, |held| held.class(classes, frame, bytes));
+                }
                 return match classes.whose(frame.class) {
                     Whose::Worker(worker) => Whose::Worker(worker.min(last)),
                     elsewhere => elsewhere,
@@ -264,6 +266,26 @@ impl HandOver {
         }
     }
 
+    /// Takes marks out of what this worker gets, and answers them: what came before them it works on before anything that it asks for later.
+    fn answers(&mut self, into: &mut Vec<Frame>, start: usize) {
+        let Some(parked) = &self.parked else { return };
+        let is_mark = |frame: &Frame| frame.hops & MARK != 0;
+        let gets = into.get(start..).unwrap_or_default();
+        if !gets.iter().any(is_mark) {
+            return;
+        }
+        let marks: Vec<Frame> = gets.iter().copied().filter(is_mark).collect();
+        for mark in &marks {
+            parked.reached(mark);
+        }
+        let mut at = 0;
+        into.retain(|frame| {
+            at += 1;
+            at <= start || !is_mark(frame)
+        });
+        self.release(&marks);
+    }
+
     /// Counts this worker's queue as one that gives nothing more.
     fn count_out(&mut self) {
         if !std::mem::replace(&mut self.counted, true) {
@@ -315,6 +337,7 @@ unsafe impl Queue for HandOver {
                     self.count_out();
                 }
             }
+            self.answers(into, start);
             let late = self.closed.is_none_or(|at| at.elapsed() > TOGETHER);
             if into.len() > start || late || self.ended() {
                 return Ok(into.len() - start);

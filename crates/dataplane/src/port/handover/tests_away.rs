@@ -9,7 +9,7 @@ use millrace_steer::buckets::{Buckets, Drawn};
 
 use super::tests::{Fed, bytes, frame, steering};
 use super::*;
-use crate::classes::away::{Elsewhere, PeerCounts, Settled, Stray};
+use crate::classes::away::{Elsewhere, MARK, PeerCounts, Settled, Stray};
 use crate::classes::{Classes, Task};
 use crate::module::{Rest, Stamped};
 use crate::packet::Layout;
@@ -43,7 +43,7 @@ impl Buckets for ByHash {
 /// Datagrams on their way to a machine, and how many were sent and have come so far.
 #[derive(Default)]
 struct Way {
-    datagrams: VecDeque<(u32, u8, Vec<u8>)>,
+    datagrams: VecDeque<(u32, u8, u16, Vec<u8>)>,
     sent: u64,
     came: u64,
 }
@@ -63,9 +63,24 @@ fn arrived(wires: &[Wire]) {
 /// The other machine, as one sees it.
 #[derive(Default)]
 struct Other {
+    /// this machine's number
+    me: u8,
     to: Wire,
     closed: AtomicBool,
     sent: AtomicU64,
+    marks: AtomicU64,
+    passed: Mutex<Vec<u64>>,
+    unmarked: AtomicU64,
+    /// no mark is sent
+    unordered: bool,
+}
+
+impl Other {
+    fn put(&self, datagram: (u32, u8, u16, Vec<u8>)) {
+        let mut way = self.to.lock().unwrap();
+        way.datagrams.push_back(datagram);
+        way.sent += 1;
+    }
 }
 
 impl Elsewhere for Other {
@@ -74,15 +89,45 @@ impl Elsewhere for Other {
     }
 
     fn send(&self, packet: &Stray<'_>) -> Result<(), Refusal> {
-        if packet.hops > 1 {
+        if packet.hops & !MARK > 1 {
             return Err(Refusal::Circle);
         }
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let all = (packet.port, packet.hops + 1, packet.frame.to_vec());
-        let mut way = self.to.lock().unwrap();
-        way.datagrams.push_back(all);
-        way.sent += 1;
+        let frame = packet.frame.to_vec();
+        self.put((packet.port, packet.hops + 1, packet.class, frame));
         Ok(())
+    }
+
+    fn owner(&self, _: u16) -> Option<u16> {
+        Some(1 - u16::from(self.me))
+    }
+
+    fn mark(&self, class: u16, port: u32, by: u16) -> Option<u64> {
+        assert_eq!(by, 1 - u16::from(self.me));
+        let number = self.marks.fetch_add(1, Ordering::Relaxed);
+        let mark = [&[self.me][..], &number.to_be_bytes()].concat();
+        (!self.unordered).then(|| {
+            self.put((port, 1 | MARK, class, mark));
+            number
+        })
+    }
+
+    fn passed(&self, number: u64) -> bool {
+        let mut passed = self.passed.lock().unwrap();
+        let at = passed.iter().position(|n| *n == number);
+        at.map(|at| passed.swap_remove(at)).is_some()
+    }
+
+    fn reached(&self, _: u16, mark: &[u8]) {
+        // Where one machine of two has given a class to the other, marks come back to their own.
+        if mark[0] == self.me {
+            let number = u64::from_be_bytes(mark[1..].try_into().unwrap());
+            self.passed.lock().unwrap().push(number);
+        }
+    }
+
+    fn unmarked(&self) {
+        self.unmarked.fetch_add(1, Ordering::Relaxed);
     }
 
     fn counts(&self) -> PeerCounts {
@@ -97,13 +142,18 @@ struct In(Wire, Vec<u8>, std::net::UdpSocket);
 impl Arrivals for In {
     fn next(&mut self) -> Result<Option<Arrival<'_>>, PortError> {
         let mut way = self.0.lock().unwrap();
-        let Some((port, hops, frame)) = way.datagrams.pop_front() else {
+        let Some((port, hops, class, frame)) = way.datagrams.pop_front() else {
             return Ok(None);
         };
         way.came += 1;
         self.1 = frame;
         let frame = &self.1;
-        Ok(Some(Arrival { port, hops, frame }))
+        Ok(Some(Arrival {
+            port,
+            hops,
+            class,
+            frame,
+        }))
     }
 
     fn descriptor(&self) -> RawFd {
@@ -143,11 +193,13 @@ impl Machine {
     fn new(
         number: u8,
         rounds: u16,
-        (inbound, to): (Wire, Wire),
+        (inbound, to, unordered): (Wire, Wire, bool),
         has: impl Fn(u32) -> bool,
     ) -> Self {
         let other = Arc::new(Other {
+            me: number,
             to,
+            unordered,
             ..Other::default()
         });
         let buckets = Arc::new(ByHash(steering(CLASSES).owners()));
@@ -257,7 +309,10 @@ fn classes_go_to_another_machine_and_back_with_none_lost_doubled_or_at_two_machi
     // How many moves there are while packets come depends on what else runs.
     let mut moves = 0;
     for _ in 0..50 {
-        moves += moved_while_packets_come();
+        let (moved, late, unmarked) = moved_while_packets_come(false);
+        // A mark's answer is not waited for when this machine is that busy.
+        assert!(late == 0 || unmarked > 0, "{late} packets came late");
+        moves += moved;
         if moves > 20 {
             return;
         }
@@ -265,12 +320,17 @@ fn classes_go_to_another_machine_and_back_with_none_lost_doubled_or_at_two_machi
     assert!(moves > 0, "nothing moved while packets came");
 }
 
-/// How often a class moved.
-fn moved_while_packets_come() -> u64 {
+#[test]
+fn without_marks_packets_come_late_which_the_test_of_the_order_would_see() {
+    assert!((0..200).any(|_| moved_while_packets_come(true).1 > 0));
+}
+
+/// How often a class moved, how many packets came behind a later one of their flow, and how many marks were not waited for.
+fn moved_while_packets_come(unordered: bool) -> (u64, usize, u64) {
     let (a, b) = (Wire::default(), Wire::default());
     let mut machines = [
-        Machine::new(0, ROUNDS, (a.clone(), b.clone()), |_| true),
-        Machine::new(1, ROUNDS, (b, a), |_| false),
+        Machine::new(0, ROUNDS, (a.clone(), b.clone(), unordered), |_| true),
+        Machine::new(1, ROUNDS, (b, a, unordered), |_| false),
     ];
     let [first, second] = [machines[0].classes.clone(), machines[1].classes.clone()];
     let both = [first, second];
@@ -341,16 +401,17 @@ fn moved_while_packets_come() -> u64 {
     let state: u64 = machines.iter().flat_map(|m| m.state.iter().flatten()).sum();
     assert_eq!(state, all, "state is where its packets are");
     let moves = moves.load(Ordering::Relaxed);
-    println!("{moves} moves, {all} packets, {late} behind a later one of their flow");
-    moves
+    let unmarked = machines.iter();
+    let unmarked = unmarked.map(|m| m.other.unmarked.load(Ordering::Relaxed));
+    (moves, late, unmarked.sum())
 }
 
 /// The flow is the giver's: what it held goes on behind what went before.
 #[test]
 fn packets_that_waited_go_to_the_other_machine_in_order() {
     let (a, b) = (Wire::default(), Wire::default());
-    let mut giver = Machine::new(0, ROUNDS, (a.clone(), b.clone()), |_| true);
-    let mut taker = Machine::new(1, 0, (b, a), |_| false);
+    let mut giver = Machine::new(0, ROUNDS, (a.clone(), b.clone(), false), |_| true);
+    let mut taker = Machine::new(1, 0, (b, a, false), |_| false);
     let (from, to) = (giver.classes.clone(), taker.classes.clone());
     let mut seen = vec![Vec::new(); WORKERS * 8];
     let mover = std::thread::spawn(move || {
@@ -384,14 +445,14 @@ fn packets_that_waited_go_to_the_other_machine_in_order() {
 #[test]
 fn without_a_lease_own_packets_are_dropped_and_no_packet_goes_in_circles() {
     let (a, b) = (Wire::default(), Wire::default());
-    let mut one = Machine::new(0, 1, (a.clone(), b.clone()), |class| class < 2);
+    let mut one = Machine::new(0, 1, (a.clone(), b.clone(), false), |class| class < 2);
     one.other.closed.store(true, Ordering::Relaxed);
     let classes = one.classes.clone();
     let of = |flow: u8| classes.buckets().unwrap().packet(0, &frame(flow, 0));
     let own = (0..16).filter(|flow| of(*flow) < 2).count() as u64;
     // A packet that was sent on twice, of a class that is away.
     let stray = (0..=255).find(|flow| of(*flow) >= 2).unwrap();
-    let twice = (0, 2, frame(stray, 0));
+    let twice = (0, 2, 0, frame(stray, 0));
     a.lock().unwrap().datagrams.push_back(twice);
     for _ in 0..50 {
         one.turn(&mut |_, _| panic!("accepted without a lease"));

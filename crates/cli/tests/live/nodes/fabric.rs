@@ -1,0 +1,223 @@
+//! Three machines between two routers, which spread packets over them (ECMP), and what the machines agree in.
+//!
+//! ```text
+//! 10.0.0.2 c ── r ══ w1, w2, w3 ══ n1, n2, n3 ══ w1, w2, w3 ══ s 198.51.100.1
+//!               └──────── p ────────── e (etcd) ────────── p ───┘
+//! ```
+//!
+//! Machines are wires between the routers, which have one Ethernet address on all of them: what a machine sends on comes out at another one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::routing::Routing;
+use crate::common::{json, millrace};
+use crate::live::instance::Instance;
+use crate::live::net::{Net, run, until};
+
+/// The machines.
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
+/// Where they agree.
+const CLUSTER: &str = "etcd://10.9.0.9:2379/lab";
+
+/// A process that goes with the test.
+pub struct Served(pub Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// All of it.
+pub struct Fabric {
+    // In this order: what runs in the namespaces ends before they do.
+    pub routing: Routing,
+    _etcd: Served,
+    folder: tempfile::TempDir,
+    pub net: Net,
+}
+
+impl Fabric {
+    /// None, said aloud, where it cannot be made.
+    pub fn new() -> Option<Self> {
+        if run("etcd", &["--version"]).is_err() {
+            println!("skipped: there is no etcd here (Debian: etcd-server)");
+            return None;
+        }
+        let net = Net::of("afpacket", &["c", "r", "s", "e", "n1", "n2", "n3"])?;
+        lines(&net);
+        // Memory: a disk that others use makes etcd miss leases.
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory).unwrap(),
+            false => tempfile::tempdir().unwrap(),
+        };
+        let clients = "http://10.9.0.9:2379";
+        let etcd = within(&net, "e", "etcd")
+            .arg("--data-dir")
+            .arg(folder.path().join("etcd"))
+            .args(["--listen-client-urls", clients])
+            .args(["--advertise-client-urls", clients])
+            .args(["--listen-peer-urls", "http://127.0.0.1:2380"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let etcd = Served(etcd.unwrap());
+        until("etcd answers", || {
+            let health = ["-sf", "http://10.9.0.9:2379/health"];
+            net.within("e", "curl", &health).status.success()
+        });
+        let routing = Routing::start(&net, folder.path());
+        Some(Self {
+            routing,
+            _etcd: etcd,
+            folder,
+            net,
+        })
+    }
+
+    /// Starts `nat` on a machine, with one core.
+    pub fn start(&self, node: &str) -> Instance {
+        let peer = format!("10.9.0.{}:7100", number(node));
+        let socket = self.socket(node);
+        let mut args = vec!["nfs/nat", "--ports", "afpacket:lan,afpacket:wan"];
+        args.extend(["--cluster", CLUSTER, "--node", node, "--peer", &peer]);
+        args.extend(["--peer-plain", "--control", socket.to_str().unwrap()]);
+        let metrics = format!("10.9.0.{}:9184", number(node));
+        args.extend(["--metrics", &metrics]);
+        Instance::start(&self.net, node, &args)
+    }
+
+    fn socket(&self, node: &str) -> PathBuf {
+        self.folder.path().join(node)
+    }
+
+    /// What `millrace ctl` or `millrace map` says of a machine that runs.
+    pub fn asked(&self, verb: &str, node: &str, words: &[&str]) -> Value {
+        let mut command = millrace();
+        command.arg(verb).args(words);
+        command.arg("--control").arg(self.socket(node));
+        json(&mut command).0
+    }
+
+    /// The account of a machine up to now, which has one worker.
+    pub fn stats(&self, node: &str) -> Value {
+        self.asked("ctl", node, &["stats"])["accounts"][0].take()
+    }
+
+    /// The value of a series that a machine shows to Prometheus, whose labels may be left out.
+    pub fn metric(&self, node: &str, series: &str) -> Option<u64> {
+        let at = format!("http://10.9.0.{}:9184/metrics", number(node));
+        let got = self.net.within("e", "curl", &["-sf", &at]);
+        let text = String::from_utf8_lossy(&got.stdout).into_owned();
+        let line = text.lines().find(|l| l.starts_with(series))?;
+        let value: f64 = line.rsplit(' ').next()?.parse().ok()?;
+        Some(value as u64)
+    }
+
+    /// What `millrace cluster` says, where etcd is.
+    pub fn cluster(&self, what: &str, rest: &[&str]) -> Option<Value> {
+        let plain = millrace();
+        let program = plain.get_program().to_str().unwrap();
+        let args = [&["cluster", what, CLUSTER, "--json"], rest].concat();
+        let said = self.net.within("e", program, &args);
+        serde_json::from_slice(&said.stdout).ok()
+    }
+
+    /// How many buckets each machine has; none while some are to move.
+    pub fn settled(&self) -> Option<[u64; 3]> {
+        let said = self.cluster("show", &[])?;
+        let status = &said["status"];
+        let nodes = status["nodes"].as_array()?;
+        let of = |name: &str| {
+            let node = nodes.iter().find(|n| n["name"] == name);
+            node.and_then(|n| n["buckets"].as_u64()).unwrap_or(0)
+        };
+        let still = status["moving"] == 0 && status["unowned"] == 0;
+        still.then(|| NODES.map(of))
+    }
+
+    /// Waits until these machines have all buckets.
+    pub fn until_shared(&self, among: &[&str]) {
+        until("all buckets are shared out", || {
+            // Each look is a process.
+            std::thread::sleep(Duration::from_millis(200));
+            let has = |n: &str| among.contains(&n);
+            self.settled()
+                .is_some_and(|of| NODES.iter().zip(of).all(|(n, of)| has(n) == (of > 0)))
+        });
+    }
+}
+
+/// The number of a machine.
+pub fn number(node: &str) -> &str {
+    &node[1..]
+}
+
+/// A command in a namespace, not yet started.
+pub fn within(net: &Net, end: &str, program: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &net.name(end), program]);
+    command
+}
+
+/// Interfaces and addresses.
+fn lines(net: &Net) {
+    for end in ["r", "s"] {
+        for set in [
+            "ipv4.ip_forward=1",
+            "ipv4.fib_multipath_hash_policy=1",
+            "ipv4.conf.all.rp_filter=0",
+            "ipv4.conf.default.rp_filter=0",
+        ] {
+            net.within(end, "sysctl", &["-qw", &format!("net.{set}")]);
+        }
+    }
+    let up = |end: &str, device: &str, address: &str| {
+        net.ip(end, &format!("addr add {address} dev {device}"));
+        net.ip(end, &format!("link set {device} up"));
+    };
+    let r = net.name("r");
+    net.ip(
+        "c",
+        &format!("link add c0 type veth peer name c0 netns {r}"),
+    );
+    up("c", "c0", "10.0.0.2/24");
+    up("r", "c0", "10.0.0.1/24");
+    net.ip("c", "route add default via 10.0.0.1");
+    up("s", "lo", "198.51.100.1/32");
+    net.ip("e", "link set lo up");
+    net.ip("e", "link add name sw type bridge");
+    up("e", "sw", "10.9.0.9/24");
+    for (end, last) in [("r", 11), ("s", 12), ("n1", 1), ("n2", 2), ("n3", 3)] {
+        let own = net.name(end);
+        net.ip(
+            "e",
+            &format!("link add p{end} type veth peer name p netns {own}"),
+        );
+        net.ip("e", &format!("link set p{end} master sw up"));
+        up(end, "p", &format!("10.9.0.{last}/24"));
+    }
+    for node in NODES {
+        let i = number(node);
+        for (end, side, own, other) in [("r", "lan", 1, 2), ("s", "wan", 2, 1)] {
+            let router = net.name(end);
+            net.ip(
+                node,
+                &format!("link add {side} type veth peer name w{i} netns {router}"),
+            );
+            net.ip(node, &format!("link set {side} up"));
+            net.ip(end, &format!("link set w{i} address 02:00:00:00:00:1{own}"));
+            up(end, &format!("w{i}"), &format!("10.1.{i}.{own}/30"));
+            net.ip(
+                end,
+                &format!("neigh add 10.1.{i}.{other} lladdr 02:00:00:00:00:1{other} dev w{i} nud permanent"),
+            );
+        }
+    }
+}
