@@ -82,11 +82,15 @@ fn covered(
     // What is left of its box, and the first rule that it was not held against.
     let mut open = vec![(rule.ranges.to_vec(), 0)];
     while let Some((mut ranges, from)) = open.pop() {
-        let next = meeting.get(from..).unwrap_or(&[]).iter().position(|(_, other)| {
-            *left = left.saturating_sub(1);
-            let mut words = other.ranges.iter().zip(&ranges);
-            *left == 0 || words.all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
-        });
+        let next = meeting
+            .get(from..)
+            .unwrap_or(&[])
+            .iter()
+            .position(|(_, other)| {
+                *left = left.saturating_sub(1);
+                let mut words = other.ranges.iter().zip(&ranges);
+                *left == 0 || words.all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
+            });
         if *left == 0 {
             return None;
         }

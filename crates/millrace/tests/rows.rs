@@ -377,7 +377,8 @@ fn paths_that_join_are_run_one_packet_after_the_other() {
             let ports = &ports[..functions.len()];
             let arranged = Topology::of(ports, &joins, &entries).unwrap();
             let parts = arranged.was.iter();
-            let parts: Vec<_> = { parts.map(|was| Part::Function(functions[was.unwrap()])) }.collect();
+            let parts: Vec<_> =
+                { parts.map(|was| Part::Function(functions[was.unwrap()])) }.collect();
             for trace in &traces {
                 let what = format!("{what}, {} elements", parts.len());
                 let outcome = one_by_one::run(&parts, &arranged.topology, trace);

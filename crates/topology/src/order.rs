@@ -140,7 +140,8 @@ impl Topology {
             }
         }
         // What is done first stands last, so the last is looked at first.
-        to.iter_mut().for_each(|to| to.sort_unstable_by(|a, b| b.cmp(a)));
+        to.iter_mut()
+            .for_each(|to| to.sort_unstable_by(|a, b| b.cmp(a)));
         let mut marks = vec![Mark::New; to.len()];
         let mut done = Vec::new();
         let first = self.first();

@@ -222,7 +222,10 @@ fn paths_that_join_are_run_in_an_order_along_connections() {
     }
     // Without the joint both paths lead out; without a path its port leads to the joint.
     let out = diamond.remove(3).unwrap().topology;
-    assert_eq!((out.ports(1)[1], out.ports(2)[1]), (End::Out(1), End::Out(1)));
+    assert_eq!(
+        (out.ports(1)[1], out.ports(2)[1]),
+        (End::Out(1), End::Out(1))
+    );
     let short = diamond.remove(1).unwrap().topology;
     leads_on(&short, &[at(2, 0)]);
     assert_eq!(short.ports(0)[1..], [at(2, 0), at(1, 0)]);

@@ -91,10 +91,20 @@ fn several_rules_may_hide_one() {
     let both = "dport 0-9 class 2\ndport 5-20 class 1\ndport 7-8 class 3\ndport 10-99 class 1\n";
     assert_eq!(joined(both), [(1, vec![0, 3])]);
     // What is left has class 0 anyway.
-    assert_eq!(joined("dport 5 class 1\ndport 0-9 class 0\ndport 5-7 class 2\n"), []);
+    assert_eq!(
+        joined("dport 5 class 1\ndport 0-9 class 0\ndport 5-7 class 2\n"),
+        []
+    );
     let anyway = "dport 5-7 class 1\ndport 0-9 class 0\ndport 6-7 class 2\ndport 5 class 3\n";
     assert_eq!(joined(anyway), []);
-    assert_eq!(found(anyway), [(1, Why::Default), (2, Why::Shadowed(0)), (3, Why::Shadowed(0))]);
+    assert_eq!(
+        found(anyway),
+        [
+            (1, Why::Default),
+            (2, Why::Shadowed(0)),
+            (3, Why::Shadowed(0))
+        ]
+    );
 }
 
 /// Small random lists: no key's class changes, and each rule that is left is needed by some key.

@@ -63,8 +63,9 @@ impl Emitter<'_> {
 
     /// How long flows and their words are kept.
     pub(super) fn times_text(&self, longest: u64) -> String {
-        let mut text =
-            format!("\n#define LONGEST {longest}ULL /* any rewriter knows a flow behind a packet, ns */\n");
+        let mut text = format!(
+            "\n#define LONGEST {longest}ULL /* any rewriter knows a flow behind a packet, ns */\n"
+        );
         if self.of.flows.answered() {
             let every = longest / 8;
             let _ = writeln!(
@@ -162,7 +163,10 @@ impl Emitter<'_> {
                     "{deep}gone |= mask(reach >> {at} & 1) & only & reached(entry->until[{at}], p->time);"
                 );
             }
-            let _ = write!(text, "{deep}if (gone)\n{deep}\treturn DROP_BECAUSE(no_flow);\n");
+            let _ = write!(
+                text,
+                "{deep}if (gone)\n{deep}\treturn DROP_BECAUSE(no_flow);\n"
+            );
         }
         for (n, ages) in flows.stamps.iter().enumerate() {
             let several = flows.stamps.len() > 1;
