@@ -31,7 +31,7 @@ const BOTH: &str = "connect each port of each element, or name it as an entry";
 /// Connects a chain; none where it is one element alone, whose ports are the chain's.
 ///
 /// # Errors
-/// A port is not there, is not connected or is connected twice; elements form a cycle, or are reached by no packet;
+/// A port is not there, is not connected or is connected twice; connections form a cycle, or are reached by no packet;
 /// or a row has an element of other than two ports.
 pub fn connect(
     description: &Description,
@@ -204,7 +204,8 @@ fn wrong(
         TopologyError::Cycle(at) => description.wrong(
             element(at).and_then(|e| e.line),
             format!("{} is part of a cycle", name(at)),
-            "elements form a tree: leave out the connection that closes it",
+            "a connection leads from its first port to its second, and none may lead back to where it came from: leave out the one that \
+             closes the cycle, or write its two ports in the other order",
         ),
         TopologyError::Apart(at) => description.wrong(
             element(at).and_then(|e| e.line),

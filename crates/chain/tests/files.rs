@@ -197,7 +197,19 @@ fn connected(head: &str) -> Result<Description, ChainError> {
 #[test]
 fn connections_that_make_no_sense_are_told_with_their_line() {
     connected("connect=[['a.Y','b.0'],\n['a.z','c.0']]\nentry=['a.x','b.1','c.1']").unwrap();
+    // A path of two elements and one of none, which join.
+    connected("connect=[['a.Y','b.0'],['b.1','c.0'],['a.Z','c.0']]\nentry=['a.x','c.1']").unwrap();
     let cases = [
+        (
+            "connect=[['a.Y','b.0'],['b.1','c.0'],\n['c.0','a.Z']]\nentry=['a.x','c.1']",
+            2,
+            "c.X is connected twice",
+        ),
+        (
+            "connect=[['a.Y','b.0'],['a.Z','b.0']]\nentry=['a.x','b.1',\n'b.0']",
+            3,
+            "b.X is connected twice",
+        ),
         (
             "connect=[['a.Y','b.0']]\nentry=['a.x','b.1','c.1','c.0']",
             4,

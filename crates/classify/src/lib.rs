@@ -22,6 +22,7 @@ mod reduce;
 mod rules;
 mod saved;
 mod table;
+mod together;
 mod trees;
 mod value;
 
@@ -36,4 +37,5 @@ pub use reduce::{Redundant, Why, redundant};
 pub use rules::{Interval, MOST_CLASSES, MOST_RULES, Rule, RuleError, Rules};
 pub use saved::SavedError;
 pub use table::{Block, Table};
+pub use together::{Together, together};
 pub use trees::Trees;

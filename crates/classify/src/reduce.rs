@@ -2,8 +2,8 @@
 //!
 //! A rule can go if an earlier one covers it; or if a later one of its class covers it and no rule of another class that
 //! meets it stands between; or if it gives the class of keys in no rule, and no later rule of another class meets it. Each
-//! is taken out of what the others left, so all may go together. Rules that only several others cover together stay: the
-//! diagram takes them out by itself, and finding them one by one would take a diagram each.
+//! is taken out of what the others left, so all may go together. Rules that only several others cover together
+//! stay ([`crate::together`] finds them): the diagram takes them out by itself.
 
 use serde::Serialize;
 

@@ -9,8 +9,8 @@
 //!   and branches on them fold when the linked program is checked.
 //! - Objects, parameters and drop reasons are called `ELEMENT:NAME`, as the account of a chain calls them. (`ELEMENT.NAME` would be
 //!   ambiguous: `--set OBJECT.OPTION=VALUE` sets an option of an object.)
-//! - Chains are trees, so what leads from (element, port) to (element, port) is a graph without cycles, unless an element sends packets
-//!   back to one that sends them to it again. [`millrace_check::egress`] says where an element sends packets of a port; a
+//! - Connections have no cycle, so what leads from (element, port) to (element, port) is a graph without cycles, unless an element sends
+//!   packets back to one that sends them to it again. [`millrace_check::egress`] says where an element sends packets of a port; a
 //!   cycle is refused (`graph`).
 //! - What each element does beside packets (`ON_START`, `ON_STOP`, `EVERY`, `ON_EXPIRY`) is copied once, as it is.
 //!

@@ -1,4 +1,4 @@
-//! Rows and trees of functions over captures: they give what their functions give one packet after the other.
+//! Rows, trees and graphs of functions over captures: they give what their functions give one packet after the other.
 //!
 //! `MILLRACE_EXHAUSTIVE=1` compares all pairs of functions over all traces at all burst sizes; without it each pair is
 //! compared over one of the traces at one of the sizes.
@@ -319,6 +319,71 @@ fn trees_are_run_one_packet_after_the_other() {
             let parts: Vec<_> = arranged.was.iter().map(|was| parts[was.unwrap()]).collect();
             for trace in traffic::all(folder.path(), &bundled("nat")) {
                 compare(what, &parts, &arranged.topology, &trace, &[1, 7, 32]);
+            }
+        }
+    }
+}
+
+/// UDP by one port, all else by another; what comes back goes back.
+const BY_PROTOCOL: &str = "FromDevice(in) -> c :: Classifier(12/0800 23/11, -);
+c[0] -> ToDevice(udp); c[1] -> ToDevice(rest);
+FromDevice(udp) -> ToDevice(in); FromDevice(rest) -> ToDevice(in);
+";
+/// Two ports lead to a third, and UDP back by the first.
+const JOINS: &str = "FromDevice(udp) -> ToDevice(out); FromDevice(rest) -> ToDevice(out);
+FromDevice(out) -> c :: Classifier(12/0800 23/11, -);
+c[0] -> ToDevice(udp); c[1] -> ToDevice(rest);
+";
+
+/// A function in front that parts packets, two behind it, and one behind these: their paths join at one port of it, or at two of an element
+/// before it.
+#[test]
+fn paths_that_join_are_run_one_packet_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        function(path.to_str().unwrap())
+    };
+    let front = made("front.click", BY_PROTOCOL);
+    let joins = made("joins.click", JOINS);
+    let [firewall, policer, nat, conntrack] =
+        ["firewall", "policer", "nat", "conntrack"].map(bundled);
+    let at = |element, port| End::Element { element, port };
+    let parted = [(at(0, 1), at(1, 0)), (at(0, 2), at(2, 0))];
+    let traces = traffic::all(folder.path(), &nat);
+    for (what, near, far) in [
+        ("firewall and policer", &firewall, &policer),
+        ("policer and conntrack", &policer, &conntrack),
+    ] {
+        let joint = [(at(1, 1), at(3, 0)), (at(2, 1), at(3, 0))];
+        let two = [
+            (at(1, 1), at(3, 0)),
+            (at(2, 1), at(3, 1)),
+            (at(3, 2), at(4, 0)),
+        ];
+        let one = (
+            vec![&front, near, far, &nat],
+            [&parted[..], &joint].concat(),
+            [at(0, 0), at(3, 1)],
+        );
+        let two = (
+            vec![&front, near, far, &joins, &nat],
+            [&parted[..], &two].concat(),
+            [at(0, 0), at(4, 1)],
+        );
+        for (functions, joins, entries) in [one, two] {
+            let ports = [3, 2, 2, if functions.len() > 4 { 3 } else { 2 }, 2];
+            let ports = &ports[..functions.len()];
+            let arranged = Topology::of(ports, &joins, &entries).unwrap();
+            let parts = arranged.was.iter();
+            let parts: Vec<_> =
+                { parts.map(|was| Part::Function(functions[was.unwrap()])) }.collect();
+            for trace in &traces {
+                let what = format!("{what}, {} elements", parts.len());
+                let outcome = one_by_one::run(&parts, &arranged.topology, trace);
+                assert!(outcome.fates[0] > 100, "{what}: {:?}", outcome.fates);
+                compare(&what, &parts, &arranged.topology, trace, &[1, 7, 32]);
             }
         }
     }

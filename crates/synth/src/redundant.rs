@@ -1,10 +1,10 @@
 //! Rules of long filters that cannot change what becomes of a packet: one other rule makes each of them so
-//! (`millrace_classify::reduce`).
+//! (`millrace_classify::reduce`), or several together (`millrace_classify::together`).
 //!
 //! A rule is a box over addresses, ports, the protocol, and whether a packet is a later fragment, which has no ports. Protocols are
 //! numbered so that TCP and UDP stand together: a test of ports is one of both.
 
-use millrace_classify::{Budget, Field, Key, Order, Rules, Why, redundant};
+use millrace_classify::{Budget, Field, Key, Order, Rules, Why, redundant, together};
 use millrace_click::filter::{Base, Compare, Condition, Test};
 use millrace_click::meaning::Meaning;
 use serde::Serialize;
@@ -26,10 +26,13 @@ type Box6 = [(u32, u32); 6];
 pub struct Gone {
     /// its number, from 1
     pub rule: usize,
-    /// `shadowed` by an earlier rule, `repeated` by a later one, or what the filter does without it (`default`)
+    /// `shadowed` by an earlier rule, `repeated` by a later one, what the filter does without it (`default`), or of several others
+    /// each a part of these (`together`)
     pub why: &'static str,
     /// the other rule's number
     pub by: Option<usize>,
+    /// numbers of several others
+    pub among: Vec<usize>,
 }
 
 /// A long filter.
@@ -93,6 +96,13 @@ fn compared(rules: &[(Option<usize>, Condition)]) -> Option<(Vec<Gone>, bool)> {
         boxes.push_box(&ranges, class, n + 1).ok()?;
     }
     let (found, enough) = redundant(&boxes, &Budget::default());
+    let (several, all) = together(&boxes, &found, &Budget::default());
+    let several = several.into_iter().map(|r| Gone {
+        rule: r.index + 1,
+        why: "together",
+        by: None,
+        among: r.among.into_iter().map(|other| other + 1).collect(),
+    });
     let gone = found.into_iter().map(|r| {
         let (why, by) = match r.why {
             Why::Shadowed(by) => ("shadowed", Some(by + 1)),
@@ -103,9 +113,12 @@ fn compared(rules: &[(Option<usize>, Condition)]) -> Option<(Vec<Gone>, bool)> {
             rule: r.index + 1,
             why,
             by,
+            among: Vec::new(),
         }
     });
-    Some((gone.collect(), enough))
+    let mut gone: Vec<Gone> = gone.chain(several).collect();
+    gone.sort_by_key(|g| g.rule);
+    Some((gone, enough && all))
 }
 
 /// Narrows a box to where a condition holds; none if that is no box.
@@ -214,9 +227,22 @@ pub fn text(filters: &[Filter]) -> String {
             text.push_str("    not all were compared\n");
         }
         for gone in &filter.redundant {
-            let by = gone.by.map_or(String::new(), |by| format!(" by {by}"));
+            let by = match gone.among.as_slice() {
+                [] => gone.by.map_or(String::new(), |by| format!(" by {by}")),
+                among => several(among),
+            };
             text.push_str(&format!("    {}: {}{by}\n", gone.rule, gone.why));
         }
     }
     text
+}
+
+/// Numbers of rules, the first of many.
+fn several(among: &[usize]) -> String {
+    let first: Vec<String> = among.iter().take(FEW).map(usize::to_string).collect();
+    let more = match among.len().saturating_sub(FEW) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(" by {}{more}", first.join(", "))
 }

@@ -75,6 +75,12 @@ impl<'a> Reference<'a> {
             }
         };
         let released = outcomes.len();
+        // A packet that is dropped does nothing to flows: what it has done is taken back.
+        let rewriters = match self.of.options.early_discard {
+            true => self.of.rewriters.as_slice(),
+            false => &[],
+        };
+        self.of.router.tables(rewriters, |table| table.begin());
         outcomes.extend(self.of.router.enter(from, 0, Packet::new(frame)));
         let outside = !self.outside.is_empty() && seen() > before;
         let became = match outcomes.get(released..).unwrap_or(&[]) {
@@ -86,6 +92,11 @@ impl<'a> Reference<'a> {
             [_] => Became::Dropped(usize::MAX),
             several => Became::Other(several.len()),
         };
+        let traceless = matches!(became, Became::Dropped(_));
+        self.of.router.tables(rewriters, |table| match traceless {
+            true => table.undo(),
+            false => table.keep(),
+        });
         let left = |o: &Outcome| Some((self.gates.port(o)?, o.packet.data().to_vec()));
         Some(Passed {
             became,
@@ -193,6 +204,9 @@ pub struct Sessions {
     whole: bool,
     /// half of the packets have a time to live from 1 to this; none if 0
     short: u8,
+    /// stretches of packets come by one port only, this far apart on average, ns; none if 0
+    apart: u64,
+    drawn: u64,
     /// whether what was drawn last answers something
     pub answer: bool,
 }
@@ -205,6 +219,10 @@ const MOST_CLASSES: usize = 20_000;
 const MOST_OF_CLASSES: usize = 1_000;
 /// Sessions of which packets are drawn.
 const SESSIONS: u16 = 300;
+/// The same where packets are far apart, so that flows live on.
+const SESSIONS_APART: u16 = 8;
+/// Packets in a row that come by one port.
+const STRETCH: u64 = 200;
 /// Frames that may be answered.
 const MOST_SENT: usize = 256;
 
@@ -247,6 +265,8 @@ impl Sessions {
             time: 0,
             whole: of.flows.most_hops > 1,
             short: 0,
+            apart: 0,
+            drawn: 0,
             answer: false,
         }
     }
@@ -261,6 +281,12 @@ impl Sessions {
     #[must_use]
     pub fn dying(self, short: u8) -> Self {
         Self { short, ..self }
+    }
+
+    /// Few sessions, whose packets in turns come by all ports, close together, and by one only, this far apart on average, ns.
+    #[must_use]
+    pub fn apart(self, apart: u64) -> Self {
+        Self { apart, ..self }
     }
 
     /// Notes a frame that left by a port: it may be answered there.
@@ -280,7 +306,12 @@ impl Sessions {
     pub fn draw(&mut self) -> (u64, u8, Vec<u8>) {
         use rand::RngExt;
         let rng = &mut self.rng;
+        let stretch = self.drawn / STRETCH % (u64::from(self.ports) + 1);
+        self.drawn += 1;
+        let only = u8::try_from(stretch).ok();
+        let only = only.filter(|port| self.apart > 0 && *port < self.ports);
         self.time += match rng.random_range(0..2000) {
+            _ if only.is_some() => rng.random_range(0..=2 * self.apart),
             0 => 310_000_000_000,
             1 => 241_000_000_000,
             _ => 1_000_000,
@@ -291,16 +322,22 @@ impl Sessions {
             _ => 64,
         };
         let flags = [0x02, 0x10, 0x10, 0x18, 0x11, 0x04];
-        let flags = flags
-            .get(rng.random_range(0..6_usize))
-            .copied()
-            .unwrap_or(0);
+        // Flows are to live on where packets are far apart: few end them.
+        let flags = match self.apart > 0 && rng.random_range(0..50) > 0 {
+            true => 0x10,
+            false => { flags.get(rng.random_range(0..6_usize)) }.map_or(0, |f| *f),
+        };
         let payload = rng.random_range(0..20_usize);
-        let answer = !self.sent.is_empty() && rng.random_range(0..2) == 0;
+        let answered = self
+            .sent
+            .iter()
+            .filter(|s| only.is_none_or(|port| s.0 == port));
+        let answered: Vec<_> = answered.collect();
+        let answer = !answered.is_empty() && rng.random_range(0..2) == 0;
         self.answer = answer;
         let (port, words) = if answer {
-            let at = rng.random_range(0..self.sent.len());
-            let (port, frame) = self.sent.get(at).cloned().unwrap_or_default();
+            let at = rng.random_range(0..answered.len());
+            let (port, frame) = answered.get(at).copied().cloned().unwrap_or_default();
             let quad = |at: usize| -> [u8; 4] {
                 let bytes = frame.get(at..at + 4);
                 bytes.and_then(|b| b.try_into().ok()).unwrap_or_default()
@@ -315,8 +352,11 @@ impl Sessions {
             let back = [ports[2], ports[3], ports[0], ports[1]];
             (port, (quad(30), destination, back, protocol))
         } else {
-            let port = rng.random_range(0..self.ports);
-            let session = rng.random_range(0..SESSIONS + self.classes.len() as u16);
+            let port = only.unwrap_or_else(|| rng.random_range(0..self.ports));
+            let session = match self.apart {
+                0 => rng.random_range(0..SESSIONS + self.classes.len() as u16),
+                _ => rng.random_range(0..SESSIONS_APART),
+            };
             let index = usize::from(session);
             let of = |list: &[u32]| list.get(index % list.len().max(1)).copied().unwrap_or(0);
             // What two ports send at the same time goes to different hosts.

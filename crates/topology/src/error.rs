@@ -13,7 +13,7 @@ pub enum TopologyError {
     Unconnected(End),
     /// a port that would lead to two
     Twice(End),
-    /// an element that can be reached in two ways
+    /// an element to which connections lead back
     Cycle(usize),
     /// an element that no packet can reach
     Apart(usize),

@@ -1,14 +1,17 @@
-//! Topology of a chain: a tree of elements whose ports lead to each other's, in both
-//! directions, or out of the chain.
+//! Topology of a chain: elements whose ports lead to each other's, in both directions, or out of the chain.
 //!
-//! A tree, because elements are run one after the other over a burst: with a cycle there would be no order in which
-//! a packet meets them. Elements are numbered in the order in which they are run: depth first from where port 0 of
-//! the chain leads, so that a line has its own order.
+//! Connections lead from one port to another, and the other leads back. Several may lead to the same port (a joint): packets of all of them
+//! enter there, and those that leave there go to the first. Along connections there is no cycle (a directed acyclic graph): elements are
+//! numbered so that connections lead to higher numbers, and a packet changes its direction only where an element sends it
+//! back, which is counted (`worker/order.rs`). In a tree connections may lead either way: its elements are numbered depth first from where
+//! port 0 of the chain leads, so that a line has its own order.
 
 mod error;
+mod order;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::fmt;
 
 pub use error::TopologyError;
@@ -17,7 +20,7 @@ pub use error::TopologyError;
 pub const MOST_ELEMENTS: usize = 64;
 
 /// Where a port leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     /// to this element's port
     Element {
@@ -39,8 +42,8 @@ impl fmt::Display for End {
     }
 }
 
-/// The connections of a chain, sound: every port leads somewhere and back, there is no cycle, and packets reach
-/// every element.
+/// The connections of a chain, sound: every port leads somewhere, and back unless it leads to a joint; along connections there is no
+/// cycle, and packets reach every element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// by element and port
@@ -94,8 +97,9 @@ impl Topology {
         }
     }
 
-    /// Elements with this many ports each, in any order, and what is connected with what; `entries` are the ports of
-    /// elements at which packets enter and leave, in the order of the chain's ports.
+    /// Elements with this many ports each, in any order, and what leads to what; `entries` are the ports of elements at
+    /// which packets enter and leave, in the order of the chain's ports. Several may lead to one port that leads to none itself: it leads
+    /// back to the first.
     ///
     /// # Errors
     /// See [`TopologyError`]; elements have the numbers that they were given here.
@@ -110,6 +114,7 @@ impl Topology {
         let mut leads: Vec<Vec<Option<End>>> = ports.iter().map(|n| vec![None; *n]).collect();
         let outer = entries.iter().zip(0..);
         let outer = outer.map(|(end, port)| (*end, End::Out(port)));
+        let mut joints = HashSet::new();
         for (one, other) in joins.iter().copied().chain(outer) {
             for (from, to) in [(one, other), (other, one)] {
                 let End::Element { element, port } = from else {
@@ -119,10 +124,12 @@ impl Topology {
                     .get_mut(element)
                     .and_then(|l| l.get_mut(port as usize));
                 let place = place.ok_or(TopologyError::Unknown(from))?;
-                if place.is_some() || one == other {
-                    return Err(TopologyError::Twice(from));
+                let joint = from == other && one != other && !joints.insert(from);
+                match place {
+                    Some(_) if joint => {}
+                    Some(_) => return Err(TopologyError::Twice(from)),
+                    None => *place = Some(to),
                 }
-                *place = Some(to);
             }
         }
         let mut all = Vec::new();
@@ -136,62 +143,7 @@ impl Topology {
             leads: all,
             entries: entries.to_vec(),
         }
-        .ordered(ports.len())
-    }
-
-    /// The same with its elements numbered in the order in which they are run; those from `old` on are new.
-    fn ordered(self, old: usize) -> Result<Rearranged, TopologyError> {
-        let first = self.entries.iter().find_map(|end| match end {
-            End::Element { element, .. } => Some(*element),
-            End::Out(_) => None,
-        });
-        // Depth first; an element that is met a second time, other than by the way back, closes a cycle.
-        let mut order = Vec::new();
-        let mut place = vec![None; self.leads.len()];
-        let mut stack: Vec<_> = first.map(|element| (element, None)).into_iter().collect();
-        while let Some((element, from)) = stack.pop() {
-            let seen = place.get_mut(element);
-            let Some(seen) = seen.filter(|p| p.is_none()) else {
-                return Err(TopologyError::Cycle(element));
-            };
-            *seen = Some(order.len());
-            order.push(element);
-            let of = self.leads.get(element).map_or(&[][..], Vec::as_slice);
-            for (port, end) in of.iter().enumerate().rev() {
-                let port = port as u32;
-                if let End::Element {
-                    element: next,
-                    port: enters,
-                } = *end
-                    && from != Some(port)
-                {
-                    stack.push((next, Some(enters)));
-                }
-            }
-        }
-        if let Some(apart) = place.iter().position(Option::is_none) {
-            return Err(TopologyError::Apart(apart));
-        }
-        let renamed = |end: &End| match *end {
-            End::Element { element, port } => {
-                at(place.get(element).copied().flatten().unwrap_or(0), port)
-            }
-            out @ End::Out(_) => out,
-        };
-        let of = |element: &usize| {
-            let ends = self.leads.get(*element).into_iter().flatten();
-            ends.map(renamed).collect()
-        };
-        Ok(Rearranged {
-            topology: Self {
-                leads: order.iter().map(of).collect(),
-                entries: self.entries.iter().map(renamed).collect(),
-            },
-            was: order
-                .iter()
-                .map(|e| Some(*e).filter(|e| *e < old))
-                .collect(),
-        })
+        .ordered(ports.len(), joins)
     }
 
     /// How many elements there are.
@@ -244,9 +196,9 @@ impl Topology {
             0 => vec![end, peer],
             _ => vec![peer, end],
         });
-        changed.set(end, at(new, near));
-        changed.set(peer, at(new, far));
-        changed.ordered(new)
+        changed.between(end, (at(new, near), at(new, far)));
+        let edges = changed.edges(Some((new, end, peer)));
+        changed.ordered(new, &edges)
     }
 
     /// Without an element of two ports: what its ports led to lead to each other.
@@ -271,7 +223,22 @@ impl Topology {
         };
         changed.leads.iter_mut().flatten().for_each(moved);
         changed.entries.iter_mut().for_each(moved);
-        let mut done = changed.ordered(last)?;
+        // The last one has a lower number now than others that lead to it.
+        let edges = changed.edges(None);
+        let own = |e: usize| match e {
+            _ if e == element => last,
+            _ => e,
+        };
+        let turned = |(a, b): (End, End)| match (a, b) {
+            (End::Element { element: x, .. }, End::Element { element: y, .. })
+                if own(x) > own(y) =>
+            {
+                (b, a)
+            }
+            _ => (a, b),
+        };
+        let edges: Vec<_> = edges.into_iter().map(turned).collect();
+        let mut done = changed.ordered(last, &edges)?;
         for was in done.was.iter_mut().flatten() {
             if *was == element {
                 *was = last;
@@ -296,11 +263,11 @@ impl Topology {
         let mut changed = self.bridged(element)?;
         let peer = changed.lead(end).ok_or(TopologyError::Unknown(end))?;
         let (near, far) = if before { (1, 0) } else { (0, 1) };
-        changed.set(end, at(element, near));
-        changed.set(peer, at(element, far));
+        changed.between(end, (at(element, near), at(element, far)));
         changed.set(at(element, near), end);
         changed.set(at(element, far), peer);
-        changed.ordered(self.elements())
+        let edges = changed.edges(Some((element, end, peer)));
+        changed.ordered(self.elements(), &edges)
     }
 
     /// A line in this order of its elements.
@@ -350,9 +317,35 @@ impl Topology {
             None => return Err(TopologyError::Unknown(at(element, 0))),
         };
         let mut changed = self.clone();
-        changed.set(one, other);
-        changed.set(other, one);
+        // All that lead to it lead beyond it.
+        for (port, beyond) in [(0, other), (1, one)] {
+            for end in self.ends() {
+                if self.lead(end) == Some(at(element, port)) {
+                    changed.set(end, beyond);
+                }
+            }
+        }
         Ok(changed)
+    }
+
+    /// Leads an end to an element's near port, and all that led to the end to its far one.
+    fn between(&mut self, end: End, (near, far): (End, End)) {
+        for other in self.ends() {
+            if self.lead(other) == Some(end) && other != near {
+                self.set(other, far);
+            }
+        }
+        self.set(end, near);
+    }
+
+    /// All ports of elements and of the chain.
+    fn ends(&self) -> Vec<End> {
+        let of = |(element, ports): (usize, &Vec<End>)| {
+            (0..ports.len() as u32).map(move |port| at(element, port))
+        };
+        let own = self.leads.iter().enumerate().flat_map(of);
+        own.chain((0..self.entries.len() as u32).map(End::Out))
+            .collect()
     }
 
     fn lead(&self, end: End) -> Option<End> {

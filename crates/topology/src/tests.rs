@@ -143,11 +143,24 @@ fn connections_are_checked() {
                 &[
                     (at(0, 1), at(1, 0)),
                     (at(1, 1), at(2, 0)),
-                    (at(0, 2), at(2, 1)),
+                    (at(2, 1), at(0, 2)),
                 ],
                 &[at(0, 0), at(2, 2)],
             ),
             TopologyError::Cycle(2),
+        ),
+        // A joint leads nowhere else, and is no port of the chain.
+        (
+            new(
+                &[2, 2, 2],
+                &[(at(0, 1), at(1, 0)), (at(1, 0), at(2, 0))],
+                &ends,
+            ),
+            TopologyError::Twice(at(1, 0)),
+        ),
+        (
+            new(&[2, 2], &line, &[at(0, 0), at(1, 1), at(1, 0)]),
+            TopologyError::Twice(at(1, 0)),
         ),
         (new(&[], &[], &[]), TopologyError::Count(0)),
     ];
@@ -157,4 +170,77 @@ fn connections_are_checked() {
             got => assert_eq!(got, Err(error)),
         }
     }
+}
+
+/// Whether connections lead to higher numbers.
+fn leads_on(topology: &Topology, joints: &[End]) {
+    for element in 0..topology.elements() {
+        for (end, port) in topology.ports(element).iter().zip(0..) {
+            let back = topology.lead(*end) == Some(at(element, port));
+            assert!(back || joints.contains(end), "{topology:?}");
+            if let (End::Element { element: to, .. }, false) = (*end, back) {
+                assert!(to > element, "{topology:?}");
+            }
+        }
+    }
+}
+
+/// An element in front, two behind it, and one behind these: by two ports, or by one.
+#[test]
+fn paths_that_join_are_run_in_an_order_along_connections() {
+    let front = [(at(3, 1), at(2, 0)), (at(3, 2), at(0, 0))];
+    let apart = [(at(2, 1), at(1, 0)), (at(0, 1), at(1, 1))];
+    let joins = [front, apart].concat();
+    let entries = [at(3, 0), at(1, 2)];
+    let built = Topology::of(&[2, 3, 2, 3], &joins, &entries).unwrap();
+    assert_eq!(built.was, [Some(3), Some(2), Some(0), Some(1)]);
+    sound(&built.topology);
+    assert_eq!(built.topology.ports(3), [at(1, 1), at(2, 1), End::Out(1)]);
+
+    let joint = [(at(2, 1), at(1, 0)), (at(0, 1), at(1, 0))];
+    let joins = [front, joint].concat();
+    let built = Topology::of(&[2, 2, 2, 3], &joins, &[at(3, 0), at(1, 1)]).unwrap();
+    assert_eq!(built.was, [Some(3), Some(2), Some(0), Some(1)]);
+    let diamond = built.topology;
+    leads_on(&diamond, &[at(3, 0)]);
+    assert_eq!(diamond.ports(1), [at(0, 1), at(3, 0)]);
+    assert_eq!(diamond.ports(2), [at(0, 2), at(3, 0)]);
+    assert_eq!(diamond.ports(3), [at(1, 1), End::Out(1)]);
+    // What stands before the joint is met by packets of both paths, what stands on a path by its own.
+    let before = diamond.insert(at(3, 0), true).unwrap();
+    leads_on(&before.topology, &[at(3, 0)]);
+    assert_eq!(before.topology.ports(1)[1], at(3, 0));
+    assert_eq!(before.topology.ports(2)[1], at(3, 0));
+    assert_eq!(before.topology.ports(3), [at(1, 1), at(4, 0)]);
+    let on = diamond.insert(at(2, 1), false).unwrap();
+    leads_on(&on.topology, &[at(4, 0)]);
+    assert_eq!(on.was, [Some(0), Some(1), Some(2), None, Some(3)]);
+    assert_eq!(on.topology.ports(3), [at(2, 1), at(4, 0)]);
+    for (changed, element) in [(&before, 3), (&on, 3)] {
+        let back = changed.topology.remove(element).unwrap();
+        assert_eq!(back.topology, diamond);
+    }
+    // Without the joint both paths lead out; without a path its port leads to the joint.
+    let out = diamond.remove(3).unwrap().topology;
+    assert_eq!(
+        (out.ports(1)[1], out.ports(2)[1]),
+        (End::Out(1), End::Out(1))
+    );
+    let short = diamond.remove(1).unwrap().topology;
+    leads_on(&short, &[at(2, 0)]);
+    assert_eq!(short.ports(0)[1..], [at(2, 0), at(1, 0)]);
+    // The first path's element behind the joint, and back.
+    let shifted = diamond.shift(1, at(3, 1), false).unwrap().topology;
+    leads_on(&shifted, &[at(2, 0)]);
+    assert_eq!(shifted.ports(3), [at(2, 1), End::Out(1)]);
+}
+
+/// Two entries that lead to one element: no port leads twice to anything, and each element is reached.
+#[test]
+fn several_entries_may_lead_to_one_port() {
+    let joins = [(at(0, 1), at(2, 0)), (at(1, 1), at(2, 0))];
+    let entries = [at(1, 0), at(0, 0), at(2, 1)];
+    let built = Topology::of(&[2, 2, 2], &joins, &entries).unwrap();
+    assert_eq!(built.was, [Some(1), Some(0), Some(2)]);
+    assert_eq!(built.topology.ports(2), [at(1, 1), End::Out(2)]);
 }

@@ -1,6 +1,6 @@
 //! Rules that cannot change a class.
 
-use millrace_classify::{Budget, Key, Redundant, Rules, Why, redundant};
+use millrace_classify::{Budget, Key, Redundant, Rules, Together, Why, redundant, together};
 
 fn read(text: &str, classes: u32) -> Rules {
     Rules::read(text.as_bytes(), &Key::flow4(), classes, 4096)
@@ -68,4 +68,94 @@ fn a_budget_that_is_spent_is_said_and_keeps_the_rest() {
     };
     let (found, all) = redundant(&read(&text, 2), &budget);
     assert!(!all && found.len() < 99);
+}
+
+/// Without those that one other makes redundant: those that several do.
+fn joined(text: &str) -> Vec<(usize, Vec<usize>)> {
+    let rules = read(text, 4);
+    let (gone, _) = redundant(&rules, &Budget::default());
+    let (found, enough) = together(&rules, &gone, &Budget::default());
+    assert!(enough);
+    let one = |Together { index, among }| (index, among);
+    found.into_iter().map(one).collect()
+}
+
+#[test]
+fn several_rules_may_hide_one() {
+    let halves = "dport 0-79 class 1\ndport 80-65535 class 2\nsrc 10.0.0.0/8 class 3\n";
+    assert_eq!(joined(halves), [(2, vec![0, 1])]);
+    // One port is left to it.
+    let but_one = "dport 0-78 class 1\ndport 80-65535 class 2\nsrc 10.0.0.0/8 class 3\n";
+    assert_eq!(joined(but_one), []);
+    // An earlier one has a part, a later one of its class the rest, behind another class that meets only what is hidden.
+    let both = "dport 0-9 class 2\ndport 5-20 class 1\ndport 7-8 class 3\ndport 10-99 class 1\n";
+    assert_eq!(joined(both), [(1, vec![0, 3])]);
+    // What is left has class 0 anyway.
+    assert_eq!(
+        joined("dport 5 class 1\ndport 0-9 class 0\ndport 5-7 class 2\n"),
+        []
+    );
+    let anyway = "dport 5-7 class 1\ndport 0-9 class 0\ndport 6-7 class 2\ndport 5 class 3\n";
+    assert_eq!(joined(anyway), []);
+    assert_eq!(
+        found(anyway),
+        [
+            (1, Why::Default),
+            (2, Why::Shadowed(0)),
+            (3, Why::Shadowed(0))
+        ]
+    );
+}
+
+/// Small random lists: no key's class changes, and each rule that is left is needed by some key.
+#[test]
+fn without_them_nothing_changes_and_each_rule_is_needed() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut draw = |most: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % most
+    };
+    let mut several = 0;
+    for _ in 0..400 {
+        let mut text = String::new();
+        for _ in 0..2 + draw(9) {
+            let [a, b, c, d] = [draw(6), draw(6), draw(6), draw(6)];
+            let (a, b, c, d) = (a.min(b), a.max(b), c.min(d), c.max(d));
+            text += &format!("sport {a}-{b} dport {c}-{d} class {}\n", draw(3));
+        }
+        let rules = read(&text, 3);
+        let (gone, _) = redundant(&rules, &Budget::default());
+        let (more, enough) = together(&rules, &gone, &Budget::default());
+        assert!(enough);
+        several += more.len();
+        let mut keep = vec![true; rules.len()];
+        gone.iter().for_each(|r| keep[r.index] = false);
+        more.iter().for_each(|r| keep[r.index] = false);
+        let keys = (0..49).map(|n| [0, 0, n % 7, n / 7, 0]);
+        let differs = |keep: &[bool]| {
+            let rest = rules.filtered(keep);
+            keys.clone().any(|key| rest.scan(&key) != rules.scan(&key))
+        };
+        assert!(!differs(&keep), "{text}{gone:?} {more:?}");
+        for index in 0..keep.len() {
+            if keep[index] {
+                keep[index] = false;
+                assert!(differs(&keep), "{text}{gone:?} {more:?}: {index}");
+                keep[index] = true;
+            }
+        }
+    }
+    assert!(several > 50, "{several}");
+}
+
+#[test]
+fn rules_that_take_long_are_kept() {
+    let text = "dport 0-79 class 1\ndport 80-65535 class 2\nsrc 10.0.0.0/8 class 3\n";
+    let budget = Budget {
+        pairs: 4,
+        ..Budget::default()
+    };
+    assert_eq!(together(&read(text, 4), &[], &budget), (Vec::new(), false));
 }

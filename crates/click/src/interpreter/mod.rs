@@ -191,6 +191,17 @@ impl Router {
         element.borrow().meaning()
     }
 
+    /// Does something to the table of each rewriter among these elements.
+    pub fn tables(&self, elements: &[usize], mut each: impl FnMut(&mut crate::rewriter::Rewriter)) {
+        for element in elements {
+            if let Some(cell) = self.world.elements.get(*element)
+                && let Some(table) = cell.borrow_mut().rewriter()
+            {
+                each(table);
+            }
+        }
+    }
+
     /// The input that an output leads to, pushed or pulled.
     #[must_use]
     pub fn target(&self, from: Port) -> Option<Port> {

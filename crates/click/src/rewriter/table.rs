@@ -98,9 +98,51 @@ pub struct Rewriter {
     flows: BTreeMap<u64, Flow>,
     keys: HashMap<Key, (u64, Direction)>,
     made: u64,
+    /// what was before each change since [`Rewriter::begin`], in their order
+    before: Option<Vec<Before>>,
+}
+
+/// What a change of the table replaced.
+enum Before {
+    Flow(u64, Option<Flow>),
+    Key(Key, Option<(u64, Direction)>),
 }
 
 impl Rewriter {
+    /// Notes from now on what changes, so that [`Rewriter::undo`] can take it back.
+    pub fn begin(&mut self) {
+        self.before = Some(Vec::new());
+    }
+
+    /// Notes nothing any more.
+    pub fn keep(&mut self) {
+        self.before = None;
+    }
+
+    /// Takes back what has changed of the mappings since [`Rewriter::begin`].
+    pub fn undo(&mut self) {
+        for before in self.before.take().into_iter().flatten().rev() {
+            match before {
+                Before::Flow(id, Some(flow)) => drop(self.flows.insert(id, flow)),
+                Before::Flow(id, None) => drop(self.flows.remove(&id)),
+                Before::Key(key, Some(of)) => drop(self.keys.insert(key, of)),
+                Before::Key(key, None) => drop(self.keys.remove(&key)),
+            }
+        }
+    }
+
+    fn note_flow(&mut self, id: u64) {
+        if let Some(before) = &mut self.before {
+            before.push(Before::Flow(id, self.flows.get(&id).cloned()));
+        }
+    }
+
+    fn note_key(&mut self, key: Key) {
+        if let Some(before) = &mut self.before {
+            before.push(Before::Key(key, self.keys.get(&key).copied()));
+        }
+    }
+
     /// An empty table.
     #[must_use]
     pub fn new(inputs: Vec<Specification>, ports: bool) -> Self {
@@ -114,6 +156,7 @@ impl Rewriter {
             flows: BTreeMap::new(),
             keys: HashMap::new(),
             made: 0,
+            before: None,
         }
     }
 
@@ -140,6 +183,7 @@ impl Rewriter {
             self.remove(id);
             return None;
         }
+        self.note_flow(id);
         self.flows.get_mut(&id).map(|flow| (flow, direction))
     }
 
@@ -155,9 +199,11 @@ impl Rewriter {
 
     /// Takes a mapping away.
     pub fn remove(&mut self, id: u64) {
+        self.note_flow(id);
         if let Some(flow) = self.flows.remove(&id) {
             for key in [flow.from, flow.to.reverse()] {
                 if self.keys.get(&key).is_some_and(|k| k.0 == id) {
+                    self.note_key(key);
                     self.keys.remove(&key);
                 }
             }
@@ -203,7 +249,10 @@ impl Rewriter {
         }
         let id = self.made;
         self.made += 1;
+        self.note_flow(id);
+        self.note_key(from);
         self.keys.insert(from, (id, Direction::Forward));
+        self.note_key(to.reverse());
         // Where both are the same, a packet of the flow counts as an answer.
         self.keys.insert(to.reverse(), (id, Direction::Reply));
         let mut flow = Flow {

@@ -7,13 +7,13 @@ use crate::action::Verdict;
 use crate::backward::WORDS;
 use crate::diagram::Id;
 use crate::field::{Base, Var};
-use crate::flows::{Becomes, Hop, Opening, Program};
+use crate::flows::{Becomes, Opening, Program, Way};
 
 /// How the code of a branch ends.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// a new flow's program is known: what answers do, the words that it gets, and whether answers are noted
-    Opened(Program, Option<Id>, Vec<Hop>, bool),
+    /// a new flow's program is known: its way, and whether answers are noted
+    Opened(Program, Way, bool),
     /// a program of answers is known
     Back(usize),
     /// the packet is of no flow: what becomes of it, by what differs between packets
@@ -29,11 +29,11 @@ impl Emitter<'_> {
     /// What a branch becomes whose code is not its own.
     pub(super) fn end(&mut self, id: Id, known: Known, depth: usize) {
         match self.stops.get(&id).cloned() {
-            Some(End::Opened(program, back, hops, probes)) => {
-                if probes {
+            Some(End::Opened(program, way, probes)) => {
+                if probes && !self.stamped() {
                     self.say(depth, "fresh.answered = 1;");
                 }
-                self.opened(program, back, &hops, known, depth);
+                self.opened(program, &way, known, depth);
             }
             Some(End::Back(program)) => {
                 self.say(depth, &format!("fresh.back = {program};"));
@@ -83,6 +83,11 @@ impl Emitter<'_> {
         self.locals_of_flows();
         self.lead_to_header(opening.header, known, depth);
         let protocol = opening.protocol;
+        // With a stamp for each rewriter, what is decided when a flow is opened holds on: nothing is drawn.
+        let known_flow = match self.stamped() {
+            true => "entry",
+            false => "entry && p->time < entry->until",
+        };
         for line in [
             format!(
                 "key = (struct words){{ ip->src, ip->dst, load16(upper), load16(upper + 2), {protocol}, {}, 0 }};",
@@ -90,7 +95,7 @@ impl Emitter<'_> {
             ),
             "entry = map_refresh(&flows, &key);".into(),
             "answer = 0;".into(),
-            "if (entry && p->time < entry->until) {".into(),
+            format!("if ({known_flow}) {{"),
             "\tprogram = entry->program;".into(),
             "\tto = entry->to;".into(),
             "\tgoto run;".into(),
@@ -101,7 +106,6 @@ impl Emitter<'_> {
             self.say(depth, &line);
         }
         let count = opening.variants.len();
-        let leases = self.of.flows.leases();
         let answered = !self.of.flows.answers.is_empty();
         if count > 1 {
             self.locals.insert("draw".into(), "__u32");
@@ -119,9 +123,8 @@ impl Emitter<'_> {
             for program in crate::flows::programs(&self.of.store, variant.root) {
                 let end = match variant.ways.get(&program) {
                     Some(way) => End::Opened(
-                        way.program(program, &leases),
-                        way.back,
-                        way.hops.clone(),
+                        self.of.flows.program(program, way),
+                        way.clone(),
                         answered || way.probes(),
                     ),
                     None => End::Plain,
@@ -138,15 +141,8 @@ impl Emitter<'_> {
     }
 
     /// A new flow's program and words are known.
-    fn opened(
-        &mut self,
-        program: Program,
-        back: Option<Id>,
-        hops: &[Hop],
-        known: Known,
-        depth: usize,
-    ) {
-        if let Some(hop) = hops.last() {
+    fn opened(&mut self, program: Program, way: &Way, known: Known, depth: usize) {
+        if let Some(hop) = way.hops.last() {
             self.at(hop.rewriter);
             let own = ["key.source", "key.destination", "key.sport", "key.dport"];
             let mut ranges = Vec::new();
@@ -195,18 +191,14 @@ impl Emitter<'_> {
         let program = self.number(program);
         self.say(depth, &format!("fresh.program = {program};"));
         self.say(depth, &format!("program = {program};"));
-        match back {
+        match way.back {
             None => self.say(depth, "goto run;"),
             Some(back) => {
                 let programs = crate::flows::programs(&self.of.store, back);
                 let stops = programs
                     .into_iter()
                     .map(|root| {
-                        let program = Program {
-                            root,
-                            hops: hops.len(),
-                            lease: None,
-                        };
+                        let program = self.of.flows.answer(root, way);
                         (root, End::Back(self.number(program)))
                     })
                     .collect();
@@ -241,20 +233,37 @@ impl Emitter<'_> {
             "\treturn DROP_BECAUSE(no_flow);".into(),
             "key = *flow;".into(),
             "entry = map_refresh(&flows, &key);".into(),
-            "if (!entry || p->time >= entry->until)".into(),
+            match self.stamped() {
+                true => "if (!entry)".into(),
+                false => "if (!entry || p->time >= entry->until)".into(),
+            },
             "\treturn DROP_BECAUSE(no_flow);".into(),
+            match self.stamped() {
+                true => "entry->reserved = p->time + ANSWERED_FOR;".into(),
+                false => String::new(),
+            },
             "answer = 1;".into(),
             "program = entry->back;".into(),
             "to = (struct new_words){ key.destination, key.source, key.dport, key.sport };".into(),
             "goto run;".into(),
-        ] {
+        ]
+        .into_iter()
+        .filter(|line| !line.is_empty())
+        {
             self.say(depth, &line);
         }
     }
 
-    /// A packet of a flow that goes all its way: the entry is updated, and then it leaves.
+    /// A packet that has passed rewriters of its flow: the entry is updated, and then it leaves or ends.
     pub(super) fn keep(&mut self, number: u32, known: Known, depth: usize) {
-        let found = self.leaves.iter().position(|l| l.0 == number);
+        self.passed(number, depth);
+        self.leave(number, known, depth);
+    }
+
+    /// The same, where it is known which rewriters it has passed.
+    pub(super) fn leave(&mut self, number: u32, known: Known, depth: usize) {
+        let mut leaves = self.leaves.iter();
+        let found = leaves.position(|l| l.0 == number || self.ends_alike(l.0, number));
         let leaf = match found {
             Some(leaf) => leaf,
             None => {
@@ -292,6 +301,7 @@ impl Emitter<'_> {
             let name = label("program", n);
             let _ = writeln!(self.out, "\n{name}");
             self.way = program.hops;
+            self.program = Some(*program);
             if leases {
                 self.locals.insert("lease".into(), "__u32");
                 let lease = program.lease.map_or(0, |l| l + 1);
@@ -320,9 +330,14 @@ impl Emitter<'_> {
             self.region(program.root, plain);
             self.way = 0;
         }
-        let udp = if flows.udp { "1" } else { "0" };
+        self.program = None;
+        let longest = flows.longest();
+        // Where all ages are the same, flags tell nothing.
+        let same = [longest.tcp, longest.done, longest.nodata] == [longest.other; 3];
+        let keep = self.keep_text();
         let keep = KEEP
-            .replace("UDP", udp)
+            .replace("UPDATE", &keep)
+            .replace("UDP", if same { "1" } else { "0" })
             .replace("AT,", &format!("{header},"));
         let mut keep = keep.replace("AT +", &format!("{header} +"));
         if !flows.answered() {
@@ -397,18 +412,12 @@ impl Emitter<'_> {
         if flows.openings.is_empty() {
             return String::new();
         }
-        let t = &flows.timeouts;
-        let age = |ns: i64| ns.max(t.guarantee);
-        let longest = [t.tcp, t.tcp_done, t.tcp_nodata, t.other]
-            .into_iter()
-            .map(age)
-            .max()
-            .unwrap_or(0);
-        let longest = if flows.udp { age(t.other) } else { longest };
+        let t = flows.longest();
+        let longest = t.longest();
         let mut objects = String::new();
         if flows.answered() {
             objects.push_str(
-                "MAP(answers, struct words, struct words, .capacity = CAPACITY, .expire_after = LONGEST);",
+                "MAP(answers, struct words, struct words, .capacity = CAPACITY, .expire_after = ANSWERED_FOR);",
             );
         }
         for (n, (low, count)) in flows.leases().iter().enumerate() {
@@ -417,7 +426,11 @@ impl Emitter<'_> {
                 "ALLOCATOR(leases_{n}, struct words, .capacity = {count}, .first = {low}, .expire_after = LONGEST);"
             );
         }
-        let mut state = STATE.to_owned();
+        let mut state = format!(
+            "{}{WORDS_OF_FLOWS}{}",
+            self.times_text(longest),
+            self.entry_text()
+        );
         if !flows.answered() {
             let from = state.find("/* The answer's words").unwrap_or(0);
             let to = state.find("/* A packet keeps a flow").unwrap_or(from);
@@ -426,11 +439,10 @@ impl Emitter<'_> {
         state
             .replace("ANSWERS", &objects)
             .replace("CAPACITY", &flows.capacity.min(1 << 20).to_string())
-            .replace("LONGEST", &longest.to_string())
-            .replace("AGE_TCP", &age(t.tcp).to_string())
-            .replace("AGE_DONE", &age(t.tcp_done).to_string())
-            .replace("AGE_NODATA", &age(t.tcp_nodata).to_string())
-            .replace("AGE_OTHER", &age(t.other).to_string())
+            .replace("AGE_TCP", &t.tcp.to_string())
+            .replace("AGE_DONE", &t.done.to_string())
+            .replace("AGE_NODATA", &t.nodata.to_string())
+            .replace("AGE_OTHER", &t.other.to_string())
     }
 }
 
@@ -442,7 +454,7 @@ fn label(name: &str, n: usize) -> String {
     }
 }
 
-const STATE: &str = "
+const WORDS_OF_FLOWS: &str = "
 /* Words of a flow, and the rewriter that they are seen by first. */
 struct words {
 	__be32 source, destination;
@@ -463,79 +475,6 @@ struct range {
 	__u32 port, ports;
 	__u32 own; /* the packet's own port comes first */
 };
-
-/* A flow: what its packets and its answers become was decided when it was opened. */
-struct entry {
-	struct new_words to;
-	__u16 program, back;
-	__u64 until; /* absent from then on, ns */
-	__u16 last; /* the last rewriter, which answers come to */
-	__u8 spoke, ended; /* a bit a side: it sent data, it ended */
-	__u32 answered; /* whether its answers are noted */
-	__u32 port; /* the leased one */
-	struct range range;
-};
-
-MAP(flows, struct words, struct entry, .capacity = CAPACITY, .expire_after = LONGEST);
-ANSWERS
-
-/* The answer's words to a flow's new ones. */
-MILLRACE_INLINE struct words reversed(const struct new_words *to, const struct words *key, __u16 last)
-{
-	return (struct words){ to->destination, to->source, to->dport, to->sport, key->protocol, (__u8)last, 0 };
-}
-
-/* Whether two are the same words. */
-MILLRACE_INLINE _Bool same(const struct words *a, const struct words *b)
-{
-	return a->source == b->source && a->destination == b->destination && a->sport == b->sport &&
-	       a->dport == b->dport && a->rewriter == b->rewriter;
-}
-
-/* Finds words of the range whose answers are nobody's: the packet's own port, then some at random. */
-MILLRACE_INLINE _Bool choose(struct new_words *to, const struct words *key, const struct entry *fresh)
-{
-	struct range range = fresh->range;
-	__u32 own = ntohs(to->sport) - range.port;
-	struct words behind, *taken;
-
-	MILLRACE_ROLLED
-	for (__u32 probe = 0; probe < 64; probe++) {
-		if (range.addresses > 1)
-			to->source = htonl(range.address +
-					   (__u32)((__u64)random32() * range.addresses >> 32));
-		if (range.ports > 1 && (probe || !range.own || own >= range.ports))
-			to->sport = htons(range.port +
-					  (__u32)((__u64)random32() * range.ports >> 32));
-		behind = reversed(to, key, fresh->last);
-		taken = map_get(&answers, &behind);
-		if (!taken || same(taken, key))
-			return 1;
-	}
-	return 0;
-}
-
-/* A packet keeps a flow alive (RFC 9293, 3.1: which flags). */
-MILLRACE_INLINE void touch(struct entry *entry, __u32 side, _Bool tcp, __u8 flags, _Bool data, __u64 now)
-{
-	__u8 own = 1 << side, ended = entry->ended, spoke = entry->spoke;
-	__u64 age = AGE_OTHER;
-
-	if (tcp) {
-		if (flags & 4)
-			ended = 3;
-		else if (flags & 1)
-			ended |= own;
-		else if (flags & 2)
-			ended &= ~own;
-		if (data)
-			spoke |= own;
-		age = ended == 3 ? AGE_DONE : spoke == 3 ? AGE_TCP : AGE_NODATA;
-		entry->ended = ended;
-		entry->spoke = spoke;
-	}
-	entry->until = now + age;
-}
 ";
 
 const KEEP: &str = "
@@ -553,30 +492,4 @@ keep:
 		flags = upper[13];
 		data = ntohs(ip->length) > ipv4_header_bytes(ip) + (upper[12] >> 4) * 4;
 	}
-	if (!entry) {
-LEASE
-		if (fresh.range.addresses + fresh.range.ports > 0) {
-			if (!choose(&to, &key, &fresh))
-				return DROP_BECAUSE(no_words);
-			behind = reversed(&to, &key, fresh.last);
-		} else if (fresh.answered) {
-			behind = reversed(&to, &key, fresh.last);
-			flow = map_get(&answers, &behind);
-			if (flow && !same(flow, &key)) {
-				/* Without a range an older flow gives way. */
-				older = *flow;
-				map_delete(&flows, &older);
-			}
-		}
-		fresh.to = to;
-		touch(&fresh, 0, tcp, flags, data, p->time);
-		if (!map_put(&flows, &key, &fresh))
-			return DROP_BECAUSE(table_full);
-		if (fresh.answered && !map_put(&answers, &behind, &key)) {
-			map_delete(&flows, &key);
-			return DROP_BECAUSE(table_full);
-		}
-	} else {
-		touch(entry, answer, tcp, flags, data, p->time);
-REFRESH	}
-";
+UPDATE";

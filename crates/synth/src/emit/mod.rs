@@ -18,7 +18,9 @@ mod choice;
 mod condition;
 mod finish;
 mod flow;
+mod graded;
 mod read;
+mod stamps;
 
 /// Comparisons of one branch above which it is searched by halves.
 const MOST_COMPARED: usize = 12;
@@ -73,6 +75,8 @@ pub(crate) struct Emitter<'a> {
     leaves: Vec<(u32, Known)>,
     /// rewriters on the way of the program that is written
     way: usize,
+    /// that program
+    program: Option<crate::flows::Program>,
     /// what is data
     choices: choice::Choices,
 }
@@ -94,6 +98,7 @@ pub fn c(of: &Synthesis) -> String {
         named: 0,
         leaves: Vec::new(),
         way: 0,
+        program: None,
         choices: choice::Choices::default(),
     };
     emitter.region(of.root, Known::default());
@@ -302,7 +307,8 @@ impl Emitter<'_> {
         match self.of.store.node(id) {
             Node::Leaf(number) => {
                 if let Some(action) = self.of.actions.get(*number) {
-                    match usize::from(action.hops) == self.way && self.way > 0 {
+                    let passed = usize::from(action.hops);
+                    match self.way > 0 && (passed == self.way || passed > 0 && self.stamped()) {
                         true => self.keep(*number, known, depth),
                         false => self.finish(action, known, depth),
                     }
@@ -328,16 +334,21 @@ impl Emitter<'_> {
             Var::Room(at, cut) => return self.rooms((at, cut), kids, known, depth),
             _ => {}
         }
-        let value = self.read(var, known, depth);
+        let (ranges, held) = self.graded(var, kids, known, depth);
+        let left: Vec<(u64, Id)> = ranges.iter().map(|r| (r.0, r.2)).collect();
+        let kids = left.as_slice();
+        let value = match &held {
+            Some(name) => name.clone(),
+            None => self.read(var, known, depth),
+        };
         if kids.len() > MOST_COMPARED {
-            let name = self.local(var, &value, depth);
+            let name = held.unwrap_or_else(|| self.local(var, &value, depth));
             return self.halves(&name, var, kids, depth);
         }
         // The default is what most intervals lead to, and of these what needs most code.
         let mut groups: BTreeMap<Id, Vec<(u64, u64)>> = BTreeMap::new();
-        for (n, (first, id)) in kids.iter().enumerate() {
-            let last = kids.get(n + 1).map_or(var.most(), |k| k.0 - 1);
-            groups.entry(*id).or_default().push((*first, last));
+        for (first, last, id) in ranges {
+            groups.entry(id).or_default().push((first, last));
         }
         let weight = |id: &Id| self.of.store.reachable(*id).len();
         let default = groups
@@ -352,7 +363,7 @@ impl Emitter<'_> {
             .filter(|g| *g.0 != default)
             .map(|g| g.1.len())
             .sum();
-        let value = match tests > 1 || groups.values().flatten().count() > 3 {
+        let value = match held.is_none() && (tests > 1 || groups.values().flatten().count() > 3) {
             true => self.local(var, &value, depth),
             false => value,
         };

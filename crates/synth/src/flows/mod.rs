@@ -10,6 +10,11 @@
 //!
 //! Where no answers enter the configuration, ports of a range are leased by their numbers alone.
 //!
+//! # A stamp a rewriter
+//! Rewriters that all packets of a flow pass, with the same ages, know the flow until the same moment. A packet that ends between two of
+//! them, and ages that differ, tell them apart: then an entry has a stamp for each ([`Flows::stamps`]), and an answer comes as far as
+//! the first rewriter at which the flow is absent.
+//!
 //! # Not merged
 //! An input of answers that opens flows or passes them, tests of a port that is chosen from a range, flows whose packets take
 //! different rewriters, and several ports by which answers come: refused, with the rewriter's place.
@@ -24,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use millrace_click::interpreter::Router;
 use millrace_click::meaning::{Meaning, Rewriting};
-use millrace_click::rewriter::{Specification, Timeouts};
+use millrace_click::rewriter::Specification;
 
 use crate::action::{Actions, Stateful, Value, Verdict};
 use crate::backward::{WORDS, word_of};
@@ -35,8 +40,10 @@ mod answers;
 mod lean;
 mod open;
 mod rename;
+mod stamps;
 
 pub use lean::lean;
+pub use stamps::{Ages, MOST_STAMPS};
 
 /// A word of a flow behind a rewriter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +92,7 @@ pub struct Variant {
 }
 
 /// A flow's way.
+#[derive(Clone, Debug)]
 pub struct Way {
     /// rewriters in order
     pub hops: Vec<Hop>,
@@ -101,17 +109,6 @@ impl Way {
             [Becomes::Range(..), ..] => None,
             [_, _, Becomes::Range(low, count), _] => Some((low, count)),
             _ => None,
-        }
-    }
-
-    /// The program of its packets, given what they do and the ranges of ports that are leased.
-    #[must_use]
-    pub fn program(&self, root: Id, leases: &[(u64, u64)]) -> Program {
-        let lease = self.lease();
-        Program {
-            root,
-            hops: self.hops.len(),
-            lease: lease.and_then(|l| leases.iter().position(|o| *o == l)),
         }
     }
 
@@ -147,6 +144,10 @@ pub struct Program {
     pub hops: usize,
     /// range of which their port is leased, by its number in [`Flows::leases`]
     pub lease: Option<usize>,
+    /// ages at these rewriters, by their number in [`Flows::stamps`]; 0 if there is one stamp
+    pub ages: usize,
+    /// whether its packets are answers; told apart only where each rewriter has a stamp
+    pub back: bool,
 }
 
 /// All that is known of flows.
@@ -160,14 +161,17 @@ pub struct Flows {
     pub programs: Vec<Program>,
     /// the most rewriters on a way
     pub most_hops: usize,
-    /// ages of mappings
-    pub timeouts: Timeouts,
+    /// ages of mappings of rewriters on ways
+    pub ages: BTreeMap<usize, Ages>,
+    /// where entries have a stamp for each rewriter on their way: the ages on each way, in the order of its rewriters, all of one
+    /// length; empty where one stamp is enough
+    pub stamps: Vec<Vec<Ages>>,
     /// flows, at most
     pub capacity: usize,
-    /// whether all flows age as those of UDP
-    pub udp: bool,
     /// whether a packet that is dropped behind a rewriter leaves no trace
     pub early: bool,
+    /// whether a packet may end between two rewriters on its way
+    pub ends_early: bool,
 }
 
 /// The number of the words of a flow's entry, in the place of a rewriter's.
@@ -250,11 +254,42 @@ impl Flows {
         found
     }
 
+    /// The program of a flow's packets, given what they do.
+    #[must_use]
+    pub fn program(&self, root: Id, way: &Way) -> Program {
+        let (lease, leases) = (way.lease(), self.leases());
+        Program {
+            root,
+            hops: way.hops.len(),
+            lease: lease.and_then(|l| leases.iter().position(|o| *o == l)),
+            ages: self.stamped(way),
+            back: false,
+        }
+    }
+
+    /// The program of a flow's answers.
+    #[must_use]
+    pub fn answer(&self, root: Id, way: &Way) -> Program {
+        Program {
+            root,
+            hops: way.hops.len(),
+            lease: None,
+            ages: self.stamped(way),
+            back: !self.stamps.is_empty(),
+        }
+    }
+
     /// Whether any answers enter.
     #[must_use]
     pub fn answered(&self) -> bool {
         let variants = self.openings.values().flat_map(|o| &o.variants);
         !self.answers.is_empty() || variants.flat_map(|v| v.ways.values()).any(Way::probes)
+    }
+
+    /// Whether packets that end between two rewriters are not noted.
+    #[must_use]
+    pub fn forgets(&self) -> bool {
+        self.stamps.is_empty() && !self.answers.is_empty() && self.ends_early
     }
 
     /// What may differ from the rewriters one by one: which, and when.
@@ -277,6 +312,8 @@ impl Flows {
                 "capacity",
                 "ranges of rewriters whose words another one replaces never run out",
             ));
+        }
+        if self.forgets() {
             found.push((
                 "early-discard",
                 "a packet that ends between two rewriters of its flow does nothing to it: it keeps neither alive, and ends neither",
@@ -344,7 +381,6 @@ impl Work<'_> {
             ..Flows::default()
         };
         let mut opening = Vec::new();
-        let mut known: Option<Timeouts> = None;
         for (id, asked) in borders(self.store, self.actions, root) {
             let all: Vec<Stateful> = asked
                 .iter()
@@ -364,23 +400,7 @@ impl Work<'_> {
                 return Err(Stop::Refused(element, why.into()));
             }
             let rewriting = self.rewriting(element)?;
-            if rewriting.timeouts.streaming != rewriting.timeouts.other {
-                return Err(Stop::Refused(element, "STREAMING_TIMEOUT is given".into()));
-            }
-            let ages = |t: &Timeouts| (t.tcp, t.tcp_done, t.tcp_nodata, t.other, t.guarantee);
-            if known
-                .as_ref()
-                .is_some_and(|k| ages(k) != ages(&rewriting.timeouts))
-            {
-                return Err(Stop::Refused(
-                    element,
-                    "other rewriters have other ages".into(),
-                ));
-            }
-            known = Some(rewriting.timeouts);
-            flows.timeouts = rewriting.timeouts;
             flows.capacity = rewriting.capacity;
-            flows.udp = rewriting.udp;
             let patterns = self.patterns(&first)?;
             match patterns.is_empty() {
                 false => opening.push((id, first)),
@@ -401,21 +421,16 @@ impl Work<'_> {
             let made = self.opening(id, &first, &flows)?;
             flows.openings.insert(id, made);
         }
+        self.stamp(&mut flows)?;
         // Programs are numbered, and the longest way is known.
         let mut programs = Vec::new();
-        let leases = flows.leases();
         for opening in flows.openings.values() {
             for variant in &opening.variants {
                 for (root, way) in &variant.ways {
-                    let hops = way.hops.len();
-                    programs.push(way.program(*root, &leases));
-                    flows.most_hops = flows.most_hops.max(hops);
+                    programs.push(flows.program(*root, way));
                     let back = way.back.map_or(Vec::new(), |back| self.programs(back));
-                    programs.extend(back.into_iter().map(|root| Program {
-                        root,
-                        hops,
-                        lease: None,
-                    }));
+                    let answers = back.into_iter().map(|root| flows.answer(root, way));
+                    programs.extend(answers);
                 }
             }
         }

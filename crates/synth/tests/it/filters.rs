@@ -79,7 +79,7 @@ fn filters_that_contradict_themselves_let_nothing_through() {
     assert!(all.iter().all(|c| c.verdict == "drop"), "{all:#?}");
 }
 
-/// Rules that one other makes redundant are found, whatever is said of fragments.
+/// Rules that one other makes redundant, or several, are found, whatever is said of fragments.
 #[test]
 fn redundant_rules_are_listed() {
     let mut rules: Vec<String> = (1..20)
@@ -89,6 +89,11 @@ fn redundant_rules_are_listed() {
     rules.push("allow src net 10.5.0.0/16 && dst port 100".into());
     rules.push("allow src net 10.5.0.0/16".into());
     rules.push("deny dst host 1.2.3.4".into());
+    // Of the third the first has a half, and the second the other.
+    rules.insert(22, "allow src net 10.6.0.0/17 && udp".into());
+    rules.insert(23, "allow src net 10.6.128.0/17 && udp".into());
+    rules.insert(24, "deny src net 10.6.0.0/16 && udp && dst port 53".into());
+    rules.insert(25, "allow dst port 53".into());
     let text = format!(
         "FromDevice(a) -> MarkIPHeader(14) -> IPFilter({}) -> ToDevice(b);",
         rules.join(", ")
@@ -104,14 +109,18 @@ fn redundant_rules_are_listed() {
         .iter()
         .map(|g| (g.rule, g.why, g.by))
         .collect();
-    // 5 and 21 are parts of 22, of one class, and no other stands between; 20 comes behind 3; 23 drops what is dropped anyway.
+    // 5 and 21 are parts of 22, of one class, and no other stands between; 20 comes behind 3; 27 drops what is dropped anyway.
     assert_eq!(
         found,
         [
             (5, "repeated", Some(22)),
             (20, "shadowed", Some(3)),
             (21, "repeated", Some(22)),
-            (23, "default", None)
+            (25, "together", None),
+            (27, "default", None)
         ]
     );
+    let among = filter.redundant.iter().map(|g| g.among.as_slice());
+    let none: &[usize] = &[];
+    assert!(among.eq([none, none, none, &[23, 24], none]));
 }
