@@ -283,7 +283,7 @@ impl Classes {
     ) -> Result<Moved, MoveError> {
         let began = Instant::now();
         let mut state = State::new(Phase::Putting, self.workers);
-        state.brings(to, entries);
+        state.brings(entries);
         inside.begin(What::In { class, to }, state);
         self.announce(&inside);
         self.ends(inside, began)

@@ -1,5 +1,6 @@
 //! The entries of a bucket on their way, and what was moved so far.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -24,7 +25,10 @@ pub(super) enum Phase {
     Settling,
 }
 
-/// An entry, and the workers between which it goes.
+/// Entries that workers are given, without copies of them.
+pub type Entries = Arc<Vec<(usize, Stamped)>>;
+
+/// An entry where all go, and the workers between which it goes.
 struct Going {
     from: usize,
     to: usize,
@@ -36,6 +40,9 @@ pub(super) struct State {
     pub phase: Phase,
     /// by worker: it has done its part of the phase
     done: Vec<bool>,
+    /// those of one class
+    one: Entries,
+    /// those of all
     going: Vec<Going>,
     full: bool,
     /// it was given up from outside
@@ -56,18 +63,18 @@ pub enum Task {
     /// take all entries out
     TakeAll,
     /// put these in ([`Classes::put`])
-    Put(Vec<(usize, Stamped)>),
+    Put(Entries),
     /// put these in, which come from another machine; what is still there of the bucket's leases goes before ([`Classes::put`])
     Bring {
         /// the bucket
         bucket: u32,
         /// its entries
-        entries: Vec<(usize, Stamped)>,
+        entries: Entries,
     },
     /// take out what was put in, and put these in, which were there before ([`Classes::back`]); of all buckets, or of one
     Back {
         /// what was there
-        entries: Vec<(usize, Stamped)>,
+        entries: Entries,
         /// all that is there goes before
         all: bool,
     },
@@ -78,6 +85,7 @@ impl State {
         Self {
             phase,
             done: vec![false; workers],
+            one: Arc::default(),
             going: Vec::new(),
             full: false,
             asked: false,
@@ -97,24 +105,26 @@ impl State {
             || self.phase == Phase::Taking && self.done.contains(&true)
     }
 
-    /// Entries that come from another machine, to a worker.
-    pub fn brings(&mut self, to: usize, entries: Vec<(usize, Stamped)>) {
-        let going = entries.into_iter().map(|entry| Going {
-            from: to,
-            to,
-            entry,
-        });
-        self.going.extend(going);
+    /// Entries of one class are on their way.
+    pub fn brings(&mut self, entries: Vec<(usize, Stamped)>) {
+        self.one = Arc::new(entries);
     }
 
     /// Entries that leave for another machine.
     pub fn leaves(&mut self) -> Vec<(usize, Stamped)> {
-        self.going.drain(..).map(|going| going.entry).collect()
+        let one = std::mem::take(&mut self.one);
+        Arc::try_unwrap(one).unwrap_or_else(|one| (*one).clone())
     }
 
-    fn of(&self, wanted: impl Fn(&Going) -> bool) -> Vec<(usize, Stamped)> {
+    fn of(&self, wanted: impl Fn(&Going) -> bool) -> Entries {
         let going = self.going.iter().filter(|g| wanted(g));
-        going.map(|g| g.entry.clone()).collect()
+        Arc::new(going.map(|g| g.entry.clone()).collect())
+    }
+
+    /// How many there are, without numbers that nobody has leased.
+    fn count(&self) -> u64 {
+        let all = self.one.iter().chain(self.going.iter().map(|g| &g.entry));
+        all.filter(|(_, entry)| !entry.rest.free).count() as u64
     }
 }
 
@@ -135,7 +145,7 @@ impl Classes {
             },
             (What::In { class, to }, Phase::Putting) if *to == worker => Some(Task::Bring {
                 bucket: u32::from(*class),
-                entries: state.of(|_| true),
+                entries: state.one.clone(),
             }),
             (What::Out { .. } | What::In { .. }, _) => None,
             (What::One { class, from, .. }, phase) if *from == worker => match phase {
@@ -143,13 +153,13 @@ impl Classes {
                 Phase::Looking | Phase::Draining => Some(Task::Look(u32::from(*class))),
                 Phase::Taking => Some(Task::Take(u32::from(*class))),
                 Phase::Back => Some(Task::Back {
-                    entries: state.of(|_| true),
+                    entries: state.one.clone(),
                     all: false,
                 }),
                 Phase::Putting | Phase::Settling => None,
             },
             (What::One { to, .. }, Phase::Putting) if *to == worker => {
-                Some(Task::Put(state.of(|_| true)))
+                Some(Task::Put(state.one.clone()))
             }
             (What::One { .. }, _) => None,
             (What::All(_), Phase::Taking) => Some(Task::TakeAll),
@@ -183,19 +193,13 @@ impl Classes {
         };
         let state = &mut moving.state;
         match &moving.what {
-            What::One { from, to, .. } => {
-                let going = entries.into_iter().map(|entry| Going {
-                    from: *from,
-                    to: *to,
-                    entry,
-                });
-                state.going.extend(going);
+            What::One { .. } => {
+                state.brings(entries);
                 state.enter(Phase::Putting);
             }
-            What::Out { from, .. } => {
-                let from = *from;
-                state.brings(from, entries);
-                state.entries = count(&state.going);
+            What::Out { .. } => {
+                state.brings(entries);
+                state.entries = state.count();
                 self.pass_on(&mut inside);
                 return;
             }
@@ -252,7 +256,7 @@ impl Classes {
                 self.announce(&inside);
             }
             (true, false) => {
-                state.entries = count(&state.going);
+                state.entries = state.count();
                 self.pass_on(&mut inside);
             }
         }
@@ -305,11 +309,6 @@ impl Classes {
         }
         false
     }
-}
-
-/// Entries, without numbers that nobody has leased.
-fn count(going: &[Going]) -> u64 {
-    going.iter().filter(|g| !g.entry.1.rest.free).count() as u64
 }
 
 /// The least moves by which the first `count` workers have all classes of a table, each its part of them.

@@ -90,7 +90,7 @@ fn a_bucket_goes_by_steps_and_its_packets_wait_from_the_second_on() {
     let Some(Task::Put(entries)) = classes.task(1) else {
         panic!("nothing to put in");
     };
-    assert_eq!(entries, [entry(2)]);
+    assert_eq!(*entries, [entry(2)]);
     // Nobody else moves anything meanwhile, back or elsewhere.
     assert_eq!(classes.assign(2, 0), Err(MoveError::Busy));
     assert_eq!(classes.worker(2), 0);
@@ -168,7 +168,7 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
             let Some(Task::Put(entries)) = classes.task(worker) else {
                 panic!("nothing to put in");
             };
-            assert_eq!(entries, [entry(byte)]);
+            assert_eq!(*entries, [entry(byte)]);
             classes.put(
                 worker,
                 if full && worker == 1 {
@@ -183,7 +183,7 @@ fn another_key_takes_all_entries_where_it_leads_or_none() {
                 let Some(Task::Back { entries, all: true }) = classes.task(worker) else {
                     panic!("nothing goes back");
                 };
-                assert_eq!(entries, [entry(worker as u8)]);
+                assert_eq!(*entries, [entry(worker as u8)]);
                 classes.back(worker, 0);
             }
         }

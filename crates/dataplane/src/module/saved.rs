@@ -276,11 +276,10 @@ impl Instance {
             let set = self.set(index, &entry.key, &entry.value, now);
             return set.map(|()| true);
         };
-        let info = info.clone();
         let lengths = (info.key_bytes, info.value_bytes);
         if !entry.rest.free && (entry.key.len(), entry.value.len()) != lengths {
             let what = "its key or its value has another length".to_owned();
-            return Err(control(&info, "put", what));
+            return Err(control(info, "put", what));
         }
         let rest = entry.rest;
         let saved = abi::Saved {
@@ -309,7 +308,10 @@ impl Instance {
                 libc::EEXIST if !again && !rest.free => {
                     self.remove(index, &entry.key, now)?;
                 }
-                _ => return Err(control(&info, "put", refused(result, &info))),
+                _ => {
+                    let info = self.object(index, "put")?.0;
+                    return Err(control(info, "put", refused(result, info)));
+                }
             }
         }
         Ok(false)
