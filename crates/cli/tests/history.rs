@@ -63,8 +63,7 @@ fn the_document_has_it_beside_the_model() {
 #[test]
 fn the_receive_queue_is_no_replicas() {
     let mut command = millrace();
-    let (document, status) =
-        json(command.args(["model", "tests/programs/queues.c", "--history"]));
+    let (document, status) = json(command.args(["model", "tests/programs/queues.c", "--history"]));
     assert_eq!(status, 1, "{document}");
     let refusals = document["history"]["refusals"].as_array().unwrap();
     let reason = refusals[0]["reason"].as_str().unwrap();

@@ -112,7 +112,12 @@ fn a_model_is_held_against_executions() {
 fn what_is_not_compared_is_no_difference() {
     let check = |file: &str, program: &str| {
         let mut command = millrace();
-        command.args(["model", &format!("tests/programs/{file}"), "--program", program]);
+        command.args([
+            "model",
+            &format!("tests/programs/{file}"),
+            "--program",
+            program,
+        ]);
         json(command.args(["--check", "--packets", "300"]))
     };
     let (d, status) = check("sequences.c", "sequences");

@@ -78,7 +78,9 @@ pub fn effect(program: &Program, parted: &BTreeSet<ObjectId>, step: &Step) -> Ef
             Some(Access::Value(o)) => value(o, false),
             Some(Access::Record(o)) => Effect::Output(Some(o), OUTPUT),
             Some(Access::Several) => several(program, step, false),
-            Some(Access::Context { offset: CONTEXT_QUEUE }) => Effect::Output(None, QUEUE),
+            Some(Access::Context {
+                offset: CONTEXT_QUEUE,
+            }) => Effect::Output(None, QUEUE),
             Some(_) => Effect::Free,
             None => Effect::Never(None, UNKNOWN),
         },

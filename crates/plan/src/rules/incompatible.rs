@@ -70,7 +70,9 @@ pub(crate) fn access(
     Some(match sources.find(told)? {
         Source::Fields => return None,
         Source::Constant if !all => judged(
-            format!("packets of some kind all touch one place of {name}, where its key is constant, and others may touch it too"),
+            format!(
+                "packets of some kind all touch one place of {name}, where its key is constant, and others may touch it too"
+            ),
             "give it a key of packet fields everywhere, or keep apart what has a constant key",
             at,
         ),
