@@ -58,3 +58,14 @@ fn the_document_has_it_beside_the_model() {
     assert_eq!(history["fields"][1]["line"]["line"], 69);
     assert_eq!(history["refusals"].as_array().unwrap().len(), 0);
 }
+
+/// On one core, as in front of replicas, all packets come in by one queue.
+#[test]
+fn the_receive_queue_is_no_replicas() {
+    let mut command = millrace();
+    let (document, status) = json(command.args(["model", "tests/programs/queues.c", "--history"]));
+    assert_eq!(status, 1, "{document}");
+    let refusals = document["history"]["refusals"].as_array().unwrap();
+    let reason = refusals[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("receive queue"), "{refusals:?}");
+}

@@ -377,3 +377,15 @@ fn the_first_function_of_a_chain_is_replicated() {
         "{said}"
     );
 }
+
+/// What packets of heavy keys would add beside their replicas is in no sum, so that a function that counts so is refused.
+#[test]
+fn heavy_keys_are_not_replicated_beside_sums() {
+    let mut command = millrace();
+    command.args(["run", "tests/programs/heavy.c", "--in", &talk()]);
+    command.args(["--cores", "3", "--strategy", "hybrid", "--control", "none"]);
+    let run = command.output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("packets: packets of heavy keys"), "{said}");
+}

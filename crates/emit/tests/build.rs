@@ -234,3 +234,21 @@ fn what_workers_share_is_another_module() {
         "{error}"
     );
 }
+
+/// <linux/icmp.h> has headers of the C library in it; XDP that includes it compiles, with the sizes of BPF. Handlers are told what
+/// they have instead of the library.
+#[test]
+fn kernel_headers_that_have_the_library_in_them_compile() {
+    let case = Case::new();
+    let xdp = "#include <linux/bpf.h>\n#include <linux/icmp.h>\n#include <bpf/bpf_helpers.h>\n\
+        SEC(\"xdp\") int echo(struct xdp_md *c)\n{\n\
+        \t_Static_assert(sizeof(struct icmphdr) == 8 && sizeof(size_t) == 8, \"sizes\");\n\
+        \treturn c->data + sizeof(struct icmphdr) > c->data_end ? XDP_DROP : XDP_PASS;\n}\n";
+    std::fs::write(case.source(), xdp).unwrap();
+    let (built, _) = case.build(&[]);
+    assert!(built.is_ok(), "{:?}", built.err());
+    std::fs::write(case.source(), SOURCE.replace("\"limit.h\"", "<string.h>")).unwrap();
+    let (built, _) = case.build(&[]);
+    let said = built.err().unwrap().to_string();
+    assert!(said.contains("`string.h` belongs to the host"), "{said}");
+}

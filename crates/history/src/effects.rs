@@ -25,6 +25,9 @@ pub enum Effect {
     Never(Option<ObjectId>, &'static str),
 }
 
+/// Where the context has the receive queue, bytes.
+const CONTEXT_QUEUE: u32 = 16;
+
 const FULL: &str = "whether a record finds room depends on how fast the host takes records, which differs between cores";
 /// Why a per-CPU object that something depends on is not replicated.
 pub const PER_CPU: &str = "each core has its own values of a per-CPU object, so that what is read there differs between cores; where they are only added to, `merge` serves it";
@@ -33,6 +36,7 @@ pub const RECORDS: &str = "each core has its own of an object for records, so th
 const PARTED: &str = "each core has a part of it, so that what is found there differs between cores; replicate it too";
 const OUTPUT: &str = "the answer belongs to the worker of the packet alone";
 const CPU: &str = "the number of the core differs between cores";
+const QUEUE: &str = "the receive queue that a packet comes in by differs between cores, and the sequencer's is no core's";
 const MIXED: &str = "one instruction reaches several kinds of memory; split it";
 const TAIL: &str = "a tail call goes on with a program that a row does not name";
 const UNKNOWN: &str = "what it touches is not known";
@@ -74,6 +78,9 @@ pub fn effect(program: &Program, parted: &BTreeSet<ObjectId>, step: &Step) -> Ef
             Some(Access::Value(o)) => value(o, false),
             Some(Access::Record(o)) => Effect::Output(Some(o), OUTPUT),
             Some(Access::Several) => several(program, step, false),
+            Some(Access::Context {
+                offset: CONTEXT_QUEUE,
+            }) => Effect::Output(None, QUEUE),
             Some(_) => Effect::Free,
             None => Effect::Never(None, UNKNOWN),
         },

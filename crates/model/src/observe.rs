@@ -16,7 +16,7 @@ use crate::expr::given::{Facts, Given};
 use crate::expr::ids::IdSet;
 use crate::expr::support::Support;
 use crate::expr::walk::each_child;
-use crate::expr::{Arena, ExprId, Node, Origin, SymId};
+use crate::expr::{Arena, ExprId, Node, Origin, Rel, SymId};
 use crate::model::{Effect, Entry, Path, Verdict};
 use crate::weaken::weak;
 
@@ -202,10 +202,34 @@ impl Leaves {
                     Node::Sym(s) => f(*s, *low, arena.width(e)),
                     _ => todo.push(*of),
                 },
+                Node::Cmp(Rel::Less, a, b) => match upper(arena, *a, *b) {
+                    Some((s, low, width)) => f(s, low, width),
+                    None => todo.extend([*a, *b]),
+                },
                 node => each_child(node, |c| todo.push(c)),
             }
         }
     }
+}
+
+/// The bits of a symbol that say whether it is below 2^n, which are those from n on: flags above a counter in one number are
+/// often asked for so.
+fn upper(arena: &Arena, a: ExprId, b: ExprId) -> Option<(SymId, u32, u32)> {
+    let (asked, power) = match (arena.constant(a), arena.constant(b)) {
+        (None, Some(above)) => (a, above),
+        (Some(below), None) => (b, below.checked_add(1)?),
+        _ => return None,
+    };
+    let n = power.is_power_of_two().then(|| power.trailing_zeros())?;
+    let (of, low) = match arena.node(asked) {
+        Node::Extract { of, low } => (*of, *low),
+        _ => (asked, 0),
+    };
+    let Node::Sym(s) = arena.node(of) else {
+        return None;
+    };
+    let width = arena.width(asked).checked_sub(n)?;
+    Some((*s, low + n, width))
 }
 
 /// Parts of objects that occur in expressions; `each` gets object and part.

@@ -54,7 +54,8 @@ pub struct Parts {
     pub words: Vec<Word>,
     /// bytes that hold what was stored last, or what a packet keeps there for itself: of kinds that are per CPU only
     pub stored: BTreeSet<u32>,
-    /// bytes of these that no packet reads again
+    /// some of these hold more than a packet keeps there for itself: what no packet reads again, or what the next one goes
+    /// on with, as a maximum
     pub latest: bool,
     /// packets add entries
     pub inserts: bool,
@@ -165,6 +166,8 @@ pub(crate) fn parts(
     let mut added: Vec<Vec<Added>> = Vec::new();
     // The lowest bit that additions to a number change: flags below a counter are as they were.
     let mut lowest: BTreeMap<Word, u32> = BTreeMap::new();
+    // Numbers that some path makes of what an earlier packet left.
+    let mut onward: BTreeSet<Word> = BTreeSet::new();
     for (e, paths) in entries.iter_mut().zip(&left) {
         let mut of_entry = Vec::new();
         for all in paths {
@@ -176,6 +179,9 @@ pub(crate) fn parts(
                     };
                     if own(program, &e.arena, by, object, &changed) {
                         wrong.insert(*word);
+                    }
+                    if goes_on(program, e, l, *word, (object, &changed)) {
+                        onward.insert(*word);
                     }
                     let bits = e.arena.bits(by);
                     let low = lowest.entry(*word).or_insert(u32::MAX);
@@ -228,7 +234,7 @@ pub(crate) fn parts(
             a.object == object && a.operation == "load" && (offset..offset + a.bytes).contains(b)
         })
     };
-    out.latest = !out.stored.iter().all(loads);
+    out.latest = !out.stored.iter().all(loads) || !onward.is_disjoint(&wrong);
     if out.inserts {
         for (e, added) in entries.iter_mut().zip(&added) {
             let packet = once(e.role);
@@ -463,6 +469,22 @@ fn own(
         },
     );
     any
+}
+
+/// Whether a path leaves in a number something made of what packets before it left in the object.
+fn goes_on(
+    program: &Program,
+    entry: &mut Entry,
+    left: &Left,
+    word: Word,
+    (object, changed): (ObjectId, &BTreeSet<u32>),
+) -> bool {
+    let arena = &mut entry.arena;
+    word.range().any(|offset| {
+        let then = was(program, arena, left, offset);
+        let now = is(program, arena, left, offset);
+        now != then && own(program, arena, now, object, changed)
+    })
 }
 
 /// Whether what an entry begins with, beside its sums, is the same whichever packet made it: constants, and bytes of

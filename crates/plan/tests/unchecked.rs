@@ -186,6 +186,18 @@ const CASES: &[Case] = &[
         by: Some(("ipv6-tcp", &[FROM, PORTS[0]])),
     },
     Case {
+        name: "the source beside what a table says",
+        lines: &[
+            ("ZONED", "1"),
+            (
+                "KEY",
+                "{ key.words[0] = *zone; key.words[1] = WORD(ip, 12); }",
+            ),
+        ],
+        touches: |frame| Some(four(frame, 24)?[12..16].to_vec()),
+        by: Some(("ipv4-tcp", &[FROM])),
+    },
+    Case {
         name: "the identification",
         lines: &[("KEY", "{ key.words[0] = HALF(ip, 4); }")],
         touches: |frame| Some(four(frame, 24)?[4..6].to_vec()),

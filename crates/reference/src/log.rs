@@ -167,6 +167,13 @@ impl Machine<'_> {
         let value = match argument(Arg::Value) {
             Some(at) => self.bytes_at(at, o.value_bytes)?,
             None if h.name == "ringbuf_output" => self.bytes_at(a[1], a[2] as u32)?,
+            // Behind the program's bytes are as many of the packet as the flags' upper half says.
+            None if h.name == "perf_event_output" => {
+                let packet = self.packet_bytes().get(..(a[2] >> 32) as usize);
+                let packet = packet.unwrap_or_default().to_vec();
+                let own = self.bytes_at(a[3], a[4] as u32)?;
+                own.into_iter().chain(packet).collect()
+            }
             None => Vec::new(),
         };
         let (key, stored) = match argument(Arg::Key) {

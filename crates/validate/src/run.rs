@@ -6,7 +6,8 @@ use std::sync::Arc;
 use millrace_dataplane::module::Module;
 use millrace_dataplane::runner::hex;
 use millrace_model::Model;
-use millrace_object::program::Program;
+use millrace_object::contract::Holds;
+use millrace_object::program::{Program, StateObject};
 use millrace_report::Guards;
 
 use crate::chart::Chart;
@@ -54,6 +55,22 @@ pub(crate) struct Validation<'a> {
     guards: Guards<'a>,
     /// paths that assignments of others led to
     pub(crate) took: BTreeSet<(usize, usize)>,
+}
+
+/// An object that packets touch and of which no prediction says what calls find in it: a queue, a stack, a Bloom filter,
+/// or what is found in a map of maps, which has another name in an execution.
+#[must_use]
+pub fn uncompared<'a>(program: &'a Program, model: &Model) -> Option<&'a StateObject> {
+    let paths = model.entries.iter().flat_map(|e| &e.paths);
+    let touched: BTreeSet<usize> = paths
+        .flat_map(|p| &p.accesses)
+        .map(|a| a.object.0)
+        .collect();
+    let mut objects = touched.iter().filter_map(|i| program.objects.get(*i));
+    objects.find(|o| {
+        let other = matches!(o.kind.holds, Holds::Sequence { .. } | Holds::Membership);
+        other || o.is_shape()
+    })
 }
 
 /// Holds a model against executions of its program: of the module that was emitted from it, and of the

@@ -79,7 +79,18 @@ pub fn compile_nf_within(
         .arg("-o")
         .arg(object)
         .arg(source);
-    let warnings = run(&command, source, budget).map_err(|e| explained(e, source))?;
+    let warnings = match run(&command, source, budget) {
+        // <linux/icmp.h> has headers of the C library in it, which take a target that is not the host's for one of 32 bits
+        // and miss its part of the library. The host's part has the sizes of BPF.
+        Err(Error::Compile { diagnostics, .. })
+            if diagnostics.contains(MISSED) && !has_a_dialect(source) =>
+        {
+            command.arg(format!("-D__{}__", std::env::consts::ARCH));
+            run(&command, source, budget)
+        }
+        other => other,
+    };
+    let warnings = warnings.map_err(|e| explained(e, source))?;
     let text = std::fs::read_to_string(&list).map_err(Error::io(&list))?;
     // Only a leftover if it stays.
     let _ = std::fs::remove_file(&list);
@@ -87,6 +98,15 @@ pub fn compile_nf_within(
         warnings,
         dependencies: dependencies(&text),
     })
+}
+
+/// What clang says of a header of the C library, where no other part of it than the host's is installed.
+const MISSED: &str = "gnu/stubs-32.h' file not found";
+
+/// Whether a source is of handlers, for which `millrace/` has all that they may use; else it is XDP as the kernel takes it.
+fn has_a_dialect(source: &Path) -> bool {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
+    text.contains("<millrace/")
 }
 
 /// A header of the host's C library does not compile for BPF, and clang names a file far inside of it: the author's
@@ -131,7 +151,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
 
 /// The message for a header that needs the host's C library, from clang's diagnostics; none if it is about another thing.
 fn hosted(diagnostics: &str, source: &str, text: &str) -> Option<String> {
-    if !diagnostics.contains("gnu/stubs-32.h' file not found") {
+    if !diagnostics.contains(MISSED) {
         return None;
     }
     let place = diagnostics.lines().find_map(|l| {

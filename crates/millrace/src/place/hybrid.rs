@@ -71,6 +71,10 @@ fn allowed(proved: &Proved<'_>, plan: &Plan, replicas: &[Place]) -> Result<(), E
             let why = "a handler without a packet works on all of its keys at once";
             return Err(on(&program.name, planned, why));
         }
+        if replica.held.adds() {
+            let why = "packets of heavy keys would add to numbers of the replicas, which nobody sums up";
+            return Err(on(&program.name, planned, why));
+        }
         if let Some(why) = obstacle((planned, object), &replica.held, tells) {
             return Err(on(&program.name, planned, &why));
         }

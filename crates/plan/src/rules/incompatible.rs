@@ -58,11 +58,24 @@ pub(crate) fn access(
     let bad = |t: &&&Touch| t.any(|s| *s != Source::Fields);
     // Of what is wrong the first in the source.
     let line = |t: &&&Touch| t.at.spot(model);
-    let t = touches.iter().filter(bad).min_by_key(line)?;
+    let constant = |t: &&&Touch| t.by.iter().all(|f| f.source == Source::Constant);
+    let all = touches.iter().all(|t| constant(&t));
+    // Where the key of some packets alone is constant, that of others says more.
+    let other = touches.iter().filter(|t| bad(t) && !constant(t));
+    let t = other.min_by_key(line);
+    let t = t.or(touches.iter().filter(bad).min_by_key(line))?;
     let at = t.at.place(model);
-    let source = t.by.iter().map(|f| &f.source);
-    Some(match source.into_iter().find(|s| **s != Source::Fields)? {
+    let mut sources = t.by.iter().map(|f| &f.source);
+    let told = |s: &&Source| **s != Source::Fields && (**s != Source::Constant || constant(&t));
+    Some(match sources.find(told)? {
         Source::Fields => return None,
+        Source::Constant if !all => judged(
+            format!(
+                "packets of some kind all touch one place of {name}, where its key is constant, and others may touch it too"
+            ),
+            "give it a key of packet fields everywhere, or keep apart what has a constant key",
+            at,
+        ),
         Source::Constant => judged(
             format!("every packet touches the same place of {name}: its key is constant"),
             "give it a key of packet fields; a number that is only added to, and that no packet looks at, is \

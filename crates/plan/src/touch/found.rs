@@ -32,8 +32,8 @@ impl Found {
     /// the key.
     pub fn is_odd(&self, arena: &Arena) -> bool {
         let kind = self.packets.kind;
-        let other = |s: &Source| matches!(s, Source::Foreign(what) if what == OTHER);
-        if self.source != Source::Fields && !other(&self.source) {
+        // What else is foreign in the key no NIC hashes, and the rest of it may do without.
+        if !matches!(self.source, Source::Fields | Source::Foreign(_)) {
             return false;
         }
         self.key.iter().any(|bit| match bit {

@@ -5,6 +5,7 @@
 #define KNOWN (1) /* what else is looked at in the header, which begins at ip */
 #define TRANSPORT (ip + 20) /* where ports are taken from */
 #define KEY { key.words[0] = WORD(ip, 12); }
+#define ZONED 0 /* with 1: a table says what zone the protocol is of */
 #define SIX 0 /* with 1: IPv6 is looked at instead */
 
 #define BYTE(p, at) (*(__u8 *)((p) + (at)))
@@ -22,12 +23,21 @@ struct {
 	__type(value, __u64);
 } counts SEC(".maps");
 
+/* What the host says of a protocol. */
+struct {
+	__uint(type, HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u32);
+} zones SEC(".maps");
+
 SEC("xdp")
 int program(struct xdp_md *ctx)
 {
 	__u8 *begin = BEGIN(ctx), *end = END(ctx), *ip, *l4;
 	struct key key = {};
 	__u64 one = 1, *count;
+	__u32 protocol, *zone;
 	__u16 type;
 
 	ip = begin + 14;
@@ -50,6 +60,10 @@ int program(struct xdp_md *ctx)
 		return XDP_PASS;
 	l4 = TRANSPORT;
 	if (l4 + 4 > end)
+		return XDP_PASS;
+	protocol = BYTE(ip, 9);
+	zone = ZONED ? lookup(&zones, &protocol) : &protocol;
+	if (!zone)
 		return XDP_PASS;
 	KEY;
 	count = lookup(&counts, &key);

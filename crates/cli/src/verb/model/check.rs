@@ -1,7 +1,7 @@
 //! `--check`: the model against executions of its program.
 
 use millrace_traffic::capture::Reader;
-use millrace_validate::{Options, text, validate};
+use millrace_validate::{Options, text, uncompared, validate};
 
 use super::Model;
 use crate::failure::{DONE, Failure, NO};
@@ -33,6 +33,13 @@ impl Model {
         let budget = budget::begin();
         let proved = function.check(budget)?;
         let model = proved.model(&self.limits(budget)?);
+        if let Some(o) = uncompared(proved.program, &model) {
+            return Err(Failure::wrong(format!(
+                "`{}`, {}, is not compared: --check is for state in tables, arrays, allocators and records; `millrace verify` \
+                 and `millrace run --sanitize` execute any function",
+                o.name, o.kind.name
+            )));
+        }
         let options = Options {
             most: None,
             packets: self.packets,
