@@ -95,8 +95,8 @@ for part in $(seq "$parts"); do
     echo "part $(rate "$work/part$part.pcap" --seconds 3 --balance)"
 done >"$work/oracle"
 for turn in 1 2; do
-    echo "balance $(rate "$work/all.pcap" --seconds 8 --balance)"
-    echo "still $(rate "$work/all.pcap" --seconds 8)"
+    echo "balance $(rate "$work/all.pcap" --seconds 7 --balance)"
+    echo "still $(rate "$work/all.pcap" --seconds 7)"
 done >"$work/figures"
 python3 - "$work/oracle" "$work/figures" <<'PY'
 import statistics, sys
