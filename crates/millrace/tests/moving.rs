@@ -59,9 +59,9 @@ fn while_packets_come(
     let placement = function.placement.as_deref();
     let found = place::buckets(&function.name, placement, &function.module, workers);
     let (classes, contents) = found.unwrap();
-    // Fewer buffers than a ring between two workers has places, so that none fills; the device waits.
+    // Fewer buffers, of both rings and beside them, than a ring between two workers has places, so that none fills; the device waits.
     let word = format!(
-        "vnic:{}?split=lan=10.0.0.0/16&measure=off&depth=256",
+        "vnic:{}?split=lan=10.0.0.0/16&measure=off&depth=256&txdepth=256",
         trace(folder.path())
     );
     let ports = Ports {

@@ -5,7 +5,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use crate::packet::MAX_BURST;
 use crate::port::{Frame, Pool};
 
-/// Frames that may lie between one worker and another. All buffers of a queue may be on their way to one worker.
+/// Frames that may lie between one worker and another. Of a queue with no more buffers than this all may be on their way to one worker.
 const BETWEEN: usize = 1024;
 
 /// One worker's ends of the rings; its own place in each list is a ring that nobody uses.
