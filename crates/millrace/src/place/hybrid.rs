@@ -72,7 +72,8 @@ fn allowed(proved: &Proved<'_>, plan: &Plan, replicas: &[Place]) -> Result<(), E
             return Err(on(&program.name, planned, why));
         }
         if replica.held.adds() {
-            let why = "packets of heavy keys would add to numbers of the replicas, which nobody sums up";
+            let why =
+                "packets of heavy keys would add to numbers of the replicas, which nobody sums up";
             return Err(on(&program.name, planned, why));
         }
         if let Some(why) = obstacle((planned, object), &replica.held, tells) {
