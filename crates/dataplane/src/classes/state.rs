@@ -45,6 +45,8 @@ pub(super) struct State {
     /// those of all
     going: Vec<Going>,
     full: bool,
+    /// the new worker has the entries in hand
+    in_hand: bool,
     /// it was given up from outside
     asked: bool,
     /// entries that were put in
@@ -88,6 +90,7 @@ impl State {
             one: Arc::default(),
             going: Vec::new(),
             full: false,
+            in_hand: false,
             asked: false,
             entries: 0,
             lost: 0,
@@ -96,6 +99,7 @@ impl State {
 
     pub fn enter(&mut self, phase: Phase) {
         self.phase = phase;
+        self.in_hand = false;
         self.done.fill(false);
     }
 
@@ -131,9 +135,9 @@ impl State {
 impl Classes {
     /// What a worker is to do now; none where it is not its turn.
     pub fn task(&self, worker: usize) -> Option<Task> {
-        let inside = self.lock();
-        let moving = inside.moving.as_ref()?;
-        let state = &moving.state;
+        let mut inside = self.lock();
+        let moving = inside.moving.as_mut()?;
+        let state = &mut moving.state;
         if state.done.get(worker).copied().unwrap_or(true) {
             return None;
         }
@@ -159,6 +163,7 @@ impl Classes {
                 Phase::Putting | Phase::Settling => None,
             },
             (What::One { to, .. }, Phase::Putting) if *to == worker => {
+                state.in_hand = true;
                 Some(Task::Put(state.one.clone()))
             }
             (What::One { .. }, _) => None,
@@ -302,7 +307,9 @@ impl Classes {
             self.end(&mut inside, Err(MoveError::Asked));
             return true;
         }
-        if let (What::One { .. }, Phase::Putting) = (&moving.what, moving.state.phase) {
+        // What the new worker has in hand is with it in a moment; back as well, it would be at both.
+        let waits = moving.state.phase == Phase::Putting && !moving.state.in_hand;
+        if matches!(moving.what, What::One { .. }) && waits {
             moving.state.asked = true;
             moving.state.enter(Phase::Back);
             self.announce(&inside);

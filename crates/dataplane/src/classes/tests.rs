@@ -146,6 +146,17 @@ fn who_asks_for_the_state_calls_a_bucket_back() {
     classes.back(0, 0);
     assert!(classes.recall());
     assert_eq!(moving.join().unwrap(), Err(MoveError::Asked));
+    // But where the other one is at them they are not given to both.
+    let moving = begun(&classes, |c| c.assign(0, 1));
+    classes.looked();
+    drain(&classes);
+    classes.took(0, vec![entry(0)]);
+    assert!(matches!(classes.task(1), Some(Task::Put(_))));
+    assert!(!classes.recall());
+    assert!(classes.task(0).is_none());
+    classes.put(1, Ok(()));
+    assert!(moving.join().unwrap().is_ok());
+    assert!(classes.recall());
     classes.changes();
     assert_eq!(classes.assign(0, 1), Err(MoveError::Changed));
     classes.close();
