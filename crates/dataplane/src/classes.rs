@@ -377,7 +377,6 @@ impl Classes {
             return Err(MoveError::Gone);
         }
         let (from, began) = (self.worker(class), Instant::now());
-        let members = inside.members.len();
         let any = inside.members.iter().any(|m| m.worker == from);
         if from == to || !any && self.buckets.is_none() {
             // Without a queue of the worker's there are no packets of it either.
@@ -395,15 +394,7 @@ impl Classes {
             Some(_) => State::new(Phase::Looking, self.workers),
             None => State::new(Phase::Draining, self.workers),
         };
-        inside.moving = Some(Moving {
-            what: What::One { class, from, to },
-            began,
-            marks: vec![None; members],
-            through: vec![false; members],
-            state,
-            turned: Vec::new(),
-            moved: None,
-        });
+        inside.begin(What::One { class, from, to }, state);
         self.announce(&inside);
         self.ends(inside, began)
     }
@@ -423,16 +414,8 @@ impl Classes {
         if inside.moving.is_some() || inside.ended.is_some() {
             return Err(MoveError::Busy);
         }
-        let (members, began) = (inside.members.len(), Instant::now());
-        inside.moving = Some(Moving {
-            what: What::All(drawn),
-            began,
-            marks: vec![None; members],
-            through: vec![false; members],
-            state: State::new(Phase::Draining, self.workers),
-            turned: Vec::new(),
-            moved: None,
-        });
+        let began = Instant::now();
+        inside.begin(What::All(drawn), State::new(Phase::Draining, self.workers));
         self.announce(&inside);
         self.ends(inside, began)
     }

@@ -334,7 +334,8 @@ impl Classes {
 }
 
 impl Inside {
-    fn begin(&mut self, what: What, state: State) {
+    /// Something begins to move.
+    pub(super) fn begin(&mut self, what: What, state: State) {
         let members = self.members.len();
         self.moving = Some(Moving {
             what,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{Classes, MoveError, Moved, What};
 use crate::module::Stamped;
-use crate::moved::Full;
+use crate::moved::{Entries, Full};
 
 /// How far a move is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +24,6 @@ pub(super) enum Phase {
     /// the class has its new worker, and devices bring it there
     Settling,
 }
-
-/// Entries that workers are given, without copies of them.
-pub type Entries = Arc<Vec<(usize, Stamped)>>;
 
 /// An entry where all go, and the workers between which it goes.
 struct Going {
@@ -300,8 +297,8 @@ impl Classes {
             return true;
         };
         if moving.moved.is_some() {
-            // Soon over: it waits for nothing but packets that have come.
-            return false;
+            // The new worker has all of it; only packets wait.
+            return true;
         }
         if !moving.state.is_out() {
             self.end(&mut inside, Err(MoveError::Asked));

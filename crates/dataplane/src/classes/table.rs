@@ -57,17 +57,16 @@ pub(super) fn turn(members: &[Member], class: u16, to: usize) -> Vec<Turned> {
         if before == to {
             continue;
         }
+        let change = table.point(class, to);
         // A queue that does not take part has ended, or is none of these workers': nothing comes from it.
         if let Some(at) = members.iter().position(beside) {
             turned.push(Turned {
                 member: at,
                 to: own,
-                change: table.point(class, to),
+                change,
                 mark: None,
                 over: false,
             });
-        } else {
-            table.point(class, to);
         }
     }
     turned

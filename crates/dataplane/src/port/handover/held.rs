@@ -101,10 +101,8 @@ impl Held {
         );
         (self.step, self.class, self.still) = (looked.step, looked.hold, looked.still);
         // What was seen before counts for the same change only.
-        let same = |a: &Leaving, b: &Leaving| a.change == b.change;
-        let goes_on =
-            (self.leaving.as_ref().zip(looked.leaving.as_ref())).is_some_and(|(a, b)| same(a, b));
-        self.dry &= goes_on;
+        let change = |leaving: &Option<Leaving>| leaving.as_ref().map(|l| l.change);
+        self.dry &= change(&self.leaving) == change(&looked.leaving);
         self.leaving = looked.leaving;
         // Behind a change of the key, which nothing was received during.
         self.buckets = classes.buckets();

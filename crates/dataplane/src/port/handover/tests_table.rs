@@ -90,8 +90,8 @@ struct Seen {
     packets: u64,
 }
 
-/// Packets of 24 flows come by a device, and classes move all the time.
-fn run(rounds: u16, hasty: bool) -> Seen {
+/// Classes, a device whose table leads to their workers, and its queues.
+fn port(hasty: bool) -> (Arc<Classes>, Arc<Device>, Vec<Box<dyn Queue>>) {
     let classes = Classes::new(
         vec![steering(u32::from(CLASSES)).owners()],
         CLASSES,
@@ -119,7 +119,13 @@ fn run(rounds: u16, hasty: bool) -> Seen {
         port: 0,
     };
     let of_device: Arc<dyn Indirection> = device.clone();
-    let mut queues = hand_over("x:y", queues.collect(), by, Some(&of_device)).unwrap();
+    let queues = hand_over("x:y", queues.collect(), by, Some(&of_device)).unwrap();
+    (classes, device, queues)
+}
+
+/// Packets of 24 flows come by a device, and classes move all the time.
+fn run(rounds: u16, hasty: bool) -> Seen {
+    let (classes, device, mut queues) = port(hasty);
     let all: Vec<Vec<u8>> = (0..rounds)
         .flat_map(|n| {
             (0..24).map(move |flow| {
@@ -211,4 +217,35 @@ fn packets_stay_in_order_where_the_table_of_the_device_moves_too() {
 #[test]
 fn a_device_that_says_too_early_that_its_table_applies_lets_packets_overtake() {
     assert!((0..20).any(|_| run(2000, true).wrong > 0));
+}
+
+/// Nothing of the state is on its way then: who wants it does not wait for packets.
+#[test]
+fn a_class_that_only_waits_for_the_device_keeps_nobody_from_the_state() {
+    let (classes, device, mut queues) = port(false);
+    let moving = std::thread::spawn({
+        let classes = classes.clone();
+        move || classes.assign(0, 1)
+    });
+    let mut look = || {
+        for queue in &mut queues {
+            queue.receive(&mut Vec::new(), 16, u64::MAX).unwrap();
+        }
+        std::thread::yield_now();
+    };
+    while classes.worker(0) != 1 {
+        look();
+    }
+    // The device has not looked at its table.
+    (0..10).for_each(|_| look());
+    assert!(!moving.is_finished());
+    assert!(classes.recall());
+    drop(classes.still());
+    device
+        .applied
+        .store(device.changes.load(Ordering::Acquire), Ordering::Release);
+    while !moving.is_finished() {
+        look();
+    }
+    assert!(moving.join().unwrap().is_ok_and(|moved| moved.to == 1));
 }
