@@ -166,12 +166,16 @@ fn transactions(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Resul
     )
 }
 
+/// A count of something, by the label `what`.
+fn of(what: &str, count: u64) -> ([(&'static str, String); 1], u64) {
+    ([("what", what.to_owned())], count)
+}
+
 /// Buckets of the indirection table that changed their workers.
 fn moved(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
     let Some(moved) = &account.moved else {
         return Ok(());
     };
-    let of = |what: &str, count: u64| ([("what", what.to_owned())], count);
     counts(
         encoder,
         (
@@ -210,7 +214,6 @@ fn peers(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), E
     let Some(peers) = &account.peers else {
         return Ok(());
     };
-    let of = |what: &str, count: u64| ([("what", what.to_owned())], count);
     counts(
         encoder,
         (

@@ -13,6 +13,7 @@ mod ahead;
 mod carried;
 mod changes;
 mod dpdk;
+mod etcd;
 mod faults;
 mod hops;
 mod idle;

@@ -5,7 +5,7 @@
 //! 10.0.0.1 ── a0 ═══ a1 ── the function ── b1 ═══ b0 ── 10.0.0.2
 //! ```
 
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -22,6 +22,16 @@ pub struct Net {
     ends: Vec<&'static str>,
     pub kind: &'static str,
     _turn: MutexGuard<'static, ()>,
+}
+
+/// A process that is killed at the end, if it has not ended.
+pub struct Served(pub Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs a command; its output, whatever came of it.
@@ -181,12 +191,16 @@ impl Net {
         ip(&format!("-n {} {args}", self.name(end)));
     }
 
+    /// A command in a namespace, not yet started.
+    pub fn command(&self, end: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name(end), program]);
+        command
+    }
+
     /// Runs a command in a namespace.
     pub fn within(&self, end: &str, program: &str, args: &[&str]) -> Output {
-        let name = self.name(end);
-        let mut all = vec!["netns", "exec", name.as_str(), program];
-        all.extend(args);
-        run("ip", &all).unwrap()
+        self.command(end, program).args(args).output().unwrap()
     }
 
     /// Does something in a thread that is in a namespace.

@@ -3,11 +3,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::instance::{Instance, count};
-use super::net::{KINDS, Net, run};
+use super::net::{KINDS, Net, Served, run};
 use super::transfer::{behind_nat, content};
 
 /// Bytes of the file.
@@ -22,24 +22,12 @@ fn there(tool: &str) -> bool {
     found
 }
 
-/// A process that is killed at the end, if it has not ended.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Both ways at once for a second; Mbit/s that arrived, from a to b and back.
 fn iperf3(net: &Net) -> (f64, f64) {
-    let name = net.name("b");
     let end = Instant::now() + Duration::from_secs(30);
     loop {
-        let server = Command::new("ip")
-            .args(["netns", "exec", &name])
-            .args(["iperf3", "-s", "-1", "-B", "10.0.0.2"])
+        let server = (net.command("b", "iperf3"))
+            .args(["-s", "-1", "-B", "10.0.0.2"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();

@@ -7,78 +7,41 @@
 //!
 //! Machines are wires between the routers, which have one Ethernet address on all of them: what a machine sends on comes out at another one.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::routing::Routing;
 use crate::common::{json, millrace};
+use crate::live::etcd::Etcd;
 use crate::live::instance::Instance;
-use crate::live::net::{Net, run, until};
+use crate::live::net::{Net, until};
 
 /// The machines.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
 /// Where they agree.
 const CLUSTER: &str = "etcd://10.9.0.9:2379/lab";
 
-/// A process that goes with the test.
-pub struct Served(pub Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// All of it.
 pub struct Fabric {
     // In this order: what runs in the namespaces ends before they do.
     pub routing: Routing,
-    _etcd: Served,
-    folder: tempfile::TempDir,
+    etcd: Etcd,
     pub net: Net,
 }
 
 impl Fabric {
     /// None, said aloud, where it cannot be made.
     pub fn new() -> Option<Self> {
-        if run("etcd", &["--version"]).is_err() {
-            println!("skipped: there is no etcd here (Debian: etcd-server)");
+        if !Etcd::is_there() {
             return None;
         }
         let net = Net::of("afpacket", &["c", "r", "s", "e", "n1", "n2", "n3"])?;
         lines(&net);
-        // Memory: a disk that others use makes etcd miss leases.
-        let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory).unwrap(),
-            false => tempfile::tempdir().unwrap(),
-        };
-        let clients = "http://10.9.0.9:2379";
-        let etcd = within(&net, "e", "etcd")
-            .arg("--data-dir")
-            .arg(folder.path().join("etcd"))
-            .args(["--listen-client-urls", clients])
-            .args(["--advertise-client-urls", clients])
-            .args(["--listen-peer-urls", "http://127.0.0.1:2380"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let etcd = Served(etcd.unwrap());
-        until("etcd answers", || {
-            let health = ["-sf", "http://10.9.0.9:2379/health"];
-            net.within("e", "curl", &health).status.success()
-        });
-        let routing = Routing::start(&net, folder.path());
-        Some(Self {
-            routing,
-            _etcd: etcd,
-            folder,
-            net,
-        })
+        let etcd = Etcd::start(&net, "e", "10.9.0.9");
+        let routing = Routing::start(&net, etcd.folder());
+        Some(Self { routing, etcd, net })
     }
 
     /// Starts `nat` on a machine, with one core.
@@ -94,7 +57,7 @@ impl Fabric {
     }
 
     fn socket(&self, node: &str) -> PathBuf {
-        self.folder.path().join(node)
+        self.etcd.folder().join(node)
     }
 
     /// What `millrace ctl` or `millrace map` says of a machine that runs.
@@ -157,13 +120,6 @@ impl Fabric {
 /// The number of a machine.
 pub fn number(node: &str) -> &str {
     &node[1..]
-}
-
-/// A command in a namespace, not yet started.
-pub fn within(net: &Net, end: &str, program: &str) -> Command {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &net.name(end), program]);
-    command
 }
 
 /// Interfaces and addresses.

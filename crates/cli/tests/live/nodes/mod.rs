@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::instance::{Instance, count};
-use super::net::until;
-use fabric::{Fabric, NODES, Served, within};
+use super::net::{Served, until};
+use fabric::{Fabric, NODES};
 use talks::{Talk, curl, go_on, serve};
 
 /// Connections that go on: at three machines, of which any has none only once in a thousand runs.
@@ -41,7 +41,9 @@ fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Child)> {
         println!("skipped: no iperf3");
         return None;
     }
-    let server = within(&fabric.net, "s", "iperf3")
+    let server = fabric
+        .net
+        .command("s", "iperf3")
         .args(["-s", "-1", "-B", "198.51.100.1"])
         .stdout(Stdio::null())
         .spawn();
@@ -50,7 +52,9 @@ fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Child)> {
         let shown = fabric.net.within("s", "ss", &["-tlnH", "sport = 5201"]);
         !shown.stdout.is_empty()
     });
-    let client = within(&fabric.net, "c", "iperf3")
+    let client = fabric
+        .net
+        .command("c", "iperf3")
         .args([
             "-c",
             "198.51.100.1",
@@ -80,7 +84,9 @@ fn ends(transfer: Option<(Served, Child)>) {
 
 /// Pings the server every 50 ms until that is ended; how many got no answer, of how many.
 fn pings(fabric: &Fabric) -> Child {
-    let pinging = within(&fabric.net, "c", "ping")
+    let pinging = fabric
+        .net
+        .command("c", "ping")
         .args(["-q", "-i", "0.05", "198.51.100.1"])
         .stdout(Stdio::piped())
         .spawn();

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::fabric::{NODES, Served, number, within};
+use super::fabric::{NODES, number};
 use crate::common::typed::blocks;
-use crate::live::net::{Net, run, until};
+use crate::live::net::{Net, Served, run, until};
 
 /// Who says which machines a router may send to.
 pub enum Routing {
@@ -58,7 +58,8 @@ impl Routing {
             return;
         };
         let file = |kind: &str| folder.join(format!("{end}.{kind}"));
-        let started = within(net, end, program().unwrap())
+        let started = net
+            .command(end, program().unwrap())
             .args(["-f", "-c"])
             .arg(file("conf"))
             .arg("-s")
