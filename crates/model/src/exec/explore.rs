@@ -21,9 +21,9 @@ pub(super) struct Followed {
     /// a budget was spent
     pub spent: bool,
     /// states that wait, by the blocks in which they go on
-    pending: BTreeMap<usize, Vec<State>>,
+    pub(super) pending: BTreeMap<usize, Vec<State>>,
     /// the loop, by its head
-    within: Option<usize>,
+    pub(super) within: Option<usize>,
 }
 
 impl Engine<'_> {
@@ -44,6 +44,7 @@ impl Engine<'_> {
             match self.widens.take() {
                 Some(head) => {
                     self.summed.entry(head).or_default();
+                    self.crowds = self.crowds.map(|_| false);
                 }
                 None if crowds => self.crowds = None,
                 None => break (host, done),
@@ -86,7 +87,9 @@ impl Engine<'_> {
         };
         let start = self.blocks.of.get(first.at).copied().unwrap_or(0);
         f.pending.entry(start).or_default().push(first);
+        let mut kept = Vec::new();
         while let Some(block) = self.next_block(&f.pending) {
+            self.keep(&mut kept, block, &f);
             let ready = match self.easiest(&mut f.pending) {
                 Some(s) => vec![s],
                 None => {
@@ -100,6 +103,9 @@ impl Engine<'_> {
             };
             if within != Some(block) {
                 self.look_at(block, &ready);
+            }
+            if self.go_back(&mut kept, &mut f) {
+                continue;
             }
             for s in ready {
                 // One block may be left in many ways, each of which asks the solver.
@@ -124,6 +130,9 @@ impl Engine<'_> {
                 f.spent = true;
                 f.missing = Some(format!("the budget is spent: {spent}{gap}"));
                 break;
+            }
+            if self.go_back(&mut kept, &mut f) {
+                continue;
             }
             if self.widens.is_some() || self.refines {
                 break;

@@ -10,6 +10,7 @@ mod answer;
 mod below;
 mod call;
 mod calls;
+mod checkpoint;
 mod cut;
 mod entries;
 mod explore;

@@ -17,12 +17,15 @@ const REACH: usize = 6000;
 const CROWD: usize = 64;
 
 impl Engine<'_> {
+    /// Whether a state at one block may come to another.
+    pub(super) fn reaches(&self, from: usize, to: usize) -> bool {
+        let word = self.reach.get(from).and_then(|r| r.get(to / 64));
+        word.is_some_and(|w| w >> (to % 64) & 1 == 1)
+    }
+
     /// The waiting block that no other one, which it does not reach itself, can still reach.
     pub(super) fn next_block(&self, pending: &BTreeMap<usize, Vec<State>>) -> Option<usize> {
-        let reaches = |a: usize, b: usize| {
-            let word = self.reach.get(a).and_then(|r| r.get(b / 64));
-            word.is_some_and(|w| w >> (b % 64) & 1 == 1)
-        };
+        let reaches = |a, b| self.reaches(a, b);
         let rank = |b: &usize| self.blocks.rank.get(*b).copied().flatten();
         let free = pending.keys().filter(|b| {
             pending
