@@ -2,23 +2,29 @@
 
 use std::collections::BTreeMap;
 
+use millrace_object::insn::Insn;
 use millrace_object::program;
 
 use super::body::{Body, Purpose};
 use super::gate::{self, Prefetch};
+use super::later::Later;
 use super::module::{Entry, takes_packets};
 use super::prefetch::{self, PrefetchPass};
 use super::resume::Resume;
 use super::slice::Slice;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
-use super::{describe_role, key, tail};
+use super::{describe_role, key, later, tail};
 use crate::error::Error;
 use crate::sync::Bodies;
 
 /// Above this many steps a program is emitted once, for both passes, and not twice, specialised:
-/// the instruction cache is worth more than a branch saved.
+/// the instruction cache is worth more than a branch saved. Of linked programs it is so many for each element, as each alone
+/// would have: a packet runs through no more of it than of them.
 const SPECIALISE_UP_TO: usize = 3000;
+
+/// Elements of a linked program that are counted for that: clang's time grows with them.
+const MOST_SPECIALISED: usize = 5;
 
 /// Function of what seldom runs, or is too large to be written twice.
 pub const OUTLINED: &str = "static __attribute__((noinline))";
@@ -101,9 +107,26 @@ pub fn write<'a>(
     for (first, (rest, earlier)) in firsts.iter_mut().zip(rests.iter().zip(&earlier)) {
         first.slotted &= rest.is_none() || earlier.is_some();
     }
+    // What elements behind the first of a linked program look up, where the program goes on from its prefetch pass.
+    let laters: Vec<Option<Later>> = (wholes.iter().zip(&rests))
+        .map(|(whole, rest)| {
+            rest.as_ref()?;
+            later::of(unit.program, whole.flow)
+        })
+        .collect();
+    let behind: Vec<Option<PrefetchPass>> = laters
+        .iter()
+        .map(|later| {
+            let Some(later) = later else { return Ok(None) };
+            let flow = later.checked.flows.first();
+            let whole = flow.map(|flow| Slice::whole(&later.program, flow, true));
+            Ok(whole.transpose()?.and_then(|whole| prefetch::pass(&whole)))
+        })
+        .collect::<Result<_, Error>>()?;
     let sites = passes
         .iter()
         .chain(&earlier)
+        .chain(&behind)
         .flatten()
         .flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
@@ -116,12 +139,13 @@ pub fn write<'a>(
     let all = parts
         .iter()
         .zip(&firsts)
-        .zip(passes.iter().zip(&rests).zip(&earlier));
-    let entry = |(index, ((parts, first), ((pass, rest), earlier)))| {
+        .zip(passes.iter().zip(&rests).zip(earlier.iter().zip(&behind)));
+    let entry = |(index, ((parts, first), ((pass, rest), (earlier, later))))| {
         let ahead = (pass as &Option<_>).as_ref().map(|pass| Ahead {
             pass,
             rest: (rest as &Option<_>).as_ref(),
             earlier: (earlier as &Option<_>).as_ref(),
+            later: (later as &Option<_>).as_ref(),
         });
         entry(out, (unit, file), index, (parts, first), ahead)
     };
@@ -136,6 +160,8 @@ struct Ahead<'p, 'a> {
     rest: Option<&'p Resume<'a>>,
     /// the pass before it, whose answers are found at once
     earlier: Option<&'p PrefetchPass<'a>>,
+    /// the pass of what is linked behind the first element
+    later: Option<&'p PrefetchPass<'p>>,
 }
 
 /// Writes those of one, whose packets may have what the prefetch pass found.
@@ -184,9 +210,20 @@ fn entry(
         pass,
         rest,
         earlier,
+        later,
     }) = ahead
     {
         let mut before = None;
+        let mut behind = None;
+        if let Some(later) = later {
+            let function = called("later");
+            let signature =
+                format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
+            let title = format!("{name} without its first elements: finds what to prefetch.");
+            let body = Body::new(&later.slice, unit, Purpose::Prefetch, &none)?;
+            function_text(out, file, &title, &signature, &body)?;
+            behind = Some(Prefetch::of(later, function));
+        }
         if let Some(earlier) = earlier {
             let function = called("classify");
             let signature =
@@ -216,6 +253,7 @@ fn entry(
         function_text(out, file, &title, &signature, &body)?;
         prefetch = Some(Prefetch {
             before: before.map(Box::new),
+            later: behind.map(Box::new),
             ..Prefetch::of(pass, function)
         });
         if let Some(rest) = rest {
@@ -249,7 +287,17 @@ pub fn name(program: &program::Program, function: program::FunctionId) -> &str {
 
 /// Whether a program is small enough to be written more than once.
 fn specialised(slice: &Slice) -> bool {
-    slice.flow.steps.len() <= SPECIALISE_UP_TO
+    slice.flow.steps.len() <= SPECIALISE_UP_TO * elements(slice.program).min(MOST_SPECIALISED)
+}
+
+/// How many elements were linked: the packet handler calls each once for each of its two ports; 1 of a program that was not.
+fn elements(program: &program::Program) -> usize {
+    let entries = program.entries.iter().filter(|e| takes_packets(e.role));
+    let handlers = entries.filter_map(|e| program.functions.get(e.function.0));
+    let linked = handlers.filter(|f| f.section == program::LINKED);
+    let calls = linked.flat_map(|f| &f.insns);
+    let calls = calls.filter(|i| matches!(i, Insn::CallLocal { .. }));
+    calls.count().div_ceil(2).max(1)
 }
 
 /// Writes one function.
