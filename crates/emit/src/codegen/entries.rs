@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use millrace_object::insn::Insn;
 use millrace_object::program;
 
-use super::body::{Body, Purpose};
+use super::body::{Body, Purpose, TakesUp};
 use super::gate::{self, Prefetch};
 use super::later::Later;
 use super::module::{Entry, takes_packets};
 use super::prefetch::{self, PrefetchPass};
 use super::resume::Resume;
 use super::slice::Slice;
+use super::stack::Stack;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
 use super::{describe_role, key, later, tail};
@@ -114,24 +115,22 @@ pub fn write<'a>(
             later::of(unit.program, whole.flow)
         })
         .collect();
-    let behind: Vec<Option<PrefetchPass>> = laters
-        .iter()
-        .map(|later| {
-            let Some(later) = later else { return Ok(None) };
-            let flow = later.checked.flows.first();
-            let whole = flow.map(|flow| Slice::whole(&later.program, flow, true));
-            Ok(whole.transpose()?.and_then(|whole| prefetch::pass(&whole)))
+    let behind: Vec<Option<Behind>> = (laters.iter())
+        .map(|later| match later {
+            Some(later) => Behind::of(later, unit),
+            None => Ok(None),
         })
         .collect::<Result<_, Error>>()?;
     let sites = passes
         .iter()
         .chain(&earlier)
-        .chain(&behind)
         .flatten()
+        .chain(behind.iter().flatten().map(|b| &b.pass))
         .flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
-        out.lines(&gate::slot(words, rests.iter().flatten()));
+        let behind = behind.iter().flatten().filter_map(|b| b.rest.as_ref());
+        out.lines(&gate::slot(words, rests.iter().flatten().chain(behind)));
     }
     if unit.tails {
         out.lines(tail::DECLARATION);
@@ -161,7 +160,41 @@ struct Ahead<'p, 'a> {
     /// the pass before it, whose answers are found at once
     earlier: Option<&'p PrefetchPass<'a>>,
     /// the pass of what is linked behind the first element
-    later: Option<&'p PrefetchPass<'p>>,
+    later: Option<&'p Behind<'p>>,
+}
+
+/// What runs ahead for elements behind the first of a linked program.
+struct Behind<'l> {
+    later: &'l Later,
+    pass: PrefetchPass<'l>,
+    stack: Stack,
+    /// from there on, where a packet may go on from what the pass found
+    rest: Option<Resume<'l>>,
+}
+
+impl<'l> Behind<'l> {
+    /// None where they look nothing up.
+    fn of(later: &'l Later, unit: &Unit) -> Result<Option<Self>, Error> {
+        let Some(flow) = later.checked.flows.first() else {
+            return Ok(None);
+        };
+        let whole = Slice::whole(&later.program, flow, true)?;
+        let Some(pass) = prefetch::pass(&whole) else {
+            return Ok(None);
+        };
+        let body = Body::new(&whole, unit, Purpose::Program, &pass.sites)?;
+        let rest = match unit.treatment.takes_up() && !later.within(&pass.sites).is_empty() {
+            true => Resume::of(&whole, &pass, &body.stack, &body.demand),
+            false => None,
+        };
+        let stack = body.stack;
+        Ok(Some(Self {
+            later,
+            pass,
+            stack,
+            rest,
+        }))
+    }
 }
 
 /// Writes those of one, whose packets may have what the prefetch pass found.
@@ -205,7 +238,7 @@ fn entry(
         let signature = format!("{linkage} void {function}({PARAMETERS}{slot})");
         function_text(out, file, &title, &signature, first)?;
     }
-    let (mut prefetch, mut resume) = (None, None);
+    let (mut prefetch, mut resume, mut takes) = (None, None, false);
     if let Some(Ahead {
         pass,
         rest,
@@ -215,14 +248,31 @@ fn entry(
     {
         let mut before = None;
         let mut behind = None;
+        let mut takes_up = None;
         if let Some(later) = later {
             let function = called("later");
             let signature =
                 format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
             let title = format!("{name} without its first elements: finds what to prefetch.");
-            let body = Body::new(&later.slice, unit, Purpose::Prefetch, &none)?;
+            let (pass, stack) = (&later.pass, &later.stack);
+            let body = match &later.rest {
+                None => Body::new(&pass.slice, unit, Purpose::Prefetch, &none)?,
+                Some(rest) => Body::part(&pass.slice, unit, Purpose::Prefetch, &none, rest, stack),
+            };
             function_text(out, file, &title, &signature, &body)?;
-            behind = Some(Prefetch::of(later, function));
+            behind = Some(Prefetch::of(pass, function));
+            if let Some(rest) = &later.rest {
+                let function = called("go_on");
+                let signature =
+                    format!("MR_INLINE void {function}({PARAMETERS}, const struct slot *slot)");
+                let title = format!("{name} from the first keyed operation of a later element on.");
+                let body = Body::part(&rest.slice, unit, Purpose::Program, &pass.sites, rest, stack);
+                function_text(out, file, &title, &signature, &body)?;
+                takes_up = Some(TakesUp {
+                    function,
+                    sites: later.later.within(&pass.sites),
+                });
+            }
         }
         if let Some(earlier) = earlier {
             let function = called("classify");
@@ -258,14 +308,21 @@ fn entry(
         });
         if let Some(rest) = rest {
             let function = called("resume");
-            let signature =
-                format!("MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot)");
+            let second = match takes_up {
+                Some(_) => ", const struct slot *later",
+                None => "",
+            };
+            let signature = format!(
+                "MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot{second})"
+            );
             let title = format!("{name} from {what} on.");
             let (sites, stack) = (&pass.sites, &first.stack);
-            let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
+            let mut body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
                 .hooked(parts.bodies.first)?;
+            body.takes_up = takes_up.as_ref();
             function_text(out, file, &title, &signature, &body)?;
             resume = Some(function);
+            takes = takes_up.is_some();
         }
     }
     Ok(Entry {
@@ -274,6 +331,7 @@ fn entry(
         role: declared.role,
         prefetch,
         resume,
+        takes_up: takes,
         attempt,
         once: unit.treatment.once(index),
     })
