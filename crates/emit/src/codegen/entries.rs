@@ -266,7 +266,14 @@ fn entry(
                 let signature =
                     format!("MR_INLINE void {function}({PARAMETERS}, const struct slot *slot)");
                 let title = format!("{name} from the first keyed operation of a later element on.");
-                let body = Body::part(&rest.slice, unit, Purpose::Program, &pass.sites, rest, stack);
+                let body = Body::part(
+                    &rest.slice,
+                    unit,
+                    Purpose::Program,
+                    &pass.sites,
+                    rest,
+                    stack,
+                );
                 function_text(out, file, &title, &signature, &body)?;
                 takes_up = Some(TakesUp {
                     function,

@@ -97,8 +97,18 @@ pub struct Gate<'a> {
     at_once: String,
     /// the function of the pass before it, where these are found
     pub before: Option<&'a str>,
-    /// the function of the pass of what is linked behind the first element, and the cases of its second pass
-    later: Option<(&'a str, String)>,
+    /// the pass of what is linked behind the first element
+    later: Option<LaterPass<'a>>,
+}
+
+/// The pass of what is linked behind the first element.
+struct LaterPass<'a> {
+    /// its C function
+    function: &'a str,
+    /// the cases of its second pass, by site
+    second: String,
+    /// statements that find the tokens of a batch
+    at_once: String,
 }
 
 impl<'a> Gate<'a> {
@@ -128,17 +138,13 @@ impl<'a> Gate<'a> {
         };
         let second = entries(unit, &prefetch.objects);
         let found = before.unwrap_or(prefetch);
-        let at_once = (1..).zip(&found.objects).filter_map(|(site, object)| {
-            let declaration = unit.program.objects.get(object.0)?;
-            offers(declaration, "tokens")
-                .then(|| at_once(site, kind(*object), &unit.operands(*object)))
-        });
-        let at_once = at_once.collect();
+        let at_once = all_at_once(unit, &found.objects);
         Some(Gate {
             before: before.map(|b| b.function.as_str()),
-            later: prefetch.later.as_deref().map(|later| {
-                let second = entries(unit, &later.objects);
-                (later.function.as_str(), second)
+            later: prefetch.later.as_deref().map(|later| LaterPass {
+                function: &later.function,
+                second: entries(unit, &later.objects),
+                at_once: all_at_once(unit, &later.objects),
             }),
             at_once,
             pass: &prefetch.function,
@@ -159,9 +165,15 @@ impl<'a> Gate<'a> {
             later,
             ..
         } = self;
-        let (mut later_slots, mut later_first, mut later_entry) = <(String, String, String)>::default();
+        let (mut later_slots, mut later_first, mut later_entry) =
+            <(String, String, String)>::default();
         let mut later_function = String::new();
-        if let Some((later, second)) = later {
+        if let Some(LaterPass {
+            function: later,
+            second,
+            at_once,
+        }) = later
+        {
             later_slots = "\tstruct slot later[MR_BATCH];\n".to_owned();
             later_first = format!(
                 "\t\tfor (u32 i = 0; i < count; i++) {{
@@ -170,12 +182,16 @@ impl<'a> Gate<'a> {
 		}}
 "
             );
+            if !at_once.is_empty() {
+                later_function = tokens(later, at_once);
+                let _ = writeln!(later_first, "\t\t{later}_tokens(self, later, count);");
+            }
             later_entry = format!(
                 "\t\tfor (u32 i = 0; i < count; i++)
 			{later}_entry(self, &later[i]);
 "
             );
-            later_function = second_pass(later, second);
+            later_function.push_str(&second_pass(later, second));
         }
         let slots = if before.is_some() { "early" } else { "slots" };
         let (tokens, find) = match at_once.as_str() {
@@ -281,6 +297,16 @@ static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
 }}
 "
     )
+}
+
+/// Statements that find the tokens of a batch: of those sites whose objects find them at once.
+fn all_at_once(unit: &Unit, sites: &[ObjectId]) -> String {
+    let found = (1..).zip(sites).filter_map(|(site, object)| {
+        let declaration = unit.program.objects.get(object.0)?;
+        offers(declaration, "tokens")
+            .then(|| at_once(site, unit.kind(*object), &unit.operands(*object)))
+    });
+    found.collect()
 }
 
 /// The tokens of one operation's keys, of those packets of a batch that the prefetch pass brought there.

@@ -194,21 +194,24 @@ fn changes_packets(program: &Program, flow: &Flow, function: FunctionId) -> bool
             continue;
         }
         let insns = program.functions.get(id.0).map(|f| f.insns.as_slice());
-        todo.extend(insns.unwrap_or_default().iter().filter_map(|insn| match insn {
-            Insn::CallLocal { function } => Some(*function),
-            _ => None,
-        }));
+        todo.extend(
+            insns
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|insn| match insn {
+                    Insn::CallLocal { function } => Some(*function),
+                    _ => None,
+                }),
+        );
     }
     flow.steps.iter().filter(|s| s.reached).any(|step| {
         let own = flow.frames.get(step.frame.0);
         own.is_some_and(|f| all.contains(&f.function))
             && match step.op {
-                Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => {
-                    !matches!(
-                        step.access,
-                        Some(Access::Stack { .. } | Access::Value(_) | Access::Record(_))
-                    )
-                }
+                Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => !matches!(
+                    step.access,
+                    Some(Access::Stack { .. } | Access::Value(_) | Access::Record(_))
+                ),
                 Op::Plain(Insn::Call { helper }) => helper::by_number(helper)
                     .is_none_or(|h| h.effects.moves_packet || h.effects.writes_packet),
                 _ => false,

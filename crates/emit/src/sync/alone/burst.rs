@@ -34,11 +34,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
     let Some(gate) = Gate::of(burst.unit, entry) else {
         return out;
     };
-    let later = if entry.takes_up {
-        ", &later[i]"
-    } else {
-        ""
-    };
+    let later = if entry.takes_up { ", &later[i]" } else { "" };
     let last = match &entry.resume {
         None => format!("{}\t\t\t{run}(self, packets[i], &slots[i]);\n", begin(3)),
         Some(resume) if gate.before.is_some() => format!(

@@ -77,7 +77,10 @@ impl Arena {
                 return *same;
             }
             let made = self.digits(a, b, k);
-            self.remainders.entry(print).or_default().push((residue, made));
+            self.remainders
+                .entry(print)
+                .or_default()
+                .push((residue, made));
             return made;
         }
         self.digits(a, b, k)
