@@ -73,7 +73,7 @@ impl Arena {
             todo.extend(open.filter(|part| !known.contains_key(part)));
             if todo.len() == before {
                 let at = |part: ExprId| known.get(&part).copied().unwrap_or_default();
-                let points = self.from_parts(e, at);
+                let points = self.of_parts(e, at);
                 known.insert(e, points);
                 todo.pop();
             }
@@ -96,7 +96,7 @@ impl Arena {
     }
 
     /// Where a condition holds, by where those hold that it is made of.
-    fn from_parts(&self, e: ExprId, at: impl Fn(ExprId) -> u64) -> u64 {
+    fn of_parts(&self, e: ExprId, at: impl Fn(ExprId) -> u64) -> u64 {
         let drawn = || hash(u64::from(e.0) | 1 << 40);
         let turned = |e: ExprId, k: u64| at(e) ^ if k == 0 { 0 } else { u64::MAX };
         match *self.node(e) {
