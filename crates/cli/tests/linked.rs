@@ -1,7 +1,8 @@
 //! Rows as one linked program, against the rows themselves: the same packets, drop reasons by element, and entries.
 //!
 //! `MILLRACE_LINK_ROWS=200 cargo test -p millrace-cli --test it linked:: -- --nocapture` takes that many random rows of two to five
-//! functions of nfs/, and prints how many were compared and why the others cannot be linked.
+//! functions of nfs/, and prints how many were compared and why the others cannot be linked. With `MILLRACE_LINK_VERIFY=30` each that can
+//! is verified on 4 cores, too, with so many seconds of processor time for its plan; by which strategies they are equal is printed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -50,18 +51,21 @@ fn told(account: &Value) -> Value {
     })
 }
 
-/// The account and the packets of a row over a capture, or why it does not run.
-fn over(row: &[&str], link: &str, capture: &Path, out: &Path) -> Result<(Value, Vec<u8>), String> {
-    // XDP programs have no names of ports.
+/// The name of a row's first port; XDP programs have no names of ports.
+fn first_port(row: &[&str]) -> &'static str {
     let source = root().join(format!("nfs/{0}/{0}.c", row.first().unwrap()));
-    let port = match std::fs::read_to_string(source)
+    match std::fs::read_to_string(source)
         .unwrap()
         .contains("PORTS(LAN")
     {
         true => "lan",
         false => "0",
-    };
-    let split = format!("{port}=10.0.0.0/8,fd00::/8");
+    }
+}
+
+/// The account and the packets of a row over a capture, or why it does not run.
+fn over(row: &[&str], link: &str, capture: &Path, out: &Path) -> Result<(Value, Vec<u8>), String> {
+    let split = format!("{}=10.0.0.0/8,fd00::/8", first_port(row));
     let mut run = millrace();
     run.arg("run")
         .args(row)
@@ -129,9 +133,33 @@ fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Option<String> {
     None
 }
 
+/// Holds a linked row on four cores against one, over a capture; gives the strategy.
+fn verified(row: &[&str], seconds: &str, capture: &Path) -> String {
+    let split = format!("{}=10.0.0.0/8,fd00::/8", first_port(row));
+    let mut verify = millrace();
+    verify.args(["verify", &row.join("+"), "--json", "--cores", "4"]);
+    verify.args(["--budget-time", seconds]);
+    verify.args(["--in", capture.to_str().unwrap(), "--split", &split]);
+    let (done, said) = output(&mut verify);
+    let status = done.status.code();
+    let found: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+    let run = found["runs"].as_array().and_then(|runs| runs.first());
+    match (status, run) {
+        (Some(0), Some(run)) => run["strategy"].as_str().unwrap().to_owned(),
+        // What cannot run on several cores is no difference.
+        (Some(1 | 2), None) if found["differences"].as_array().is_none_or(Vec::is_empty) => {
+            let why = said.lines().find(|l| l.starts_with("error: "));
+            why.map_or(said.as_str(), |l| &l["error: ".len()..])
+                .to_owned()
+        }
+        _ => panic!("{row:?}: {found:#}\n{said}"),
+    }
+}
+
 #[test]
 fn random_rows_give_the_packets_of_the_linked_program() {
     let rows = std::env::var("MILLRACE_LINK_ROWS").map_or(4, |n| n.parse().unwrap());
+    let seconds = std::env::var("MILLRACE_LINK_VERIFY").ok();
     let dir = tempfile::tempdir().unwrap();
     let made = generated(dir.path());
     let captures = [&root().join(CAPTURE), &made].map(|p| p.as_path().to_owned());
@@ -145,6 +173,7 @@ fn random_rows_give_the_packets_of_the_linked_program() {
     functions.sort();
     let mut draws = Draws(1);
     let (mut same, mut refused) = (0, BTreeMap::<String, usize>::new());
+    let mut strategies = BTreeMap::<String, usize>::new();
     for _ in 0..rows {
         let row: Vec<&str> = (0..2 + draws.below(4))
             .map(|_| {
@@ -154,12 +183,25 @@ fn random_rows_give_the_packets_of_the_linked_program() {
                     .as_str()
             })
             .collect();
-        match compared(&row, &captures, dir.path()) {
-            None => same += 1,
-            Some(why) => *refused.entry(why).or_default() += 1,
-        }
+        let found = match compared(&row, &captures, dir.path()) {
+            None => {
+                same += 1;
+                let strategy = seconds.as_ref().map(|s| verified(&row, s, &made));
+                strategy.map_or("the same".to_owned(), |strategy| {
+                    *strategies.entry(strategy.clone()).or_default() += 1;
+                    format!("the same; equal on 4 cores: {strategy}")
+                })
+            }
+            Some(why) => {
+                *refused.entry(why.clone()).or_default() += 1;
+                why
+            }
+        };
+        println!("{}: {found}", row.join(" "));
     }
-    println!("linked: {same} rows give the same; refused: {refused:#?}");
+    println!(
+        "linked: {same} rows give the same; refused: {refused:#?}; equal on 4 cores: {strategies:#?}"
+    );
     assert_eq!(same + refused.values().sum::<usize>(), rows);
 }
 
@@ -169,6 +211,11 @@ fn firewall_and_nat_are_one_program() {
     let capture = root().join(CAPTURE);
     let why = compared(&["firewall", "nat"], &[&capture], dir.path());
     assert_eq!(why, None);
+    // What the second one looks up is found for a batch at once.
+    assert_eq!(
+        compared(&["portscan", "acl"], &[&capture], dir.path()),
+        None
+    );
     // Parameters and capacities are named by the element, as in a row.
     let mut run = millrace();
     run.args([
@@ -221,4 +268,28 @@ fn an_element_that_cannot_be_linked_is_named_with_the_reason() {
             "{row:?}: {said}"
         );
     }
+}
+
+/// The C of a row as one program.
+fn emitted(row: &str) -> String {
+    let mut emit = millrace();
+    emit.args(["emit", row, "--target", "c"]);
+    let (done, said) = output(&mut emit);
+    assert!(done.status.success(), "{row}: {said}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn an_element_goes_on_from_what_was_found_ahead_where_the_first_leaves_packets_as_they_are() {
+    let c = emitted("firewall+nat");
+    assert!(
+        c.contains("return go_on0_on_packet(self, pkt, later);"),
+        "packets of the LAN, which the firewall does not change"
+    );
+    // Sites are numbered within the pass: it has none of the firewall's, which on the WAN's side comes second and behind the NAT.
+    let pass = c.split("later0_on_packet(").nth(1).unwrap();
+    let pass = pass.split("\n}\n").next().unwrap();
+    assert!(pass.contains("o2_nat_flows") && !pass.contains("o0_firewall_flows"));
+    // From both sides the first one changes packets: what a later one would find ahead is of another packet.
+    assert!(!emitted("nat+nat").contains("later"));
 }

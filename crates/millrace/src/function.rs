@@ -17,6 +17,8 @@ use millrace_dataplane::{Config, Module, Share};
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::ModuleOptions;
 use millrace_emit::{Built, Stage, Timings};
+use millrace_object::helper;
+use millrace_object::insn::Insn;
 use millrace_object::program::Program;
 use millrace_object::types::entry_types;
 use millrace_place::{Held, Placement};
@@ -368,6 +370,36 @@ impl Function {
         match &self.placement {
             Some(placement) => place::owners(placement, ports, self.workers),
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether it may draw random numbers; a module alone does not say that it draws none.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        let Some(program) = &self.program else {
+            return true;
+        };
+        let mut insns = program.functions.iter().flat_map(|f| &f.insns);
+        insns.any(|insn| match *insn {
+            Insn::Call { helper } => {
+                let helper = helper::by_number(helper);
+                helper.is_some_and(|h| h.effects.random)
+            }
+            _ => false,
+        })
+    }
+
+    /// The seed of a function of a row whose seed is `row`, behind so many functions that draw, of which it may be one more. Functions
+    /// that draw must not draw the same; sketches of all have the row's seed, as those of a linked row have (docs/chains.md).
+    #[must_use]
+    pub fn seed(&self, row: u64, drawing: &mut u64) -> u64 {
+        let seed = row.wrapping_add(*drawing);
+        match self.draws() {
+            true => {
+                *drawing += 1;
+                seed
+            }
+            false => row,
         }
     }
 

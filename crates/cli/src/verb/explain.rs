@@ -143,6 +143,7 @@ impl Explain {
         let proved = made.iter().map(|m| m.function.check(budget));
         let proved = proved.collect::<Result<Vec<_>, _>>()?;
         let mut parts = Vec::new();
+        let mut drawing = 0;
         for (index, of) in order.iter().enumerate() {
             let (Some(m), Some(proved)) = (made.get(*of), proved.get(*of)) else {
                 continue;
@@ -152,7 +153,7 @@ impl Explain {
                 [] => (0..own.max(1)).map(|i| i.to_string()).collect(),
                 ports => ports.to_vec(),
             };
-            let seed = self.seed.wrapping_add(index as u64);
+            let seed = m.function.seed(self.seed, &mut drawing);
             parts.push(Part {
                 name: m.name.clone(),
                 program: proved.program,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, REGISTERS, Reg};
-use millrace_object::program::Dialect;
+use millrace_object::program::{Dialect, FunctionId};
 
 use super::c::{Code, Local, Statement};
 use super::demand::{Cut, Demand};
@@ -54,6 +54,26 @@ pub struct Body<'a> {
     pub hooks: &'a dyn Hooks,
     /// how it leaves, if it may
     pub attempt: Option<Attempt>,
+    /// where it goes on from what another pass found
+    pub takes_up: Option<&'a TakesUp>,
+}
+
+/// Calls of elements of a linked program at which a packet goes on from what a pass for them found ([`super::later`]).
+pub struct TakesUp {
+    /// the C function that goes on from there
+    pub function: String,
+    /// by the called function: the sites at which the pass ends within it
+    pub sites: BTreeMap<FunctionId, Vec<u32>>,
+}
+
+impl TakesUp {
+    /// The statement before a call; none where nothing was looked up ahead.
+    fn before(&self, called: FunctionId) -> Option<Statement> {
+        let sites = self.sites.get(&called)?.iter();
+        let sites: Vec<String> = sites.map(|n| format!("later->site == {n}")).collect();
+        let (any, function) = (sites.join(" || "), &self.function);
+        Some(c!("if ({}) return {}(self, pkt, later);", any, function).into())
+    }
 }
 
 impl<'a> Body<'a> {
@@ -80,6 +100,7 @@ impl<'a> Body<'a> {
             resume: None,
             hooks: &Plain,
             attempt: None,
+            takes_up: None,
         })
     }
 
@@ -118,6 +139,7 @@ impl<'a> Body<'a> {
             resume: Some(resume),
             hooks: &Plain,
             attempt: None,
+            takes_up: None,
         }
     }
 
@@ -145,6 +167,7 @@ impl<'a> Body<'a> {
             resume: None,
             hooks,
             attempt: None,
+            takes_up: None,
         })
     }
 
@@ -400,7 +423,10 @@ impl<'a> Body<'a> {
             }
             Op::Branch { .. } => Ok(Vec::new()),
             Op::Enter { frame, target } => {
-                let mut out = Vec::new();
+                let called = self.slice.flow.frames[frame.0].function;
+                let outer = step.frame == FrameId(0);
+                let up = self.takes_up.filter(|_| outer);
+                let mut out = Vec::from_iter(up.and_then(|t| t.before(called)));
                 for reg in (1..=5).map(Reg) {
                     let forms = self.demand.before(self.slice, target, frame, reg);
                     self.copy(id, reg, frame, forms, &mut out)?;

@@ -2,23 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use millrace_object::insn::Insn;
 use millrace_object::program;
 
-use super::body::{Body, Purpose};
+use super::body::{Body, Purpose, TakesUp};
 use super::gate::{self, Prefetch};
+use super::later::Later;
 use super::module::{Entry, takes_packets};
 use super::prefetch::{self, PrefetchPass};
 use super::resume::Resume;
 use super::slice::Slice;
+use super::stack::Stack;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
-use super::{describe_role, key, tail};
+use super::{describe_role, key, later, tail};
 use crate::error::Error;
 use crate::sync::Bodies;
 
 /// Above this many steps a program is emitted once, for both passes, and not twice, specialised:
-/// the instruction cache is worth more than a branch saved.
+/// the instruction cache is worth more than a branch saved. Of linked programs it is so many for each element, as each alone
+/// would have: a packet runs through no more of it than of them.
 const SPECIALISE_UP_TO: usize = 3000;
+
+/// Elements of a linked program that are counted for that: clang's time grows with them.
+const MOST_SPECIALISED: usize = 5;
 
 /// Function of what seldom runs, or is too large to be written twice.
 pub const OUTLINED: &str = "static __attribute__((noinline))";
@@ -101,14 +108,29 @@ pub fn write<'a>(
     for (first, (rest, earlier)) in firsts.iter_mut().zip(rests.iter().zip(&earlier)) {
         first.slotted &= rest.is_none() || earlier.is_some();
     }
+    // What elements behind the first of a linked program look up, where the program goes on from its prefetch pass.
+    let laters: Vec<Option<Later>> = (wholes.iter().zip(&rests))
+        .map(|(whole, rest)| {
+            rest.as_ref()?;
+            later::of(unit.program, whole.flow)
+        })
+        .collect();
+    let behind: Vec<Option<Behind>> = (laters.iter())
+        .map(|later| match later {
+            Some(later) => Behind::of(later, unit),
+            None => Ok(None),
+        })
+        .collect::<Result<_, Error>>()?;
     let sites = passes
         .iter()
         .chain(&earlier)
         .flatten()
+        .chain(behind.iter().flatten().map(|b| &b.pass))
         .flat_map(|s| &s.objects);
     let words = sites.map(|o| key::words(&unit.program.objects[o.0]));
     if let Some(words) = words.max() {
-        out.lines(&gate::slot(words, rests.iter().flatten()));
+        let behind = behind.iter().flatten().filter_map(|b| b.rest.as_ref());
+        out.lines(&gate::slot(words, rests.iter().flatten().chain(behind)));
     }
     if unit.tails {
         out.lines(tail::DECLARATION);
@@ -116,12 +138,13 @@ pub fn write<'a>(
     let all = parts
         .iter()
         .zip(&firsts)
-        .zip(passes.iter().zip(&rests).zip(&earlier));
-    let entry = |(index, ((parts, first), ((pass, rest), earlier)))| {
+        .zip(passes.iter().zip(&rests).zip(earlier.iter().zip(&behind)));
+    let entry = |(index, ((parts, first), ((pass, rest), (earlier, later))))| {
         let ahead = (pass as &Option<_>).as_ref().map(|pass| Ahead {
             pass,
             rest: (rest as &Option<_>).as_ref(),
             earlier: (earlier as &Option<_>).as_ref(),
+            later: (later as &Option<_>).as_ref(),
         });
         entry(out, (unit, file), index, (parts, first), ahead)
     };
@@ -136,6 +159,42 @@ struct Ahead<'p, 'a> {
     rest: Option<&'p Resume<'a>>,
     /// the pass before it, whose answers are found at once
     earlier: Option<&'p PrefetchPass<'a>>,
+    /// the pass of what is linked behind the first element
+    later: Option<&'p Behind<'p>>,
+}
+
+/// What runs ahead for elements behind the first of a linked program.
+struct Behind<'l> {
+    later: &'l Later,
+    pass: PrefetchPass<'l>,
+    stack: Stack,
+    /// from there on, where a packet may go on from what the pass found
+    rest: Option<Resume<'l>>,
+}
+
+impl<'l> Behind<'l> {
+    /// None where they look nothing up.
+    fn of(later: &'l Later, unit: &Unit) -> Result<Option<Self>, Error> {
+        let Some(flow) = later.checked.flows.first() else {
+            return Ok(None);
+        };
+        let whole = Slice::whole(&later.program, flow, true)?;
+        let Some(pass) = prefetch::pass(&whole) else {
+            return Ok(None);
+        };
+        let body = Body::new(&whole, unit, Purpose::Program, &pass.sites)?;
+        let rest = match unit.treatment.takes_up() && !later.within(&pass.sites).is_empty() {
+            true => Resume::of(&whole, &pass, &body.stack, &body.demand),
+            false => None,
+        };
+        let stack = body.stack;
+        Ok(Some(Self {
+            later,
+            pass,
+            stack,
+            rest,
+        }))
+    }
 }
 
 /// Writes those of one, whose packets may have what the prefetch pass found.
@@ -179,14 +238,49 @@ fn entry(
         let signature = format!("{linkage} void {function}({PARAMETERS}{slot})");
         function_text(out, file, &title, &signature, first)?;
     }
-    let (mut prefetch, mut resume) = (None, None);
+    let (mut prefetch, mut resume, mut takes) = (None, None, false);
     if let Some(Ahead {
         pass,
         rest,
         earlier,
+        later,
     }) = ahead
     {
         let mut before = None;
+        let mut behind = None;
+        let mut takes_up = None;
+        if let Some(later) = later {
+            let function = called("later");
+            let signature =
+                format!("static inline void {function}({PARAMETERS}, struct slot *slot)");
+            let title = format!("{name} without its first elements: finds what to prefetch.");
+            let (pass, stack) = (&later.pass, &later.stack);
+            let body = match &later.rest {
+                None => Body::new(&pass.slice, unit, Purpose::Prefetch, &none)?,
+                Some(rest) => Body::part(&pass.slice, unit, Purpose::Prefetch, &none, rest, stack),
+            };
+            function_text(out, file, &title, &signature, &body)?;
+            behind = Some(Prefetch::of(pass, function));
+            if let Some(rest) = &later.rest {
+                let function = called("go_on");
+                let signature =
+                    format!("MR_INLINE void {function}({PARAMETERS}, const struct slot *slot)");
+                let title = format!("{name} from the first keyed operation of a later element on.");
+                let body = Body::part(
+                    &rest.slice,
+                    unit,
+                    Purpose::Program,
+                    &pass.sites,
+                    rest,
+                    stack,
+                );
+                function_text(out, file, &title, &signature, &body)?;
+                takes_up = Some(TakesUp {
+                    function,
+                    sites: later.later.within(&pass.sites),
+                });
+            }
+        }
         if let Some(earlier) = earlier {
             let function = called("classify");
             let signature =
@@ -216,18 +310,26 @@ fn entry(
         function_text(out, file, &title, &signature, &body)?;
         prefetch = Some(Prefetch {
             before: before.map(Box::new),
+            later: behind.map(Box::new),
             ..Prefetch::of(pass, function)
         });
         if let Some(rest) = rest {
             let function = called("resume");
-            let signature =
-                format!("MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot)");
+            let second = match takes_up {
+                Some(_) => ", const struct slot *later",
+                None => "",
+            };
+            let signature = format!(
+                "MR_INLINE {result} {function}({PARAMETERS}, const struct slot *slot{second})"
+            );
             let title = format!("{name} from {what} on.");
             let (sites, stack) = (&pass.sites, &first.stack);
-            let body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
+            let mut body = Body::part(&rest.slice, unit, Purpose::Program, sites, rest, stack)
                 .hooked(parts.bodies.first)?;
+            body.takes_up = takes_up.as_ref();
             function_text(out, file, &title, &signature, &body)?;
             resume = Some(function);
+            takes = takes_up.is_some();
         }
     }
     Ok(Entry {
@@ -236,6 +338,7 @@ fn entry(
         role: declared.role,
         prefetch,
         resume,
+        takes_up: takes,
         attempt,
         once: unit.treatment.once(index),
     })
@@ -249,7 +352,17 @@ pub fn name(program: &program::Program, function: program::FunctionId) -> &str {
 
 /// Whether a program is small enough to be written more than once.
 fn specialised(slice: &Slice) -> bool {
-    slice.flow.steps.len() <= SPECIALISE_UP_TO
+    slice.flow.steps.len() <= SPECIALISE_UP_TO * elements(slice.program).min(MOST_SPECIALISED)
+}
+
+/// How many elements were linked: the packet handler calls each once for each of its two ports; 1 of a program that was not.
+fn elements(program: &program::Program) -> usize {
+    let entries = program.entries.iter().filter(|e| takes_packets(e.role));
+    let handlers = entries.filter_map(|e| program.functions.get(e.function.0));
+    let linked = handlers.filter(|f| f.section == program::LINKED);
+    let calls = linked.flat_map(|f| &f.insns);
+    let calls = calls.filter(|i| matches!(i, Insn::CallLocal { .. }));
+    calls.count().div_ceil(2).max(1)
 }
 
 /// Writes one function.

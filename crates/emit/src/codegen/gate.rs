@@ -20,6 +20,8 @@ pub struct Prefetch {
     pub steps: usize,
     /// the pass before it, whose answers are found for a batch at once
     pub before: Option<Box<Prefetch>>,
+    /// the pass of what is linked behind the first element, which is a hint ([`super::later`])
+    pub later: Option<Box<Prefetch>>,
 }
 
 /// From this many steps on, the passes pay even when all state is in the cache, if the program goes on
@@ -35,6 +37,7 @@ impl Prefetch {
             objects: pass.objects.clone(),
             steps: pass.slice.runs(),
             before: None,
+            later: None,
         }
     }
 }
@@ -94,6 +97,18 @@ pub struct Gate<'a> {
     at_once: String,
     /// the function of the pass before it, where these are found
     pub before: Option<&'a str>,
+    /// the pass of what is linked behind the first element
+    later: Option<LaterPass<'a>>,
+}
+
+/// The pass of what is linked behind the first element.
+struct LaterPass<'a> {
+    /// its C function
+    function: &'a str,
+    /// the cases of its second pass, by site
+    second: String,
+    /// statements that find the tokens of a batch
+    at_once: String,
 }
 
 impl<'a> Gate<'a> {
@@ -121,45 +136,16 @@ impl<'a> Gate<'a> {
                 "A few packets have nothing to overlap; while the state fits the cache the passes would cost more than they save.",
             )
         };
-        let mut second = String::new();
-        for object in &objects {
-            let mut any = false;
-            for (site, _) in (1..).zip(&prefetch.objects).filter(|(_, at)| *at == object) {
-                let _ = writeln!(second, "\tcase {site}:");
-                any = true;
-            }
-            if !any {
-                continue;
-            }
-            // Of what expires each core has stamps of its own (fastpath/sync/stamps.h).
-            let expires = unit
-                .program
-                .objects
-                .get(object.0)
-                .is_some_and(|o| o.expire_after > 0);
-            let stamped =
-                unit.is_shared(*object) && expires && unit.offers(*object, "prefetch_entry_of");
-            let (of, core) = if stamped {
-                ("_of", ", self->core")
-            } else {
-                ("", "")
-            };
-            let _ = writeln!(
-                second,
-                "\t\tslot->token = {}_prefetch_entry{of}({}, slot->token{core});\n\t\tbreak;",
-                kind(*object),
-                unit.operands(*object)
-            );
-        }
+        let second = entries(unit, &prefetch.objects);
         let found = before.unwrap_or(prefetch);
-        let at_once = (1..).zip(&found.objects).filter_map(|(site, object)| {
-            let declaration = unit.program.objects.get(object.0)?;
-            offers(declaration, "tokens")
-                .then(|| at_once(site, kind(*object), &unit.operands(*object)))
-        });
-        let at_once = at_once.collect();
+        let at_once = all_at_once(unit, &found.objects);
         Some(Gate {
             before: before.map(|b| b.function.as_str()),
+            later: prefetch.later.as_deref().map(|later| LaterPass {
+                function: &later.function,
+                second: entries(unit, &later.objects),
+                at_once: all_at_once(unit, &later.objects),
+            }),
             at_once,
             pass: &prefetch.function,
             condition,
@@ -176,8 +162,37 @@ impl<'a> Gate<'a> {
             second,
             at_once,
             before,
+            later,
             ..
         } = self;
+        let (mut later_slots, mut later_first, mut later_entry) =
+            <(String, String, String)>::default();
+        let mut later_function = String::new();
+        if let Some(LaterPass {
+            function: later,
+            second,
+            at_once,
+        }) = later
+        {
+            later_slots = "\tstruct slot later[MR_BATCH];\n".to_owned();
+            later_first = format!(
+                "\t\tfor (u32 i = 0; i < count; i++) {{
+			later[i].site = 0;
+			{later}(self, packets[i], &later[i]);
+		}}
+"
+            );
+            if !at_once.is_empty() {
+                later_function = tokens(later, at_once);
+                let _ = writeln!(later_first, "\t\t{later}_tokens(self, later, count);");
+            }
+            later_entry = format!(
+                "\t\tfor (u32 i = 0; i < count; i++)
+			{later}_entry(self, &later[i]);
+"
+            );
+            later_function.push_str(&second_pass(later, second));
+        }
         let slots = if before.is_some() { "early" } else { "slots" };
         let (tokens, find) = match at_once.as_str() {
             "" => (String::new(), String::new()),
@@ -215,27 +230,20 @@ impl<'a> Gate<'a> {
                 ),
             ),
         };
+        let entry_function = second_pass(pass, second);
         format!(
-            "{tokens}
-static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
-{{
-	switch (slot->site) {{
-{second}	default:
-		break;
-	}}
-}}
-
+            "{tokens}{entry_function}{later_function}
 /* Three passes, so that the misses of a batch overlap.{remark} */
 static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
 	struct slot slots[MR_BATCH];
-{early}
+{early}{later_slots}
 {begin}	while (n > 0) {{
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
-{first}		for (u32 i = 0; i < count; i++)
+{first}{later_first}		for (u32 i = 0; i < count; i++)
 			{pass}_entry(self, &slots[i]);
-		for (u32 i = 0; i < count; i++) {{
+{later_entry}		for (u32 i = 0; i < count; i++) {{
 {last}		}}
 		packets += count;
 		n -= count;
@@ -244,6 +252,61 @@ static __attribute__((noinline)) void {name}_passes(struct mr_instance *self, st
 "
         )
     }
+}
+
+/// The cases of a second pass, which prefetches entries: by object, the sites that a prefetch pass ends at.
+fn entries(unit: &Unit, sites: &[ObjectId]) -> String {
+    let mut objects = sites.to_vec();
+    objects.sort_unstable();
+    objects.dedup();
+    let mut second = String::new();
+    for object in &objects {
+        for (site, _) in (1..).zip(sites).filter(|(_, at)| *at == object) {
+            let _ = writeln!(second, "\tcase {site}:");
+        }
+        // Of what expires each core has stamps of its own (fastpath/sync/stamps.h).
+        let declared = unit.program.objects.get(object.0);
+        let expires = declared.is_some_and(|o| o.expire_after > 0);
+        let stamped =
+            unit.is_shared(*object) && expires && unit.offers(*object, "prefetch_entry_of");
+        let (of, core) = if stamped {
+            ("_of", ", self->core")
+        } else {
+            ("", "")
+        };
+        let _ = writeln!(
+            second,
+            "\t\tslot->token = {}_prefetch_entry{of}({}, slot->token{core});\n\t\tbreak;",
+            unit.kind(*object),
+            unit.operands(*object)
+        );
+    }
+    second
+}
+
+/// The function of a second pass, called as the first one with `_entry` behind.
+fn second_pass(pass: &str, cases: &str) -> String {
+    format!(
+        "
+static inline void {pass}_entry(struct mr_instance *self, struct slot *slot)
+{{
+	switch (slot->site) {{
+{cases}	default:
+		break;
+	}}
+}}
+"
+    )
+}
+
+/// Statements that find the tokens of a batch: of those sites whose objects find them at once.
+fn all_at_once(unit: &Unit, sites: &[ObjectId]) -> String {
+    let found = (1..).zip(sites).filter_map(|(site, object)| {
+        let declaration = unit.program.objects.get(object.0)?;
+        offers(declaration, "tokens")
+            .then(|| at_once(site, unit.kind(*object), &unit.operands(*object)))
+    });
+    found.collect()
 }
 
 /// The tokens of one operation's keys, of those packets of a batch that the prefetch pass brought there.

@@ -18,6 +18,7 @@ mod entries;
 mod forms;
 mod gate;
 mod key;
+mod later;
 mod lifetime;
 mod memory;
 mod module;

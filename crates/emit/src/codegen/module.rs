@@ -23,6 +23,8 @@ pub struct Entry {
     pub prefetch: Option<Prefetch>,
     /// the C function that takes up what a prefetch pass found
     pub resume: Option<String>,
+    /// whether that takes a second slot, of what is linked behind the first element
+    pub takes_up: bool,
     /// the C function of the body that packets run first, where that may leave ([`crate::sync::Hooks::attempt`])
     pub attempt: Option<String>,
     /// it runs once for all workers ([`crate::sync::Treatment::once`])

@@ -116,6 +116,11 @@ pub trait Treatment {
         }
     }
 
+    /// Whether one thread runs the program by itself, so that a packet may go on in a linked element from what was found there ahead.
+    fn takes_up(&self) -> bool {
+        false
+    }
+
     /// Hooks of the function that timers in values call, by its number in `Checked::timers`.
     fn timer(&self, _timer: usize) -> &dyn Hooks {
         &Plain

@@ -161,8 +161,8 @@ pub struct Arena {
     /// what extracts are, by what they are of, their lowest bit and their width: those that no bound cut short, and
     /// those that somebody outside asked for
     extracts: ids::IdMap<(ExprId, u32, u32), ExprId>,
-    /// remainders by 2^16 - 1: what they are of modulo that, and their width
-    remainders: Vec<(build::residue::Residue, u32, ExprId)>,
+    /// remainders by 2^16 - 1, and what they are of modulo that: by a fingerprint of the latter and their width
+    remainders: HashMap<(u64, u32), Vec<(build::residue::Residue, ExprId)>>,
     /// sums that are congruent are told to have one remainder, which takes time
     congruent: bool,
     identity: Identity,

@@ -152,6 +152,7 @@ impl Run {
         let mut recipes: Vec<Arc<dyn Any + Send + Sync>> = Vec::new();
         // Where ports are served their output stands among the run's own messages.
         let mut printed = Printed::default();
+        let mut drawing = 0;
         for (index, (element, of)) in parts.iter().enumerate() {
             let name = names.get(index).map_or("", |(_, name)| *name);
             let function = match element {
@@ -194,8 +195,7 @@ impl Run {
                 let recipe = Recipe::function(&asked.word, &capacities, function, own)?;
                 recipes.push(Arc::new(recipe));
             }
-            // Functions in a row must not draw the same.
-            let seed = self.seed.wrapping_add(index as u64);
+            let seed = function.seed(self.seed, &mut drawing);
             traced.add(index as u64, name, function, seed);
             chain.push(Link {
                 name: name.to_owned(),

@@ -34,6 +34,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
     let Some(gate) = Gate::of(burst.unit, entry) else {
         return out;
     };
+    let later = if entry.takes_up { ", &later[i]" } else { "" };
     let last = match &entry.resume {
         None => format!("{}\t\t\t{run}(self, packets[i], &slots[i]);\n", begin(3)),
         Some(resume) if gate.before.is_some() => format!(
@@ -41,7 +42,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
 {}				{run}(self, packets[i], &early[i]);
 				continue;
 			}}
-{}\t\t\t{resume}(self, packets[i], &slots[i]);\n",
+{}\t\t\t{resume}(self, packets[i], &slots[i]{later});\n",
             begin(4),
             begin(3)
         ),
@@ -50,7 +51,7 @@ static __attribute__((noinline)) void burst{index}_plain(struct mr_instance *sel
 				burst{index}_plain(self, packets + i, 1);
 				continue;
 			}}
-{}\t\t\t{resume}(self, packets[i], &slots[i]);\n",
+{}\t\t\t{resume}(self, packets[i], &slots[i]{later});\n",
             begin(3)
         ),
     };

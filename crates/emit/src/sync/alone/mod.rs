@@ -22,6 +22,10 @@ impl Treatment for Alone {
         "treatment alone (one thread owns an instance)"
     }
 
+    fn takes_up(&self) -> bool {
+        true
+    }
+
     fn burst(&self, burst: &Burst) -> String {
         burst::bursts(burst)
     }

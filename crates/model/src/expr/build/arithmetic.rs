@@ -71,12 +71,16 @@ impl Arena {
             && self.congruent
             && let Some(residue) = self.residue(a)
         {
-            let mut known = self.remainders.iter().filter(|r| r.1 == width);
-            if let Some((_, _, same)) = known.find(|r| self.same_residue(&residue, &r.0)) {
+            let print = (self.fingerprint(&residue), width);
+            let mut known = self.remainders.get(&print).into_iter().flatten();
+            if let Some((_, same)) = known.find(|r| self.same_residue(&residue, &r.0)) {
                 return *same;
             }
             let made = self.digits(a, b, k);
-            self.remainders.push((residue, width, made));
+            self.remainders
+                .entry(print)
+                .or_default()
+                .push((residue, made));
             return made;
         }
         self.digits(a, b, k)

@@ -6,6 +6,7 @@ mod bitwise;
 mod choice;
 mod compare;
 mod effort;
+mod fingerprint;
 mod parts;
 pub(in crate::expr) mod residue;
 mod signed;

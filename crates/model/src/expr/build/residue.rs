@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::{Arena, Bin, ExprId, Node, Rel, mask};
 
 /// The modulus.
-const M: u64 = 0xffff;
+pub(super) const M: u64 = 0xffff;
 /// Most terms that are taken apart for one remainder: a header of 60 bytes, each of them rewritten twice by two functions,
 /// is some thousand.
 const STEPS: usize = 8192;
