@@ -198,7 +198,8 @@ impl Analysis<'_> {
         let begin = State {
             registers,
             slots: BTreeMap::new(),
-            target: Value::Other,
+            // None: that of no interface, as a packet begins.
+            target: Value::number(0),
         };
         let mut todo = vec![(0, begin)];
         while let Some((mut at, mut state)) = todo.pop() {
