@@ -402,7 +402,12 @@ fn a_timer_changes_the_key_while_everything_else_changes() {
     };
     assert_eq!(moved["lost"], 0, "{moved}");
     assert!(moved["moves"].as_u64() > Some(0), "{moved}");
-    live.ask(&["ctl", "cores", "3"]);
+    // The timer goes on.
+    while !output(&mut live.command(&["ctl", "cores", "3"]))
+        .0
+        .status
+        .success()
+    {}
     let account = ended(live, 3);
     println!("{} packets; {moved}", account["read"]);
 
