@@ -425,7 +425,8 @@ impl Departed {
 #[must_use]
 pub fn finish(parts: Vec<Departed>) -> Vec<String> {
     let mut facts = Vec::new();
-    let mut ended: Option<(Arc<Life>, Arc<Shared>, Epilogue, bool, u64)> = None;
+    let mut first: Option<(Arc<Life>, Arc<Shared>)> = None;
+    let (mut epilogue, mut all): (Option<Epilogue>, u64) = (None, 0);
     let workers = parts.len();
     for Departed {
         mut stage,
@@ -435,27 +436,26 @@ pub fn finish(parts: Vec<Departed>) -> Vec<String> {
     {
         stage.stop(clock);
         shared.records(&mut stage, clock, None);
-        let timers = stage.alarms_fired().saturating_sub(stage.alarms);
-        let (.., whole, there, all) = ended
-            .get_or_insert_with(|| (stage.life.clone(), shared, Epilogue::default(), false, 0));
-        *all += timers;
+        all += stage.alarms_fired().saturating_sub(stage.alarms);
         if let Some(own) = stage.epilogue.take() {
-            *there = true;
+            let whole = epilogue.get_or_insert_default();
             whole.memory += own.memory;
             whole.facts.extend(own.facts);
             whole.failure = whole.failure.take().or(own.failure);
         }
+        first.get_or_insert_with(|| (stage.life.clone(), shared));
     }
-    let Some((life, shared, epilogue, there, timers)) = ended else {
+    let Some((life, shared)) = first else {
         return facts;
     };
     let name = &life.name;
-    let failure = epilogue.failure.iter();
-    facts.extend(failure.map(|(what, _)| format!("{name}: {what}")));
-    facts.extend(epilogue.facts.iter().map(|fact| format!("{name}: {fact}")));
+    if let Some(epilogue) = &epilogue {
+        let failure = epilogue.failure.iter();
+        facts.extend(failure.map(|(what, _)| format!("{name}: {what}")));
+        facts.extend(epilogue.facts.iter().map(|fact| format!("{name}: {fact}")));
+    }
     let packets: u64 = (0..workers).map(|w| life.get(w, OfStage::Packets)).sum();
     facts.push(format!("{name}: {packets} packets went through it"));
-    let epilogue = there.then_some(epilogue);
-    shared.lives.ended(&life, epilogue, timers);
+    shared.lives.ended(&life, epilogue, all);
     facts
 }
