@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `MILLRACE_STATEFUL_PROGRAMS` | programs to try (12) |
 //! | `MILLRACE_STATEFUL_SEED` | the first one's seed (0) |
-//! | `MILLRACE_STATEFUL_STRATEGY` | the one strategy that programs are run under, or `all` (what the plan says, and one of four by the seed) |
+//! | `MILLRACE_STATEFUL_STRATEGY` | the one strategy that programs are run under, or `all` (what the plan says, and one of four by the seed), or `moves` (what the plan says, with buckets that move) |
 //! | `MILLRACE_STATEFUL_THREADS` | programs at a time (2) |
 //! | `MILLRACE_STATEFUL_FINDINGS` | a file that findings are appended to; the test then goes on behind them |
 //! | `MILLRACE_COMMAND` | the command, where it is not the one of this build |
@@ -37,6 +37,7 @@ struct Counts {
     compared: u64,
     replayed: u64,
     explained: u64,
+    moved: u64,
     by: BTreeMap<String, u64>,
     skipped: BTreeMap<String, u64>,
     errors: Vec<String>,
@@ -61,6 +62,7 @@ impl Counts {
         self.compared += u64::from(judgement.compared);
         self.replayed += u64::from(judgement.replayed);
         self.explained += u64::from(judgement.explained);
+        self.moved += u64::from(judgement.moved);
         let mut count = |what: String| *self.by.entry(what).or_default() += 1;
         count(format!("strategy {}", judgement.strategy));
         for [_, treatment, rule, _] in &judgement.objects {
@@ -80,11 +82,12 @@ impl Counts {
 
     fn text(&self) -> String {
         let mut out = format!(
-            "{} programs, {} not admitted, {} runs compared ({} by a replay), {} packets explained, {} findings, {} errors\n",
+            "{} programs, {} not admitted, {} runs compared ({} by a replay), {} with moves, {} packets explained, {} findings, {} errors\n",
             self.programs,
             self.refused,
             self.compared,
             self.replayed,
+            self.moved,
             self.explained,
             self.findings.len(),
             self.errors.len()
@@ -178,8 +181,15 @@ fn trials(
                         && let Some(finding) = &j.finding
                     {
                         let again = Trial {
-                            cores: vec![finding.cores],
+                            cores: match finding.moves() {
+                                true => Vec::new(),
+                                false => vec![finding.cores],
+                            },
                             strategies: finding.strategy().into_iter().collect(),
+                            moves: match finding.moves() {
+                                true => vec![finding.cores],
+                                false => Vec::new(),
+                            },
                             explained: if finding.explains() {
                                 trial.explained
                             } else {
@@ -257,7 +267,18 @@ fn tried(draw: impl Fn(u64) -> Case + Sync, otherwise: u64) {
     let strategy = std::env::var("MILLRACE_STATEFUL_STRATEGY").ok();
     let trial = |seed| match strategy.as_deref() {
         None => Trial::of(seed),
-        Some("all") => Trial::default(),
+        Some("all") => Trial {
+            moves: Trial::default().cores,
+            ..Trial::default()
+        },
+        // Where buckets move alone, whatever the strategies are.
+        Some("moves") => Trial {
+            cores: Vec::new(),
+            strategies: Vec::new(),
+            explained: 0,
+            moves: vec![2, 3, 5, 8],
+            ..Trial::default()
+        },
         Some(one) => Trial {
             cores: Vec::new(),
             strategies: STRATEGIES.into_iter().filter(|s| *s == one).collect(),
@@ -273,6 +294,7 @@ fn tried(draw: impl Fn(u64) -> Case + Sync, otherwise: u64) {
     let few = if strategy.is_none() { programs / 2 } else { 0 };
     let compared = match strategy.as_deref() {
         Some("explain") => counts.explained,
+        Some("moves") => counts.moved,
         _ => counts.compared,
     };
     assert!(compared > few, "too little is compared");
@@ -352,6 +374,7 @@ fn weakened(rule: &str) -> Trial {
         environment: vec![("MILLRACE_WEAKEN".to_owned(), rule.to_owned())],
         strategies: Vec::new(),
         explained: 0,
+        moves: Vec::new(),
     }
 }
 

@@ -38,6 +38,14 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
     let leaves =
         |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == helper::TAIL_CALL.number);
     let function = function.filter(|_| !all.any(leaves));
+    // Packets of a program that names targets begin with none (fastpath/context.h); of others nobody says.
+    let redirects = [helper::REDIRECT.number, helper::REDIRECT_MAP.number];
+    let mut all = program.functions.iter().flat_map(|f| &f.insns);
+    let names = |insn: &Insn| matches!(insn, Insn::Call { helper } if redirects.contains(helper));
+    let begins = match all.any(names) {
+        true => Value::number(0),
+        false => Value::Other,
+    };
     let mut left = STEPS;
     let mut of = |port| {
         let insns = function?.insns.as_slice();
@@ -46,6 +54,7 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
             insns,
             port,
             at: vec![None; insns.len()],
+            begins: begins.clone(),
             left,
             ports: 0,
         };
@@ -165,6 +174,8 @@ struct Analysis<'a> {
     port: u32,
     /// the state before the instructions that control flow meets at
     at: Vec<Option<State>>,
+    /// the interface that `XDP_REDIRECT` leads to before one is named
+    begins: Value,
     /// instructions that may still be followed
     left: usize,
     /// ports that were found
@@ -198,7 +209,7 @@ impl Analysis<'_> {
         let begin = State {
             registers,
             slots: BTreeMap::new(),
-            target: Value::Other,
+            target: self.begins.clone(),
         };
         let mut todo = vec![(0, begin)];
         while let Some((mut at, mut state)) = todo.pop() {

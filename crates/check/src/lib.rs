@@ -5,6 +5,7 @@
 //! way (which region each access touches, which branches can happen) is handed on as [`facts`], so
 //! that `emit` decides nothing again.
 
+pub mod alters;
 pub mod budget;
 pub mod claims;
 pub mod collect;

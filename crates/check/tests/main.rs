@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod alters;
 mod budgets;
 mod callbacks;
 mod clock;

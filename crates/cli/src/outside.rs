@@ -109,6 +109,7 @@ impl Outside {
                 exposed: Some(exposed.clone()),
                 guests: Vec::new(),
                 recipe: None,
+                alone: None,
             }],
         ));
         let (server, mailboxes) = self.listen(&elements, workers)?;

@@ -12,6 +12,7 @@ mod book;
 mod budgets;
 mod chains;
 mod changes;
+mod changes_workers;
 mod classes;
 mod clusters;
 mod common;

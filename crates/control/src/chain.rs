@@ -1,7 +1,9 @@
 //! Changes of a running chain: making elements, naming ports, keeping state.
 
 use millrace_dataplane::module::Keeping;
+use millrace_dataplane::share::Share;
 use millrace_dataplane::worker::Link;
+use millrace_place::Held;
 use millrace_topology::{End, Topology, TopologyError};
 use serde_json::{Value, json};
 
@@ -20,6 +22,10 @@ pub trait Maker: Send + Sync {
     /// # Errors
     /// It cannot be made; the chain is as it was.
     fn make(&self, wanted: &ChainRequest) -> Result<Made, Trouble>;
+
+    /// Why nothing can be beside the element of this number, which was there from the start, whose state is divided over the workers; none: it
+    /// can.
+    fn alone(&self, element: u64) -> Option<String>;
 }
 
 /// An element that has been made.
@@ -30,6 +36,8 @@ pub struct Made {
     pub ports: Vec<String>,
     /// a function's state
     pub exposed: Option<std::sync::Arc<Exposed>>,
+    /// why nothing can be beside it whose state is divided over the workers, if so
+    pub alone: Option<String>,
 }
 
 /// A name of an element that nobody else has: this one, or with a number behind it.
@@ -196,6 +204,19 @@ pub fn kept(old: &Exposed, new: &Exposed) -> Kept {
     kept
 }
 
+/// Why what each worker has of one object is nothing that it could have of another one; none where it is.
+fn parts(old: &Share, new: &Share) -> Option<&'static str> {
+    let whole =
+        |share: &Share| matches!(share.held, Held::Copied | Held::Locked | Held::Transacted);
+    match (whole(old), whole(new)) {
+        (true, true) => None,
+        (false, false) if old.held == new.held => None,
+        (false, false) => Some("workers have other parts of it now than before"),
+        (false, true) => Some("each worker has a part of it before, and all have the whole now"),
+        (true, false) => Some("all workers have the whole of it before, and each has a part now"),
+    }
+}
+
 /// Why one object cannot take up what another one was; none where it can.
 fn differs(old: &Exposed, index: usize, new: &Exposed, at: usize) -> Option<String> {
     let (Ok(info), Ok(other)) = (old.info(index), new.info(at)) else {
@@ -213,6 +234,9 @@ fn differs(old: &Exposed, index: usize, new: &Exposed, at: usize) -> Option<Stri
         } else {
             format!("{} before, {} now", old.detail(index), new.detail(at))
         });
+    }
+    if let Some(why) = parts(old.share(index), new.share(at)) {
+        return Some(why.to_owned());
     }
     if (other.key_bytes, other.value_bytes) != (info.key_bytes, info.value_bytes) {
         return Some(format!(
@@ -273,6 +297,7 @@ mod tests {
             exposed: None,
             guests: Vec::new(),
             recipe: None,
+            alone: None,
         }
     }
 
@@ -363,6 +388,20 @@ mod tests {
         let (one, other) = (with("code 1", Keeping::All), with("code 2", Keeping::All));
         assert_eq!(kept(&one, &one).pairs, [(0, 0)]);
         assert_eq!(kept(&one, &other).lost.len(), 1);
+        // What each worker has a part of stays with it; all parts are not made one, nor one divided.
+        let held = |held: &Held| Exposed {
+            shares: vec![Share::new(held.clone(), 10)],
+            ..exposed(vec![object("flows", "hash", 8, 10)])
+        };
+        for (before, now, stays) in [
+            (Held::Divided, Held::Divided, true),
+            (Held::Locked, Held::Copied, true),
+            (Held::Divided, Held::Locked, false),
+            (Held::Copied, Held::Divided, false),
+        ] {
+            let kept = kept(&held(&before), &held(&now));
+            assert_eq!(kept.lost.is_empty(), stays, "{before:?} {now:?}");
+        }
         let never = with("", Keeping::Never("its values are maps"));
         assert_eq!(kept(&never, &never).lost.len(), 1);
         let nothing = with("", Keeping::Nothing);

@@ -31,6 +31,17 @@ pub struct Element {
     pub guests: Vec<(Option<u32>, Arc<Condition>)>,
     /// what it was made from, where a chain file says that
     pub recipe: Option<Recipe>,
+    /// why nothing can be beside it whose state is divided over the workers, if so; none where it was there from the start, and whoever makes
+    /// elements knows ([`Maker::alone`])
+    pub alone: Option<Option<String>>,
+}
+
+impl Element {
+    /// Whether workers have parts of its state, by what they get of its packets.
+    pub(crate) fn divided(&self) -> bool {
+        let mut shares = self.exposed.iter().flat_map(|e| &e.shares);
+        shares.any(millrace_dataplane::share::Share::divided)
+    }
 }
 
 /// The programs that a link hosts, as an element has them. No worker has taken them yet.
@@ -119,6 +130,7 @@ impl Elements {
             exposed: Some(exposed),
             guests: Vec::new(),
             recipe: None,
+            alone: None,
         };
         Self::new(&element.name.clone(), vec![element])
     }
@@ -335,6 +347,7 @@ mod tests {
             })),
             guests: Vec::new(),
             recipe: None,
+            alone: None,
         }
     }
 

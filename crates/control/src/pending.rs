@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use millrace_dataplane::Mailbox;
-use millrace_dataplane::mailbox::Desk;
+use millrace_dataplane::mailbox::{self, Desk, Job};
 
 use crate::trouble::Trouble;
 
@@ -33,19 +33,39 @@ impl<T: Send + 'static> Pending<T> {
     /// Leaves it there.
     pub fn post(
         mailbox: &Mailbox,
-        mut job: impl FnMut(&mut Desk<'_>) -> T + Send + 'static,
+        job: impl FnMut(&mut Desk<'_>) -> T + Send + 'static,
     ) -> Result<Self> {
+        let (job, pending) = Self::of(job);
+        mailbox.post(job).then_some(pending).ok_or_else(ended)
+    }
+
+    /// Leaves one for each worker, whose jobs wait for one another: all or none of several such are in one order everywhere.
+    pub fn together<J>(
+        mailboxes: &[Arc<Mailbox>],
+        jobs: impl Iterator<Item = J>,
+    ) -> Vec<Result<Self>>
+    where
+        J: FnMut(&mut Desk<'_>) -> T + Send + 'static,
+    {
+        let (jobs, pending): (Vec<_>, Vec<_>) = jobs.map(Self::of).unzip();
+        let posted = mailbox::together(mailboxes, jobs);
+        let each = pending.into_iter().zip(posted);
+        each.map(|(pending, posted)| posted.then_some(pending).ok_or_else(ended))
+            .collect()
+    }
+
+    fn of(mut job: impl FnMut(&mut Desk<'_>) -> T + Send + 'static) -> (Job, Self) {
         let state = Arc::new(AtomicU8::new(WAITING));
         let (sender, result) = mpsc::channel();
         let mine = state.clone();
-        let posted = mailbox.post(Box::new(move |desk| {
+        let job: Job = Box::new(move |desk| {
             let begins = mine.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
             if begins.is_ok() {
                 // Nobody waits any more where the client's thread is gone.
                 let _ = sender.send(job(desk));
             }
-        }));
-        posted.then_some(Self { state, result }).ok_or_else(ended)
+        });
+        (job, Self { state, result })
     }
 
     /// Its result. A job that is given up is never begun: what timed out has not happened.

@@ -399,16 +399,24 @@ impl Classes {
         self.ends(inside, began)
     }
 
+    /// Whether the key of the hash can be another one, as one drawn from this.
+    ///
+    /// # Errors
+    /// [`MoveError::OneKey`] or [`MoveError::Cluster`].
+    pub fn rotates(&self, secret: [u8; 32]) -> Result<Drawn, MoveError> {
+        if self.elsewhere.is_some() {
+            return Err(MoveError::Cluster);
+        }
+        let buckets = self.buckets().ok_or(MoveError::OneKey)?;
+        buckets.draw(secret).ok_or(MoveError::OneKey)
+    }
+
     /// Draws another key of the hash, and waits until all entries are where it leads. All packets wait meanwhile, in the device.
     ///
     /// # Errors
     /// [`MoveError`]; then the key is the one that it was.
     pub fn rotate(&self, secret: [u8; 32]) -> Result<Moved, MoveError> {
-        if self.elsewhere.is_some() {
-            return Err(MoveError::Cluster);
-        }
-        let buckets = self.buckets().ok_or(MoveError::OneKey)?;
-        let drawn = buckets.draw(secret).ok_or(MoveError::OneKey)?;
+        let drawn = self.rotates(secret)?;
         let mut inside = self.lock();
         inside.admits()?;
         if inside.moving.is_some() || inside.ended.is_some() {

@@ -37,6 +37,7 @@ pub struct Desk<'a> {
     pub(crate) watch: Option<&'a mut Watch>,
     pub(crate) order: Option<Order>,
     pub(crate) keep: bool,
+    pub(crate) awake: bool,
 }
 
 impl Desk<'_> {
@@ -86,6 +87,11 @@ impl Desk<'_> {
         self.keep = true;
     }
 
+    /// Asks the worker not to sleep for a while, as other workers are about to meet it ([`crate::worker::meeting`]).
+    pub fn stay_awake(&mut self) {
+        self.awake = true;
+    }
+
     /// Asks the worker to end the run.
     pub fn order(&mut self, order: Order) {
         self.order = Some(order);
@@ -106,6 +112,17 @@ pub enum Order {
 pub struct Mailbox {
     waiting: AtomicBool,
     queue: Mutex<Queue>,
+}
+
+/// Held while jobs of one kind are left in several mailboxes, so that those who wait for one another find each other's in one order:
+/// two workers that each wait for the other one in another job would wait for long.
+static TOGETHER: Mutex<()> = Mutex::new(());
+
+/// Leaves a job in each of these mailboxes, for workers that meet in them. Says of each whether it was taken, as [`Mailbox::post`].
+pub fn together(mailboxes: &[Arc<Mailbox>], jobs: impl IntoIterator<Item = Job>) -> Vec<bool> {
+    let _one = TOGETHER.lock().unwrap_or_else(PoisonError::into_inner);
+    let each = mailboxes.iter().zip(jobs);
+    each.map(|(mailbox, job)| mailbox.post(job)).collect()
 }
 
 #[derive(Default)]
@@ -158,6 +175,7 @@ impl Mailbox {
             watch: None,
             order: None,
             keep: false,
+            awake: false,
         };
         for job in self.take() {
             job(&mut desk);
@@ -213,6 +231,7 @@ mod tests {
             watch: None,
             order: None,
             keep: false,
+            awake: false,
         };
         let all = |done: &AtomicU32| done.load(Ordering::Relaxed) == 2000;
         let began = std::time::Instant::now();

@@ -243,6 +243,7 @@ pub fn begin(instance: &mut Instance, shares: &[Share], now: u64) {
                 }
             }
             Held::Divided | Held::Alone if first && indexed => {
+                share.before.clear();
                 for (key, value) in entries() {
                     share.before.set(&key, &value);
                 }

@@ -460,7 +460,11 @@ impl Function {
             }),
             reasons: self.reasons.clone(),
             objects_bytes: self.objects_bytes + self.small.as_ref().map_or(0, |m| m.state_bytes()),
-            shares: self.shares(),
+            // What elements held when packets began is one, for workers and for those who look from outside.
+            shares: match &self.placement {
+                Some(_) => self.exposed.shares.clone(),
+                None => Vec::new(),
+            },
             slow: self.slow_path()?,
         })
     }

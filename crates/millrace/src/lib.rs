@@ -50,6 +50,7 @@ pub mod packet_test;
 pub mod place;
 mod ports;
 pub mod replicas;
+pub mod rotation;
 mod rules;
 mod seed;
 mod served;

@@ -220,6 +220,18 @@ impl Placement {
         Some((0..ports).map(of).collect())
     }
 
+    /// Whether workers get the same packets by this as by another one, whatever their tables are.
+    #[must_use]
+    pub fn steers_as(&self, other: &Self) -> bool {
+        let ports = self.steering.len().max(other.steering.len());
+        let both = self.steering(ports).zip(other.steering(ports));
+        both.is_some_and(|(own, theirs)| {
+            own.iter()
+                .zip(&theirs)
+                .all(|(own, theirs)| own.hashes_as(theirs))
+        })
+    }
+
     /// The worker of each bucket, of so many workers; none where there are no buckets that could move, or the tables of ports lead otherwise.
     #[must_use]
     pub fn table(&self, workers: u32) -> Option<Vec<u32>> {

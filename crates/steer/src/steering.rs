@@ -28,6 +28,20 @@ pub struct Steering {
 }
 
 impl Steering {
+    /// Whether any two packets that this brings together the other one does too, as it has the same key and reads the same of each; tables
+    /// may differ.
+    #[must_use]
+    pub fn hashes_as(&self, other: &Self) -> bool {
+        let software = self.software.iter().zip(&other.software);
+        let alike = |((kind, own), (of, theirs)): ((&Kind, &Rss), (&Kind, &Rss))| {
+            kind == of && own.hashes_as(theirs)
+        };
+        self.nic.hashes_as(&other.nic)
+            && self.software.len() == other.software.len()
+            && { software }.all(alike)
+            && (self.inside, self.echoes, self.odd) == (other.inside, other.echoes, other.odd)
+    }
+
     /// The core that a frame belongs to.
     #[must_use]
     pub fn queue(&self, frame: &[u8]) -> u32 {

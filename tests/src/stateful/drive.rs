@@ -117,6 +117,23 @@ impl Bench {
         cores: usize,
         words: &[&str],
     ) -> Result<Result<Vec<String>, String>, String> {
+        let report = self.verified(packets, cores, words)?;
+        Ok(report.map(|report| match report["equal"].as_bool() {
+            Some(true) => Vec::new(),
+            _ => vec![report.to_string()],
+        }))
+    }
+
+    /// The report of that, or why it does not run the program.
+    ///
+    /// # Errors
+    /// The command failed otherwise.
+    pub fn verified(
+        &self,
+        packets: &[Packet],
+        cores: usize,
+        words: &[&str],
+    ) -> Result<Result<Value, String>, String> {
         let inputs = self.inputs(packets, self.next())?;
         let mut command = self.command("verify");
         command
@@ -127,10 +144,9 @@ impl Bench {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         match output.status.code() {
-            Some(0) => Ok(Ok(Vec::new())),
-            Some(1) => Ok(match report["error"].as_str() {
+            Some(0 | 1) => Ok(match report["error"].as_str() {
                 Some(why) => Err(format!("error: {why}")),
-                None => Ok(vec![report.to_string()]),
+                None => Ok(report),
             }),
             other => Err(format!("verify ended with {other:?}:\n{}", wrong(&said))),
         }

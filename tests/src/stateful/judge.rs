@@ -22,6 +22,9 @@ pub struct Trial {
     pub strategies: Vec<&'static str>,
     /// packets that are explained
     pub explained: u64,
+    /// numbers of cores between which buckets move while packets come, and the key and the number of workers change, where the plan divides
+    /// state
+    pub moves: Vec<usize>,
 }
 
 /// Strategies that serve any program, or refuse it with a reason.
@@ -31,12 +34,13 @@ pub const STRATEGIES: [&str; 4] = ["lock", "transact", "replicate", "hybrid"];
 const STRATEGY_CORES: usize = 4;
 
 impl Trial {
-    /// As CI tries a case: one of the strategies, by its seed.
+    /// As CI tries a case: one of the strategies, and moves between one number of cores, by its seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let one = STRATEGIES[(seed % STRATEGIES.len() as u64) as usize];
         Self {
             strategies: vec![one],
+            moves: vec![[2, 3, 5, 8][(seed / 4 % 4) as usize]],
             ..Self::default()
         }
     }
@@ -49,6 +53,7 @@ impl Default for Trial {
             environment: Vec::new(),
             strategies: STRATEGIES.to_vec(),
             explained: 2,
+            moves: Vec::new(),
         }
     }
 }
@@ -79,6 +84,12 @@ impl Finding {
         self.words.iter().any(|w| w == "explain")
     }
 
+    /// Whether it is where buckets move.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.words.iter().any(|w| w.starts_with("--moves"))
+    }
+
     /// The strategy that was asked for, if one was.
     #[must_use]
     pub fn strategy(&self) -> Option<&'static str> {
@@ -106,6 +117,8 @@ pub struct Judgement {
     pub skipped: Vec<String>,
     /// packets that were explained as what became of them
     pub explained: u32,
+    /// runs in which buckets moved that were compared
+    pub moved: u32,
     /// strategies that were asked for and that served it as one core does
     pub served: Vec<&'static str>,
     /// strategies that were asked for and refused it, with the reason
@@ -178,6 +191,12 @@ pub fn judge(case: &Case, folder: &Path, trial: &Trial) -> Result<Judgement, Str
         }
     }
     let alone = out.strategy == "alone";
+    let divided = ["shard", "mixed"].contains(&out.strategy.as_str());
+    for cores in trial.moves.iter().filter(|_| divided) {
+        if out.finding.is_none() {
+            out.finding = tried.moved(*cores, nic, &mut out)?;
+        }
+    }
     for strategy in &trial.strategies {
         if !alone && out.finding.is_none() {
             out.finding = tried.under(strategy, &mut out)?;
@@ -243,6 +262,32 @@ impl Tried<'_> {
             Ended::Ran(other) => held(self.bench, self.case, (self.one, &other), self.pin, out)?,
         };
         Ok((!found.is_empty()).then(|| Finding::new(cores, &words, found)))
+    }
+
+    /// As the plan says, with buckets that move between so many workers at drawn moments.
+    fn moved(
+        &self,
+        cores: usize,
+        nic: &str,
+        out: &mut Judgement,
+    ) -> Result<Option<Finding>, String> {
+        let seed = self.case.seed.to_string();
+        let words = ["--nic", nic, "--moves=3", "--seed", &seed];
+        match self.bench.verified(&self.case.packets, cores, &words)? {
+            Ok(report) => {
+                let runs = report["runs"].as_array().into_iter().flatten();
+                let moves: u64 = { runs }.filter_map(|r| r["moved"]["moves"].as_u64()).sum();
+                out.moved += u32::from(moves > 0);
+                let differs = report["equal"] != true;
+                Ok(differs.then(|| Finding::new(cores, &words, vec![report.to_string()])))
+            }
+            // Which bucket an entry has is not known of all.
+            Err(said) => {
+                let reason = said.lines().next().unwrap_or_default();
+                out.declined.push(("moves", reason.to_owned()));
+                Ok(None)
+            }
+        }
     }
 
     /// Under a strategy, or refused with a reason.

@@ -1,18 +1,23 @@
 //! Changes of the chain while it runs.
 //!
-//! One at a time; what is new is made first, beside the chain. Then the worker changes it between two bursts
+//! One at a time; what is new is made first, beside the chain. Then all workers change it between two bursts
 //! ([`millrace_dataplane::worker::change`]).
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use millrace_dataplane::worker::change::{self, Change, Changed, Departed, Fresh};
+use millrace_dataplane::mailbox::Desk;
+use millrace_dataplane::module::ModuleError;
+use millrace_dataplane::worker::change::{self, Change, Changed, Departed, Fresh, Part};
+use millrace_dataplane::worker::meeting::{Meeting, Seat};
 use millrace_topology::{End, Rearranged, Topology};
 use serde_json::{Map, Value, json};
 
 use super::{Result, Session, not_started};
 use crate::chain::{self, Made, Maker};
 use crate::elements::{self, Element, Elements};
+use crate::pending::Pending;
 use crate::protocol::{ChainRequest, Request};
 use crate::trouble::Trouble;
 
@@ -37,6 +42,7 @@ impl Session {
         let elements = &self.context.elements;
         let maker = elements.maker.get().ok_or_else(|| self.fixed())?.as_ref();
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changes()?;
         match wanted.op.as_str() {
             "attach" => self.attach(wanted, elements, maker),
             "detach" => {
@@ -162,7 +168,8 @@ impl Session {
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
         let id = id.ok_or_else(|| self.fixed())?;
         let guests = elements::hosted(&made.link);
-        let fresh = Fresh::make(&made.link, id, seen.now).map_err(|e| {
+        let workers = self.context.mailboxes.len();
+        let fresh = Fresh::make(&made.link, id, seen.now, workers).map_err(|e| {
             Trouble::new("refused", e)
                 .help("declare a smaller capacity, or free memory on this machine")
         })?;
@@ -177,12 +184,87 @@ impl Session {
             exposed: made.exposed,
             guests,
             recipe: None,
+            alone: Some(made.alone),
         };
         Ok((fresh, element))
     }
 
     fn fixed(&self) -> Trouble {
-        fixed(self.context.mailboxes.len())
+        Trouble::new("refused", "the chain of this run cannot be changed").help(
+            "a chain can be that serves live ports, or one worker, of several elements or from a chain file (docs/chains.md)",
+        )
+    }
+
+    /// Whether the chain can be changed.
+    pub(super) fn changes(&self) -> Result<()> {
+        let replicated = self.first(|desk| {
+            desk.chain
+                .as_ref()
+                .is_some_and(|chain| chain.is_replicated())
+        })?;
+        match replicated {
+            true => Err(Trouble::new(
+                "refused",
+                "the chain cannot be changed: a function in it is replicated, and its replicas follow the rows that a sequencer was set up at \
+                 start to make",
+            )
+            .help("restart the run with --state FOLDER, which keeps all of its state; or run it with another --strategy")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether these can be elements of one chain: packets have to come to those whose state is divided as they arrived, since by that they
+    /// have their workers.
+    pub(super) fn beside(&self, list: &[Element]) -> Result<()> {
+        let maker = self.context.elements.maker.get();
+        let whole = |element: &Element| {
+            let started = || maker.and_then(|maker| maker.alone(element.id));
+            element.alone.clone().unwrap_or_else(started)
+        };
+        for divided in list.iter().filter(|e| e.divided()) {
+            let others = list.iter().filter(|e| e.name != divided.name);
+            for other in others {
+                if let Some(why) = whole(other) {
+                    return Err(Trouble::new(
+                        "refused",
+                        format!(
+                            "{} cannot be in one chain with {}, whose state is divided over the workers by what packets are as they arrive: {why}",
+                            other.name, divided.name
+                        ),
+                    )
+                    .help("nothing was changed; start them as one chain, whose state is under a lock or which is linked (docs/chains.md)"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has all workers change the chain at one moment, each its part; what each says, in their order.
+    pub(super) fn meet<T: Send + 'static>(
+        &self,
+        change: Change,
+        job: impl FnMut(&mut Desk<'_>, Part, Seat) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>> {
+        let mailboxes = &self.context.mailboxes;
+        let workers = mailboxes.len();
+        if workers > 1 {
+            // One that sleeps would be waited for while the packets of the others wait.
+            self.each(|desk| desk.stay_awake())?;
+        }
+        let parts = change.parts(workers).into_iter().zip(Meeting::of(workers));
+        let jobs = parts.map(|own| {
+            let (mut own, mut job) = (Some(own), job.clone());
+            move |desk: &mut Desk<'_>| {
+                let (part, seat) = own.take()?;
+                Some(job(desk, part, seat))
+            }
+        });
+        let posted = Pending::together(mailboxes, jobs);
+        // All are waited for: what one has in its hands is no other worker's to drop.
+        let done: Vec<Result<Option<T>>> = posted.into_iter().map(|p| p?.wait()).collect();
+        let done = done.into_iter().collect::<Result<Vec<_>>>()?;
+        let done: Option<Vec<T>> = done.into_iter().collect();
+        done.ok_or_else(crate::pending::ended)
     }
 
     /// The chain now.
@@ -231,34 +313,32 @@ impl Session {
                 to: 0,
                 objects: std::mem::take(&mut keep.pairs),
             });
-        let mut change = Some(Change {
+        let change = Change {
             arranged,
             fresh: fresh.into_iter().collect(),
             keep: kept.into_iter().collect(),
-        });
-        let done = self.first(move |desk| {
-            let began = Instant::now();
-            let changed = desk
-                .chain
-                .as_mut()
-                .zip(change.take())
-                .map(|(chain, change)| chain.change(change));
-            (changed, began.elapsed())
-        })?;
-        let (changed, paused) = done;
-        let Changed { departed, kept, .. } =
-            changed.ok_or_else(|| self.fixed())?.map_err(|refused| {
-                // What was to come in ends here, and not while packets wait.
-                drop(refused.fresh);
-                Trouble::new("refused", refused.why)
-                    .help("nothing was changed; --anew keeps no state")
-            })?;
+        };
         let name = element.as_ref().map(|e: &Element| e.name.clone());
         let of = |place: &Option<usize>| match place {
             Some(at) => seen.list.get(*at).cloned(),
             None => element.take(),
         };
         let list: Vec<_> = was.iter().filter_map(of).collect();
+        self.beside(&list)?;
+        let done = self.meet(change, |desk, part, seat| {
+            let began = Instant::now();
+            let chain = desk.chain.as_mut();
+            let changed = chain.map(|chain| chain.change(part, seat));
+            (changed, began.elapsed())
+        })?;
+        let paused = done.iter().map(|(_, paused)| *paused).max();
+        let changed = done.into_iter().map(|(changed, _)| changed).collect();
+        let changed: Option<Vec<_>> = changed;
+        let Changed { departed, kept } =
+            together(changed.ok_or_else(|| self.fixed())?).map_err(|why| {
+                Trouble::new("refused", why).help("nothing was changed; --anew keeps no state")
+            })?;
+        let paused = paused.unwrap_or_default();
         self.context.elements.now(list.clone());
         let facts = ended(departed);
         let mut answer = Map::new();
@@ -282,11 +362,51 @@ struct Keep {
     names: Vec<String>,
 }
 
+/// What workers have changed, as one: entries of parts are added up. Where they have not, why: what was to come in ends here, and not while
+/// packets wait.
+pub(super) fn together(
+    done: Vec<std::result::Result<Changed, Box<change::Refused>>>,
+) -> std::result::Result<Changed, ModuleError> {
+    let (mut whole, mut why) = (Changed::default(), None);
+    for done in done {
+        match done {
+            Ok(Changed { departed, kept }) => {
+                whole.departed.extend(departed);
+                whole
+                    .kept
+                    .resize(whole.kept.len().max(kept.len()), Vec::new());
+                for (all, own) in whole.kept.iter_mut().zip(kept) {
+                    all.resize(all.len().max(own.len()), 0);
+                    all.iter_mut().zip(own).for_each(|(all, own)| *all += own);
+                }
+            }
+            Err(refused) => match &why {
+                Some((_, false)) => {}
+                _ => why = Some((refused.why, refused.elsewhere)),
+            },
+        }
+    }
+    match why {
+        Some((why, _)) => Err(why),
+        None => Ok(whole),
+    }
+}
+
 /// Has elements end, on a thread of their own: one that runs a guest carries a system call filter from then on.
 pub(super) fn ended(departed: Vec<Departed>) -> Vec<String> {
-    let names: Vec<_> = departed.iter().map(|d| d.name().to_owned()).collect();
+    let names: BTreeSet<_> = departed.iter().map(|d| d.name().to_owned()).collect();
+    let names: Vec<_> = names.into_iter().collect();
+    // By element, and by worker within it.
+    let mut elements: Vec<(u64, Vec<Departed>)> = Vec::new();
+    for part in departed {
+        let id = part.id();
+        match elements.iter_mut().find(|(of, _)| *of == id) {
+            Some((_, parts)) => parts.push(part),
+            None => elements.push((id, vec![part])),
+        }
+    }
     let finish = move || {
-        let facts = departed.into_iter().map(Departed::finish);
+        let facts = elements.into_iter().map(|(_, parts)| change::finish(parts));
         facts.flatten().collect::<Vec<_>>()
     };
     let thread = std::thread::Builder::new().name("leaving".into());
@@ -322,20 +442,4 @@ fn arranged(
 fn needed<'a>(member: &'a Option<String>, name: &str) -> Result<&'a str> {
     let text = member.as_deref();
     text.ok_or_else(|| Trouble::new("malformed", format!("chain needs an `{name}`")))
-}
-
-/// Why the chain of a run with so many workers cannot be changed while it runs.
-fn fixed(workers: usize) -> Trouble {
-    if workers > 1 {
-        let what = format!(
-            "the chain of a run on {workers} workers cannot be changed while it runs: each has its own copy of the elements, \
-             and parts of their state"
-        );
-        return Trouble::new("refused", what).help(
-            "restart the run with --state FOLDER, which keeps all of its state; parameters and entries can be changed as it runs",
-        );
-    }
-    Trouble::new("refused", "the chain of this run cannot be changed").help(
-        "a chain can be that one worker serves: of live ports, of several elements, or from a chain file (docs/chains.md)",
-    )
 }

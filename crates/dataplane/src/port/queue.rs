@@ -205,6 +205,11 @@ pub unsafe trait Queue: Send {
         Ok(())
     }
 
+    /// The most frames that can be lent at a time, where there is such a bound: that of its buffers. Whoever passes them on has room for all.
+    fn lends(&self) -> Option<usize> {
+        None
+    }
+
     /// Takes back frames that this queue lent.
     fn release(&mut self, frames: &[Frame]);
 

@@ -320,6 +320,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
                 watch: None,
                 order: None,
                 keep: false,
+                awake: false,
             };
             job(&mut desk);
             if desk.order.is_some() {

@@ -1,9 +1,13 @@
-//! Changes of a chain while it runs, on one worker.
+//! Changes of a chain while it runs.
 //!
 //! What is new is made beside the chain, by whoever asks: a module is loaded and its state is mapped, a guest is
-//! started until it asks for packets. Then a job is left in the worker's mailbox ([`crate::mailbox`]), which puts it in
+//! started until it asks for packets. Then a job is left in the mailbox of each worker ([`crate::mailbox`]), which puts it in
 //! between two bursts: no packet is inside of the chain then, so none is lost, doubled or overtaken. What was taken out
 //! goes back to who asked, and ends there: a program may write for long what it has found.
+//!
+//! Several workers meet for that ([`Seat`]): all of them stand between two bursts from before the first one changes
+//! something until the last one could still have refused. A worker keeps what it has: packets of a flow come to the same one before and behind it.
+//! What all workers have in common is the first one's to take up.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,27 +17,39 @@ use millrace_topology::{Rearranged, Topology};
 use super::Shared;
 use super::chain::{self, Chain, Code, Link};
 use super::counters::OfStage;
+use super::foreign::Epilogue;
 use super::lives::Life;
+use super::meeting::Seat;
 use super::stage::Stage;
 use super::watch::Watch;
 use crate::module::{Entry, Instance, ModuleError};
+use crate::share::Share;
 
-/// The chain of a run, between two bursts.
+/// The chain of a run, between two bursts of a worker.
 pub struct Live<'a> {
     pub(super) chain: &'a mut Chain,
     pub(super) shared: &'a Arc<Shared>,
     pub(super) clock: u64,
+    pub(super) worker: usize,
 }
 
-/// An element that has been made and is in no chain yet.
+/// An element that has been made for each worker and is in no chain yet.
 pub struct Fresh {
-    stage: Stage,
+    /// by worker
+    stages: Vec<Stage>,
     records: bool,
     /// what its objects hold beside what they take up of others
     entries: Vec<Entry>,
 }
 
-/// An element that has been taken out of a chain. It must be told to end: [`Departed::finish`].
+/// One worker's part of a new element.
+pub struct Own {
+    stage: Stage,
+    records: bool,
+    entries: Vec<Entry>,
+}
+
+/// A worker's part of an element that has been taken out of a chain. All parts of it must be told to end: [`finish`].
 pub struct Departed {
     stage: Stage,
     shared: Arc<Shared>,
@@ -50,7 +66,15 @@ pub struct Change {
     pub keep: Vec<Keep>,
 }
 
+/// What one worker is to change.
+pub struct Part {
+    arranged: Rearranged,
+    fresh: Vec<Own>,
+    keep: Vec<Keep>,
+}
+
 /// Objects whose entries a new element keeps.
+#[derive(Clone)]
 pub struct Keep {
     /// the place in the chain of the element that has them
     pub from: usize,
@@ -60,10 +84,10 @@ pub struct Keep {
     pub objects: Vec<(usize, usize)>,
 }
 
-/// A change whose new elements have what they keep: it can be made, and cannot fail any more.
+/// A worker's part of a change, whose new elements have what they keep: it can be made, and cannot fail any more.
 pub struct Prepared {
     arranged: Rearranged,
-    fresh: Vec<Fresh>,
+    fresh: Vec<Own>,
     kept: Vec<Vec<u64>>,
 }
 
@@ -72,8 +96,10 @@ pub struct Prepared {
 pub struct Refused {
     /// why
     pub why: ModuleError,
+    /// it is another worker that refuses
+    pub elsewhere: bool,
     /// the new elements
-    pub fresh: Vec<Fresh>,
+    pub fresh: Vec<Own>,
 }
 
 /// What has been changed.
@@ -81,8 +107,49 @@ pub struct Refused {
 pub struct Changed {
     /// elements that are in the chain no more
     pub departed: Vec<Departed>,
-    /// entries that were kept, by member of [`Change::keep`] and its objects
+    /// entries that were kept, by member of [`Change::keep`] and its objects; of what all workers have alike, the first one's say
     pub kept: Vec<Vec<u64>>,
+}
+
+impl Change {
+    /// The part of each of so many workers, for which the new elements were made.
+    #[must_use]
+    pub fn parts(self, workers: usize) -> Vec<Part> {
+        let Self {
+            arranged,
+            fresh,
+            keep,
+        } = self;
+        let part = |_| Part {
+            arranged: arranged.clone(),
+            fresh: Vec::new(),
+            keep: keep.clone(),
+        };
+        let mut parts: Vec<_> = (0..workers).map(part).collect();
+        for Fresh {
+            stages,
+            records,
+            entries,
+        } in fresh
+        {
+            for (part, stage) in parts.iter_mut().zip(stages) {
+                part.fresh.push(Own {
+                    stage,
+                    records,
+                    entries: entries.clone(),
+                });
+            }
+        }
+        parts
+    }
+}
+
+impl Part {
+    /// The new elements, of a change that is not made.
+    #[must_use]
+    pub fn given_up(self) -> Vec<Own> {
+        self.fresh
+    }
 }
 
 impl Prepared {
@@ -95,29 +162,31 @@ impl Prepared {
 
     /// The new elements, of a change that is not made.
     #[must_use]
-    pub fn given_up(self) -> Vec<Fresh> {
+    pub fn given_up(self) -> Vec<Own> {
         self.fresh
     }
 }
 
 impl Fresh {
-    /// Makes an element for a run of one worker; `start` is a time of its packets, ns since the epoch. `ON_START` and
+    /// Makes an element for a run of so many workers; `start` is a time of its packets, ns since the epoch. `ON_START` and
     /// timers begin when it is put in.
     ///
     /// # Errors
     /// [`ModuleError::Create`] when its state cannot be made.
-    pub fn make(link: &Link, id: u64, start: u64) -> Result<Self, ModuleError> {
-        let common = chain::common(std::slice::from_ref(link), 1)?;
+    pub fn make(link: &Link, id: u64, start: u64, workers: usize) -> Result<Self, ModuleError> {
+        let workers = workers.max(1);
+        let common = chain::common(std::slice::from_ref(link), workers)?;
         let shared = common.first().and_then(Option::as_ref);
-        let life = Arc::new(Life::of(id, link, 1));
+        let life = Arc::new(Life::of(id, link, workers));
         let entries = match &link.code {
             Code::Module(code) => code.config.entries.clone(),
             Code::Foreign(_) | Code::Classed(_) => Vec::new(),
         };
+        let stages = (0..workers).map(|worker| Stage::new(link, &life, shared, worker, start));
         Ok(Self {
             entries,
             records: link.objects().iter().any(|o| o.records),
-            stage: Stage::new(link, &life, shared, 0, start)?,
+            stages: stages.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -140,6 +209,12 @@ impl Live<'_> {
         &mut self.chain.watch
     }
 
+    /// Whether the state of one of the elements is replicated.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.chain.stages.iter().any(|s| s.replica().is_some())
+    }
+
     /// How the elements are connected.
     #[must_use]
     pub fn topology(&self) -> &Topology {
@@ -158,47 +233,58 @@ impl Live<'_> {
         self.shared.lives.number()
     }
 
-    /// Changes the chain, wholly or not at all.
+    /// Changes the chain, wholly or not at all, and as all other workers do.
     ///
     /// # Errors
     /// As of [`Live::prepare`].
-    pub fn change(&mut self, change: Change) -> Result<Changed, Box<Refused>> {
-        self.prepare(change).map(|prepared| self.commit(prepared))
+    pub fn change(&mut self, part: Part, seat: Seat) -> Result<Changed, Box<Refused>> {
+        let prepared = self.prepare(part, &seat)?;
+        let changed = self.commit(prepared);
+        seat.leave();
+        Ok(changed)
     }
 
     /// Has new elements begin, with what they keep; the chain is as it was. What is prepared is made in the same job, or
-    /// never.
+    /// never; by all workers, which all have prepared behind this, or by none.
     ///
     /// # Errors
-    /// The run has several workers, or a state that was to be kept cannot be.
-    pub fn prepare(&mut self, change: Change) -> Result<Prepared, Box<Refused>> {
-        let Change {
+    /// A state that was to be kept cannot be, at this worker or another one; or another one has not come.
+    pub fn prepare(&mut self, part: Part, seat: &Seat) -> Result<Prepared, Box<Refused>> {
+        let Part {
             arranged,
             mut fresh,
             keep,
-        } = change;
-        let refused = |what: &str, fresh| {
+        } = part;
+        let refused = |what: &str, elsewhere, fresh| {
             let why = ModuleError::Create {
                 path: "the chain".into(),
                 what: what.into(),
             };
-            Box::new(Refused { why, fresh })
+            Box::new(Refused {
+                why,
+                elsewhere,
+                fresh,
+            })
         };
-        if self.shared.workers() > 1 {
-            return Err(refused("that of several workers cannot be changed", fresh));
-        }
+        const LATE: &str =
+            "a worker did not come to change it with the others, and nothing was changed";
+        const OTHER: &str = "another worker cannot change it";
         let news = arranged.was.iter().filter(|w| w.is_none()).count();
         let old = arranged.was.iter().flatten().max();
         let there = old.is_none_or(|o| *o < self.chain.stages.len());
-        if news != fresh.len() || !there || arranged.topology.elements() != arranged.was.len() {
-            return Err(refused("it has changed meanwhile", fresh));
+        let fits =
+            news == fresh.len() && there && arranged.topology.elements() == arranged.was.len();
+        // From here on no worker runs packets.
+        match seat.meet(fits) {
+            Some(true) => {}
+            Some(false) => return Err(refused("it has changed meanwhile", false, fresh)),
+            None => return Err(refused(LATE, true, fresh)),
         }
         let mut kept: Vec<Vec<u64>> = keep.iter().map(|_| Vec::new()).collect();
         for (at, new) in fresh.iter_mut().enumerate() {
-            let took = keep.iter().zip(&mut kept).find(|(k, _)| k.to == at);
-            let from = took.as_ref().map(|(k, _)| k.from);
-            let from = from.and_then(|from| self.chain.stages.get_mut(from));
-            let objects = took.as_ref().map_or(&[][..], |(k, _)| &k.objects);
+            let took = keep.iter().find(|k| k.to == at);
+            let from = took.and_then(|k| self.chain.stages.get_mut(k.from));
+            let objects = took.map_or(&[][..], |k| &k.objects);
             // What takes up all of its state does not begin: `ON_START` has run, and timers go on.
             match &from {
                 Some(from) if new.stage.lacks(objects).is_empty() => {
@@ -206,22 +292,41 @@ impl Live<'_> {
                 }
                 _ => new.stage.begin(self.clock),
             }
-            let (Some(from), Some((_, counts))) = (from.filter(|_| !objects.is_empty()), took)
-            else {
+        }
+        // What all workers have in common is taken up behind the last `ON_START`.
+        if seat.meet(true).is_none() {
+            return Err(refused(LATE, true, fresh));
+        }
+        let mut failed = None;
+        for (keep, counts) in keep.iter().zip(&mut kept) {
+            let from = self.chain.stages.get_mut(keep.from);
+            let (Some(from), Some(new)) = (from, fresh.get_mut(keep.to)) else {
                 continue;
             };
+            if keep.objects.is_empty() {
+                continue;
+            }
             // Records are the host's before positions are taken over.
             self.shared.records(from, self.clock, None);
-            match taken_up(from, new, objects, self.clock) {
+            match taken_up(from, new, &keep.objects, self.clock) {
                 Ok(taken) => *counts = taken,
-                Err(why) => return Err(Box::new(Refused { why, fresh })),
+                Err(why) => failed = failed.or(Some(why)),
             }
         }
-        Ok(Prepared {
-            arranged,
-            fresh,
-            kept,
-        })
+        match (seat.meet(failed.is_none()), failed) {
+            (Some(true), _) => Ok(Prepared {
+                arranged,
+                fresh,
+                kept,
+            }),
+            (_, Some(why)) => Err(Box::new(Refused {
+                why,
+                elsewhere: false,
+                fresh,
+            })),
+            (Some(false), None) => Err(refused(OTHER, true, fresh)),
+            (None, None) => Err(refused(LATE, true, fresh)),
+        }
     }
 
     /// Makes a change that was prepared in this job.
@@ -238,8 +343,11 @@ impl Live<'_> {
         let departed = self
             .chain
             .rearrange(arranged.topology, &arranged.was, stages);
-        let present = self.chain.stages.iter().map(|s| s.life.clone());
-        self.shared.lives.now(present.collect(), 1);
+        if self.worker == 0 {
+            let present = self.chain.stages.iter().map(|s| s.life.clone());
+            let workers = self.shared.workers();
+            self.shared.lives.now(present.collect(), workers);
+        }
         let departed = departed.into_iter().map(|stage| Departed {
             stage,
             shared: self.shared.clone(),
@@ -252,25 +360,46 @@ impl Live<'_> {
     }
 }
 
-/// Has objects take up what those of another element are, exactly; says how many entries of each.
+/// Has objects take up what those of another element are at this worker, exactly; says how many entries of each.
 fn taken_up(
     from: &mut Stage,
-    fresh: &mut Fresh,
+    fresh: &mut Own,
     keep: &[(usize, usize)],
     now: u64,
 ) -> Result<Vec<u64>, ModuleError> {
+    let (before, shares) = (from.shares.clone(), fresh.stage.shares.clone());
     let (Some(from), Some(to)) = (from.instance(), fresh.stage.instance()) else {
         return Ok(Vec::new());
     };
-    let each = keep.iter().map(|(old, new)| {
-        let content = from.save(*old, now)?;
-        to.load(*new, &content, now, 0)
-    });
-    let counts = each.collect::<Result<_, _>>()?;
+    let first = to.worker() == 0;
+    let mut counts = Vec::with_capacity(keep.len());
+    for (old, new) in keep {
+        let mine = first || !to.module().is_shared(*new);
+        let taken = match mine {
+            true => {
+                let content = from.save(*old, now)?;
+                to.load(*new, &content, now, 0)?
+            }
+            false => 0,
+        };
+        // Of what all have alike the first one's count, as elements that all have do.
+        let kind = to.module().objects().get(*new).map(|o| o.kind);
+        let own = shares.get(*new).is_some_and(Share::divided);
+        let counts_here = first || (own && kind.is_some_and(|kind| !kind.has_all()));
+        counts.push(if counts_here { taken } else { 0 });
+        if let (true, Some(old), Some(new)) = (first, before.get(*old), shares.get(*new)) {
+            new.before.clear();
+            for (key, value) in old.before.all() {
+                new.before.set(&key, &value);
+            }
+        }
+    }
     // What is named now counts, after what there was.
     let taken = |e: &&Entry| keep.iter().any(|(_, new)| *new == e.object);
     for entry in fresh.entries.iter().filter(taken) {
-        to.set(entry.object, &entry.key, &entry.value, now)?;
+        if first || !to.module().is_shared(entry.object) {
+            to.set(entry.object, &entry.key, &entry.value, now)?;
+        }
     }
     // Timers that have fired are counted where they did.
     fresh.stage.alarms = fresh.stage.alarms_fired();
@@ -284,32 +413,49 @@ impl Departed {
         &self.stage.life.name
     }
 
-    /// Has it end: `ON_STOP` of a function, the end of packets of a guest, which may take as long as a guest may.
-    /// What there is to know of it.
-    pub fn finish(self) -> Vec<String> {
-        let name = self.name().to_owned();
-        let Self {
-            mut stage,
-            shared,
-            clock,
-        } = self;
+    /// Its number in the run.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.stage.life.id
+    }
+}
+
+/// Has an element end, of which these are the parts of all workers, in their order: `ON_STOP` of a function, the end of packets of a
+/// guest, which may take as long as a guest may. What there is to know of it.
+#[must_use]
+pub fn finish(parts: Vec<Departed>) -> Vec<String> {
+    let mut facts = Vec::new();
+    let mut first: Option<(Arc<Life>, Arc<Shared>)> = None;
+    let (mut epilogue, mut all): (Option<Epilogue>, u64) = (None, 0);
+    let workers = parts.len();
+    for Departed {
+        mut stage,
+        shared,
+        clock,
+    } in parts
+    {
         stage.stop(clock);
         shared.records(&mut stage, clock, None);
-        let timers = stage.alarms_fired().saturating_sub(stage.alarms);
-        let epilogue = stage.epilogue.take();
-        let mut facts = Vec::new();
-        if let Some(epilogue) = &epilogue {
-            facts.extend(
-                epilogue
-                    .failure
-                    .iter()
-                    .map(|(what, _)| format!("{name}: {what}")),
-            );
-            facts.extend(epilogue.facts.iter().map(|fact| format!("{name}: {fact}")));
+        all += stage.alarms_fired().saturating_sub(stage.alarms);
+        if let Some(own) = stage.epilogue.take() {
+            let whole = epilogue.get_or_insert_default();
+            whole.memory += own.memory;
+            whole.facts.extend(own.facts);
+            whole.failure = whole.failure.take().or(own.failure);
         }
-        let packets = stage.life.get(0, OfStage::Packets);
-        facts.push(format!("{name}: {packets} packets went through it"));
-        shared.lives.ended(&stage.life, epilogue, timers);
-        facts
+        first.get_or_insert_with(|| (stage.life.clone(), shared));
     }
+    let Some((life, shared)) = first else {
+        return facts;
+    };
+    let name = &life.name;
+    if let Some(epilogue) = &epilogue {
+        let failure = epilogue.failure.iter();
+        facts.extend(failure.map(|(what, _)| format!("{name}: {what}")));
+        facts.extend(epilogue.facts.iter().map(|fact| format!("{name}: {fact}")));
+    }
+    let packets: u64 = (0..workers).map(|w| life.get(w, OfStage::Packets)).sum();
+    facts.push(format!("{name}: {packets} packets went through it"));
+    shared.lives.ended(&life, epilogue, all);
+    facts
 }

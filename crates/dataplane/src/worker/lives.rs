@@ -156,7 +156,8 @@ impl Sums {
 #[derive(Default)]
 struct Inside {
     present: Vec<Arc<Life>>,
-    left: BTreeMap<String, Sums>,
+    /// by name, and by worker: what objects refused is on the first one's account
+    left: BTreeMap<String, Vec<Sums>>,
     epilogues: Vec<(String, Epilogue)>,
     /// how many more there were
     untold: u64,
@@ -192,7 +193,7 @@ impl Lives {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The chain has these elements now. What those that were in it and are not any more have counted is kept;
+    /// The chain has these elements now, on all of so many workers. What those that were in it and are not any more have counted is kept;
     /// they are about to end.
     pub fn now(&self, present: Vec<Arc<Life>>, workers: usize) {
         let mut inside = self.lock();
@@ -205,8 +206,16 @@ impl Lives {
             self.leaving.fetch_add(1, Ordering::AcqRel);
             let known = inside.left.len() < MOST_LEFT || inside.left.contains_key(&life.name);
             let name = if known { life.name.as_str() } else { OTHERS };
-            let sums = inside.left.entry(name.to_owned()).or_default();
-            sums.add(life.sum(&all));
+            let left = inside.left.entry(name.to_owned()).or_default();
+            left.resize_with(left.len().max(workers), Sums::default);
+            for (worker, left) in left.iter_mut().enumerate() {
+                let mut own = life.sum(&[worker]);
+                own.refused = match worker {
+                    0 => life.sum(&all).refused,
+                    _ => BTreeMap::new(),
+                };
+                left.add(own);
+            }
         }
     }
 
@@ -232,8 +241,9 @@ impl Lives {
     /// An element that was taken out has ended, and this became of it.
     pub fn ended(&self, life: &Life, epilogue: Option<Epilogue>, timers: u64) {
         let mut inside = self.lock();
-        if let Some(sums) = inside.left.get_mut(&life.name) {
-            sums.timers += timers;
+        let left = inside.left.get_mut(&life.name);
+        if let Some(first) = left.and_then(|left| left.first_mut()) {
+            first.timers += timers;
         }
         if let Some(epilogue) = epilogue {
             if inside.epilogues.len() < MOST_EPILOGUES {
@@ -267,11 +277,10 @@ impl Lives {
     }
 
     /// Ticks that a worker has spent in elements.
-    pub fn ticks(&self, worker: usize, workers: usize) -> u64 {
+    pub fn ticks(&self, worker: usize) -> u64 {
         let inside = self.lock();
         let present = inside.present.iter().map(|l| l.get(worker, OfStage::Ticks));
-        // Chains change on one worker only, so what has left was its.
-        let left = inside.left.values().filter(|_| workers == 1);
+        let left = inside.left.values().filter_map(|left| left.get(worker));
         present.sum::<u64>() + left.map(|s| s.ticks).sum::<u64>()
     }
 
@@ -298,10 +307,13 @@ impl Lives {
                 )),
             )
         });
-        let left = inside.left.iter();
-        let all: Vec<_> = present
-            .chain(left.map(|(name, sums)| (name.as_str(), sums.clone(), None)))
-            .collect();
+        let left = inside.left.iter().map(|(name, left)| {
+            let mut sums = Sums::default();
+            let own = workers.iter().filter_map(|w| left.get(*w));
+            own.for_each(|own| sums.add(own.clone()));
+            (name.as_str(), sums, None)
+        });
+        let all: Vec<_> = present.chain(left).collect();
         let ticks: u64 = all.iter().map(|(_, sums, _)| sums.ticks).sum();
         let mut told = Told {
             stages: Vec::new(),
@@ -354,6 +366,7 @@ fn refused(sums: &Sums) -> Vec<TableAccount> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
 
@@ -381,11 +394,33 @@ mod tests {
             .map(|s| (s.name.as_str(), s.packets, s.left))
             .collect();
         assert_eq!(names, [("a", 0, false), ("a", 3, true), ("b", 0, true)]);
-        assert_eq!((told.timers, lives.ticks(0, 1)), (2, 40));
+        assert_eq!((told.timers, lives.ticks(0)), (2, 40));
         assert_eq!(told.stages.iter().map(|s| s.share).sum::<f64>(), 1.0);
         let reasons: u64 = told.reasons.iter().map(|r| r.1).sum();
         assert_eq!(reasons, 2, "{:?}", told.reasons);
         assert_eq!(lives.named("a", "x"), "a:x");
         assert_eq!(lives.epilogues().0.len(), 1);
+    }
+
+    #[test]
+    fn what_has_left_is_on_the_account_of_the_worker_that_counted_it() {
+        let lives = Lives::default();
+        let life = Arc::new(Life::new(lives.number(), "a", &["full".into()], 2));
+        lives.now(vec![life.clone()], 2);
+        for (worker, packets) in [(0, 3), (1, 5)] {
+            life.add(worker, OfStage::Packets, packets);
+            life.add(worker, OfStage::Ticks, 10 * packets);
+            assert!(life.dropped(Some(worker), 0));
+        }
+        lives.now(Vec::new(), 2);
+        lives.ended(&life, None, 7);
+        let of = |workers: &[usize]| {
+            let told = lives.told(workers, 1.0);
+            (told.stages[0].packets, told.reasons[0].1, told.timers)
+        };
+        assert_eq!(of(&[0]), (3, 1, 7));
+        assert_eq!(of(&[1]), (5, 1, 0));
+        assert_eq!(of(&[0, 1]), (8, 2, 7));
+        assert_eq!((lives.ticks(0), lives.ticks(1)), (30, 50));
     }
 }

@@ -24,6 +24,7 @@ mod limit;
 mod lives;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 mod made;
+pub mod meeting;
 mod moving;
 mod order;
 mod pressure;
@@ -314,6 +315,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
                     watch: None,
                     order: None,
                     keep: false,
+                    awake: false,
                 };
                 job(&mut desk);
                 ordered |= desk.order.is_some();
@@ -414,6 +416,7 @@ fn worker(
         entries: Entries::new(&shared.owners, number, count),
         rate: Rate::start(),
         ordered: false,
+        awake: None,
         sequenced: shared.sequenced(),
         keep: serve.keep.clone(),
         group: serve.chain.first().and_then(|l| l.replicas().cloned()),

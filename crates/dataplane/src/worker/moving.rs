@@ -11,6 +11,7 @@ use crate::module::{Instance, Module};
 use crate::moved::{self, Contents};
 use crate::replica::Listing;
 use crate::share::Share;
+use crate::worker::stage::Stage;
 
 /// What all workers have in common of moves.
 #[derive(Clone)]
@@ -52,6 +53,20 @@ impl Mover {
         self.looks.is_some() || self.moves.classes.has_changed(self.step)
     }
 
+    /// The function whose buckets these are, in a chain that may have changed.
+    pub fn of<'a>(&self, stages: &'a mut [Stage]) -> Option<(&'a mut Instance, &'a [Share])> {
+        let mut held = stages.iter_mut().filter_map(Stage::held);
+        held.find(|(instance, _)| std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)))
+    }
+
+    /// The function is not there any more.
+    #[cold]
+    pub fn lacks(&mut self) {
+        self.step = self.moves.classes.step();
+        self.looks = None;
+        self.moves.classes.changes();
+    }
+
     /// Notes that packets of a class came.
     pub fn sampled(&self, class: u16, packets: u64) {
         self.moves.classes.sampled(usize::from(class), packets);
@@ -62,10 +77,6 @@ impl Mover {
     pub fn act(&mut self, instance: &mut Instance, shares: &[Share], now: u64) {
         // Before the task, so that a step that comes meanwhile is looked at.
         self.step = self.moves.classes.step();
-        if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
-            self.moves.classes.changes();
-            return;
-        }
         let task = self.moves.classes.task(self.worker);
         let looks = match &task {
             Some(Task::Look(bucket) | Task::Take(bucket)) => Some(*bucket),

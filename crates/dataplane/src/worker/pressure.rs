@@ -17,7 +17,8 @@ const SELDOM: Duration = Duration::from_millis(200);
 
 /// A divided object.
 struct Divided {
-    stage: usize,
+    /// the number in the run of its element ([`super::lives::Life`]), which another place of the chain does not change
+    element: u64,
     object: usize,
     whole: u64,
     name: &'static str,
@@ -27,11 +28,11 @@ impl Divided {
     /// Those of these functions on this many workers.
     fn all(chain: &[Link], workers: usize) -> Vec<Self> {
         let mut all = Vec::new();
-        for (stage, link) in chain.iter().enumerate().filter(|_| workers > 1) {
+        for (element, link) in (0..).zip(chain).filter(|_| workers > 1) {
             let shares = link.objects().iter().zip(&link.shares);
             all.extend(shares.enumerate().filter_map(|(object, (info, share))| {
                 Some(Self {
-                    stage,
+                    element,
                     object,
                     whole: share.bound(info.kind)?,
                     name: info.kind.when_full().name(),
@@ -39,6 +40,11 @@ impl Divided {
             }));
         }
         all
+    }
+
+    /// Its element; none where that has left the chain.
+    fn of<'a>(&self, stages: &'a mut [Stage]) -> Option<&'a mut Stage> {
+        stages.iter_mut().find(|s| s.life.id == self.element)
     }
 
     /// Decides over insertions that found a part full: they differ from one core where all parts together have room.
@@ -148,7 +154,7 @@ impl Pressure {
         seen.full.resize(self.objects.len(), 0);
         let each = self.objects.iter().zip(&mut seen.full);
         each.map(|(divided, seen)| {
-            let mut stage = stages.get_mut(divided.stage);
+            let mut stage = divided.of(stages);
             let full = stage.as_mut().and_then(|s| s.full(divided.object));
             let full = full.unwrap_or(0);
             Part {
@@ -172,7 +178,7 @@ impl Pressure {
         }
         seen.full.resize(self.objects.len(), 0);
         let of = |divided: &Divided, stages: &mut [Stage]| {
-            let stage = stages.get_mut(divided.stage);
+            let stage = divided.of(stages);
             stage.and_then(|s| s.full(divided.object)).unwrap_or(0)
         };
         let full: Vec<_> = self.objects.iter().map(|d| of(d, stages)).collect();
@@ -188,7 +194,7 @@ impl Pressure {
         }
         seen.last = Some(Instant::now());
         let count = |divided: &Divided, stages: &mut [Stage]| {
-            let stage = stages.get_mut(divided.stage);
+            let stage = divided.of(stages);
             stage
                 .and_then(|s| s.count(divided.object, now))
                 .unwrap_or(0)

@@ -111,6 +111,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
         watch: None,
         order: None,
         keep: false,
+        awake: false,
     };
     job(&mut desk);
 }

@@ -338,7 +338,7 @@ impl Shared {
             *account.reasons.entry(name).or_default() += packets;
         }
         for (number, counters) in (first..).zip(workers) {
-            let ticks = self.lives.ticks(number, self.workers.len());
+            let ticks = self.lives.ticks(number);
             account.workers.push(WorkerAccount {
                 worker: number as u32,
                 packets: counters.get(self.places.once(Once::Packets)),

@@ -99,6 +99,13 @@ impl Rss {
         }
     }
 
+    /// Whether it hashes every packet as the other one does, whatever their tables are.
+    #[must_use]
+    pub fn hashes_as(&self, other: &Self) -> bool {
+        let of = |rss: &Self| (rss.key.clone(), rss.symmetry, rss.selected.clone());
+        of(self) == of(other) && self.table.len() == other.table.len()
+    }
+
     /// With this key.
     ///
     /// # Errors

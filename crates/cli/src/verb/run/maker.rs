@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use millrace::Make;
 use millrace_chain::{Description, What};
 use millrace_control::Trouble;
 use millrace_control::chain::{Made, Maker};
 use millrace_control::protocol::ChainRequest;
+use millrace_dataplane::worker::Code;
 
 use super::Run;
+use super::beside::Several;
 use super::chain::{beside, called};
 use super::element::{self, Element};
 use super::printed::Printed;
@@ -28,11 +30,13 @@ pub struct Elements {
     made: AtomicUsize,
     /// where what guests print is taken from them; none where no ports are served
     printed: Option<Mutex<Printed>>,
+    /// the workers, where there are several
+    several: Option<Arc<Several>>,
 }
 
 impl Run {
-    /// What makes elements while this runs, which has so many, and serves `live` ports or not.
-    pub(super) fn maker(&self, made: usize, live: bool) -> Elements {
+    /// What makes elements while this runs on these workers, which has so many, and serves `live` ports or not.
+    pub(super) fn maker(&self, made: usize, live: bool, several: Option<Arc<Several>>) -> Elements {
         Elements {
             stdout_taken: self.json || self.takes_stdout(),
             prefetch: !self.no_prefetch,
@@ -40,6 +44,7 @@ impl Run {
             seed: self.seed,
             made: AtomicUsize::new(made),
             printed: live.then(Mutex::default),
+            several,
         }
     }
 }
@@ -54,6 +59,10 @@ impl Maker for Elements {
             );
         }
         self.made(word, wanted).map_err(trouble)
+    }
+
+    fn alone(&self, element: u64) -> Option<String> {
+        self.several.as_ref()?.alone(element)
     }
 }
 
@@ -84,7 +93,10 @@ impl Elements {
             {
                 guest.options.push(("dir".into(), folder.to_owned(), None));
             }
-            let element = Element::guest(&chain, of, &guest, self.stdout_taken, 1)?;
+            let several = self.several.as_ref();
+            let classes = several.map(|s| s.classes(word)).transpose()?;
+            let count = classes.map_or(1, |c| u16::try_from(c.count()).unwrap_or(u16::MAX));
+            let element = Element::guest(&chain, of, &guest, self.stdout_taken, count)?;
             let Element::Guest(specs) = &element else {
                 return Err(Failure::wrong(format!("{word}: no guest")));
             };
@@ -99,15 +111,26 @@ impl Elements {
                 None => specs.clone(),
             };
             return Ok(Made {
-                link: element::link(&of.name, element::start(specs)?),
+                link: element::link(
+                    &of.name,
+                    match classes {
+                        None => element::start(specs)?,
+                        Some(classes) => Code::Classed(element::start_each(specs, classes)?),
+                    },
+                ),
                 ports: Vec::new(),
                 exposed: None,
+                alone: several.map(|_| "it is a guest, and may do anything to packets".to_owned()),
             });
         }
         let full = folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word));
         let make = Make {
             sanitize: self.sanitize,
             ..function::make(&wanted.set, &wanted.capacity, None)?
+        };
+        let make = match &self.several {
+            Some(several) => several.arranged(&full, &make)?,
+            None => make,
         };
         let function = function::load(&full, &make)?;
         let maps = wanted
@@ -125,6 +148,7 @@ impl Elements {
         Ok(Made {
             link: function.link(seed, entries, self.prefetch)?,
             ports: function.ports.clone(),
+            alone: { self.several.as_ref() }.and_then(|several| several.alone_of(&function)),
             exposed: Some(function.exposed),
         })
     }

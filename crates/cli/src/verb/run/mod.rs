@@ -1,9 +1,11 @@
 //! `millrace run`: a network function between ports.
 
+mod beside;
 pub mod chain;
 mod claims;
 mod cluster;
 mod element;
+mod elephant;
 mod exported;
 mod kernel;
 mod linking;
@@ -124,6 +126,10 @@ pub struct Run {
     #[arg(long, value_name = "MS", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     balance: Option<u64>,
 
+    /// Draw another secret key for the hash so often, with --balance: all state goes where it leads (docs/moving.md)
+    #[arg(long, value_name = "SECONDS", value_parser = rotation, requires = "balance")]
+    rotate_every: Option<Duration>,
+
     #[command(flatten)]
     cluster: cluster::Membership,
 
@@ -234,6 +240,10 @@ pub struct Run {
     #[arg(long)]
     json: bool,
 
+    /// What keys of steering are drawn from
+    #[arg(skip)]
+    drawn: Option<[u8; 32]>,
+
     /// The chain file that describes the run
     #[arg(skip)]
     origin: Option<Arc<reload::Origin>>,
@@ -254,6 +264,15 @@ pub(super) fn burst(text: &str) -> Result<usize, String> {
 pub(super) fn rows(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| (64..=1 << 24).contains(n));
     number.ok_or_else(|| "a ring has 64 to 16777216 rows".into())
+}
+
+fn rotation(text: &str) -> Result<Duration, String> {
+    let least = Duration::from_millis(100);
+    let every = seconds(text)?;
+    match every < least {
+        true => Err("at least 0.1 s: all entries move each time".into()),
+        false => Ok(every),
+    }
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
@@ -359,6 +378,9 @@ impl Run {
             ..self.clone()
         };
         seeded.cluster.described = self.clustered()?;
+        let shared = seeded.cluster.described.as_ref().map(|c| c.secret());
+        let own = held.as_ref().map(state::Held::secret).or(shared);
+        seeded.drawn = own.or_else(|| Some(millrace::secret_keys()));
         seeded.over(chain, held, serving)
     }
 
@@ -578,7 +600,8 @@ impl Run {
             strategy: self.strategy.0,
             nic: &self.nic,
             trace: trace.as_ref(),
-            secret,
+            // The same as long as the run goes on: what comes into its chain later gets packets by it.
+            secret: secret.or(self.drawn),
             ..Asked::default()
         };
         // In a row any packet goes to any worker: where that is right as it is, or under a lock.

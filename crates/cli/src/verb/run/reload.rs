@@ -14,11 +14,13 @@ use millrace_control::chain::Made;
 use millrace_control::elements;
 use millrace_control::reload::{How, Planned, Source, Wanted};
 use millrace_dataplane::module::Entry;
+use millrace_dataplane::worker::Code;
 use millrace_emit::cache::key;
 use millrace_guest::Spec;
 use millrace_object::program::Param;
 
 use super::Run;
+use super::beside::Several;
 use super::chain::{self, wrong};
 use super::element::{self, Element};
 use super::maker::trouble;
@@ -45,6 +47,8 @@ struct Again {
     run: Run,
     /// how many elements there have been
     made: AtomicUsize,
+    /// the workers, where there are several
+    several: Option<Arc<Several>>,
 }
 
 /// What an element was made from.
@@ -146,11 +150,16 @@ enum Next {
 
 impl Run {
     /// What reads the chain file again, of a run of so many elements.
-    pub(super) fn source(&self, made: usize) -> Option<Box<dyn Source>> {
+    pub(super) fn source(
+        &self,
+        made: usize,
+        several: Option<Arc<Several>>,
+    ) -> Option<Box<dyn Source>> {
         let again = Again {
             origin: self.origin.clone()?,
             run: self.clone(),
             made: AtomicUsize::new(made),
+            several,
         };
         Some(Box::new(again))
     }
@@ -245,7 +254,7 @@ impl Again {
         let order = connected.as_ref().map(|c| c.order.clone());
         let order = order.unwrap_or_else(|| (0..planned.len()).collect());
         // What nobody will take is not started.
-        let start = !check && run.cores == 1;
+        let start = !check;
         let mut all = Vec::new();
         for at in order {
             let Some((described, next, why, recipe, state)) =
@@ -263,6 +272,7 @@ impl Again {
                         link,
                         ports: function.ports.clone(),
                         exposed: Some(function.exposed.clone()),
+                        alone: { self.several.as_ref() }.and_then(|s| s.alone_of(&function)),
                     };
                     How::New {
                         why,
@@ -271,10 +281,19 @@ impl Again {
                 }
                 Next::Guest(specs) => {
                     let made = || -> Result<Box<Made>, Failure> {
+                        let several = self.several.as_ref();
+                        let classes = several.map(|s| s.classes(&described.name)).transpose()?;
+                        let code = match classes {
+                            None => element::start(&specs)?,
+                            Some(classes) => Code::Classed(element::start_each(&specs, classes)?),
+                        };
                         Ok(Box::new(Made {
-                            link: element::link(&described.name, element::start(&specs)?),
+                            link: element::link(&described.name, code),
                             ports: Vec::new(),
                             exposed: None,
+                            alone: several.map(|_| {
+                                "it is a guest, and may do anything to packets".to_owned()
+                            }),
                         }))
                     };
                     let made = start.then(made).transpose();
@@ -310,10 +329,10 @@ impl Again {
         let nf = chain::path(chain, &asked.word);
         let mut make = run.make(chain, described, asked)?;
         let capacities = make.capacities.clone();
-        if run.cores > 1 {
-            make = run
-                .arrange((chain, described), &nf, &make, None)?
-                .divided(&make);
+        if let Some(several) = &self.several {
+            let found = run.arrange((chain, described), &nf, &make, None)?;
+            several.fits(&nf, &found)?;
+            make = found.divided(&make);
         }
         let ports = run.between();
         let table = run.routes.as_deref();

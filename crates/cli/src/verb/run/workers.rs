@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millrace::balancer::Balancer;
+use millrace::rotation::Rotation;
 use millrace::{Job, Ports, place};
 use millrace_chain::connect::connect;
 use millrace_chain::{Description, What};
@@ -21,6 +22,7 @@ use millrace_export::{Counts, Exporter};
 use super::chain;
 use super::claims;
 use super::element::{self, Element};
+use super::elephant::Recipe as Heavy;
 use super::lookout::Lookout;
 use super::patience::Patience;
 use super::printed::Printed;
@@ -202,12 +204,15 @@ impl Run {
                 ..function.link(seed, entries, !self.no_prefetch)?
             });
         }
-        if let Some(elements) = opened
-            .elements
-            .as_ref()
-            .filter(|_| self.cores == 1 && !captures)
-        {
-            elements.changeable(Box::new(self.maker(chain.len(), between.live())));
+        let several = match parts.as_slice() {
+            [(Element::Function(one), _)] => self.several(Some(one), None),
+            _ => self.several(None, classes.as_ref().filter(|_| hosts)),
+        };
+        // Other machines have buckets of the function that they were told.
+        let changes = !captures && (joined.is_none() || self.cores == 1);
+        if let Some(elements) = opened.elements.as_ref().filter(|_| changes) {
+            let maker = self.maker(chain.len(), between.live(), several.clone());
+            elements.changeable(Box::new(maker));
         }
         let exporter = self.export(&ports, || traced.all(), &opened.mailboxes, between.live())?;
         if let Some(elements) = &opened.elements {
@@ -217,7 +222,7 @@ impl Run {
                 elements.profiled(Box::new(traced.clone()));
                 elements.traceable(Box::new(traced));
             }
-            if let Some(source) = self.source(chain.len()) {
+            if let Some(source) = self.source(chain.len(), several) {
                 elements.reloadable(source, recipes);
             }
         }
@@ -298,15 +303,36 @@ impl Run {
         let balancer = classes
             .as_ref()
             .zip(self.balance.filter(|every| *every > 0));
-        let balancer = balancer.map(|(classes, every)| {
-            Balancer::begin(classes, Duration::from_millis(every), |bucket, share| {
-                log::note(format!(
-                    "bucket {bucket} alone has {:.0} % of the packets: no table shares that out; `--strategy hybrid` replicates heavy flows \
-                     where the function allows it",
-                    100.0 * share
-                ));
-            })
+        let recipe = match parts.as_slice() {
+            [(Element::Function(one), of)] if balancer.is_some() => match &of.what {
+                What::Function(asked) => {
+                    let make = self.make(described, of, asked)?;
+                    let word = chain::path(described, &asked.word);
+                    Some(Heavy::new(&word, make, &one.name, self.cores, &self.nic))
+                }
+                What::Guest(_) => None,
+            },
+            _ => None,
+        };
+        let balancer = balancer.zip(recipe).map(|((classes, every), heavy)| {
+            Balancer::begin(
+                classes,
+                Duration::from_millis(every),
+                move |bucket, share| {
+                    log::note(heavy.told(bucket, share));
+                },
+            )
         });
+        let rotation = { classes.as_ref().zip(self.rotate_every) }
+            .map(|(classes, every)| {
+                Rotation::begin(classes, every, |why| {
+                    log::note(format!("the key of the hash was not changed: {why}"));
+                })
+                .map_err(|why| {
+                    Failure::no(format!("--rotate-every: {why}")).help("leave --rotate-every out")
+                })
+            })
+            .transpose()?;
         let member = { self.cluster.described.as_ref().zip(joined) }
             .map(|(described, joined)| {
                 let end = || signal::flag().store(true, std::sync::atomic::Ordering::Relaxed);
@@ -328,7 +354,7 @@ impl Run {
             notify.look(&words, seen);
             bar.show(seen.read, seen.share);
         });
-        drop((balancer, member));
+        drop((balancer, rotation, member));
         notify.end();
         bar.end();
         drop(printed);
@@ -357,6 +383,7 @@ fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Elemen
             exposed: element.function().map(|f| f.exposed.clone()),
             guests: Vec::new(),
             recipe: None,
+            alone: None,
         }
     };
     parts.iter().zip(0..).map(of).collect()

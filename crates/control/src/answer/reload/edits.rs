@@ -2,7 +2,8 @@
 
 use millrace_dataplane::Instance;
 use millrace_dataplane::mailbox::Desk;
-use millrace_dataplane::worker::change::{self, Changed, Fresh};
+use millrace_dataplane::worker::change::{self, Changed, Own};
+use millrace_dataplane::worker::meeting::Seat;
 use millrace_object::program::Param;
 
 use super::{Edits, Outcome, Shown};
@@ -11,32 +12,58 @@ use crate::edit::{self, Change};
 use crate::exposed::Exposed;
 use crate::trouble::Trouble;
 
-/// All of a reload, between two bursts of the only worker.
+/// Why a worker has not made its part of a reload.
+pub(super) struct Failed {
+    pub trouble: Trouble,
+    /// it is another worker that could not
+    pub elsewhere: bool,
+    /// what was to come in
+    pub fresh: Vec<Own>,
+}
+
+/// All of a reload, between two bursts of a worker, and as all other workers do.
 pub(super) fn reloaded(
     desk: &mut Desk<'_>,
-    change: change::Change,
+    part: change::Part,
+    seat: Seat,
     all: &[Edits],
-) -> std::result::Result<(Changed, Vec<Outcome>), (Trouble, Vec<Fresh>)> {
+) -> std::result::Result<(Changed, Vec<Outcome>), Failed> {
+    let failed = |trouble, elsewhere, fresh| Failed {
+        trouble,
+        elsewhere,
+        fresh,
+    };
     let Some(chain) = desk.chain.as_mut() else {
-        return Err((crate::answer::not_started(), change.fresh));
+        return Err(failed(crate::answer::not_started(), false, part.given_up()));
     };
     let refused = |e: Box<change::Refused>| {
         let trouble = Trouble::new("refused", e.why)
             .help("nothing was changed; give the new object at least the old one's capacity");
-        (trouble, e.fresh)
+        failed(trouble, e.elsewhere, e.fresh)
     };
-    let mut prepared = chain.prepare(change).map_err(refused)?;
+    let mut prepared = chain.prepare(part, &seat).map_err(refused)?;
     let mut undo = Vec::new();
-    match edited(desk, all, &mut undo, Some(&mut prepared)) {
-        Ok(outcomes) => match desk.chain.as_mut() {
-            Some(chain) => Ok((chain.commit(prepared), outcomes)),
-            None => Err((crate::answer::not_started(), prepared.given_up())),
-        },
-        Err(trouble) => {
-            undone(desk, undo, Some(&mut prepared));
-            Err((trouble, prepared.given_up()))
+    let done = edited(desk, all, &mut undo, Some(&mut prepared));
+    // All have made them, or all take back what they made.
+    let agreed = seat.meet(done.is_ok()) == Some(true);
+    let why = match (done, desk.chain.as_mut()) {
+        (Ok(outcomes), Some(chain)) if agreed => {
+            let changed = chain.commit(prepared);
+            seat.leave();
+            return Ok((changed, outcomes));
         }
-    }
+        (Err(trouble), _) => (trouble, false),
+        (Ok(_), None) => (crate::answer::not_started(), false),
+        (Ok(_), Some(_)) => {
+            let other = Trouble::new("refused", "another worker cannot make the change");
+            (
+                other.help("nothing was changed: the run goes on as it was"),
+                true,
+            )
+        }
+    };
+    undone(desk, undo, Some(&mut prepared));
+    Err(failed(why.0, why.1, prepared.given_up()))
 }
 
 /// The state of an element that is in the chain, or prepared for it.

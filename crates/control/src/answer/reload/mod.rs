@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use difference::{difference, planned_edits, told};
 use edits::{differs, edited, gone, reloaded, set, undone};
 
-use super::chain::{ONE, Seen, ended};
+use super::chain::{ONE, Seen, ended, together};
 use super::{Result, Session};
 use crate::chain::Kept;
 use crate::edit::{self, Change, Done};
@@ -84,12 +84,11 @@ impl Session {
         let began = Instant::now();
         let wanted = source.wanted(&seen.list, request.check)?;
         let difference = difference(&seen, &wanted)?;
-        if difference.any() && self.context.mailboxes.len() > 1 {
-            let what = "elements and connections cannot change with several workers";
-            return Err(
-                Trouble::new("refused", format!("{}: {what}", told(&difference)))
-                    .help("restart the run, with `state` in the file all of its state is kept; parameters and entries can be reloaded"),
-            );
+        if difference.any() {
+            self.changes().map_err(|t| Trouble {
+                what: format!("{}: {}", told(&difference), t.what),
+                ..t
+            })?;
         }
         // All that may fail for what the file says fails before anything is made.
         let mut kept = Vec::new();
@@ -182,8 +181,14 @@ impl Session {
             all.extend(edits);
         }
         let made = began.elapsed();
-        let done = match self.context.mailboxes.len() {
-            1 => {
+        let staying = |e: &&Edits| seen.list.iter().any(|s| s.id == e.id);
+        let done = match (self.context.mailboxes.len(), difference.any()) {
+            (1, _) | (_, true) => {
+                self.beside(&list)?;
+                let several = self.context.mailboxes.len() > 1;
+                for edits in all.iter().filter(|_| several).filter(staying) {
+                    self.owning(edits)?;
+                }
                 let change = change::Change {
                     arranged: difference.arranged.clone(),
                     fresh,
@@ -193,15 +198,7 @@ impl Session {
             }
             _ => {
                 for edits in &all {
-                    let target = Target {
-                        id: edits.id,
-                        exposed: edits.exposed.clone(),
-                        prefix: None,
-                    };
-                    self.owned(&target, &edits.changes).map_err(|t| Trouble {
-                        what: format!("{}: {}", edits.name, t.what),
-                        ..t
-                    })?;
+                    self.owning(edits)?;
                 }
                 self.on_each(&all)?
             }
@@ -224,28 +221,57 @@ impl Session {
         Ok(answer(difference, &all, &done.outcomes, &applied, false))
     }
 
-    /// One job of the only worker: all or nothing.
+    /// As [`Self::owned`], of what is set in an element.
+    fn owning(&self, edits: &Edits) -> Result<()> {
+        let target = Target {
+            id: edits.id,
+            exposed: edits.exposed.clone(),
+            prefix: None,
+        };
+        self.owned(&target, &edits.changes).map_err(|t| Trouble {
+            what: format!("{}: {}", edits.name, t.what),
+            ..t
+        })
+    }
+
+    /// One job of all workers: all or nothing.
     fn at_once(&self, change: change::Change, all: Vec<Edits>) -> Result<Finished> {
-        let mut change = Some(change);
-        let done = self.first(move |desk| {
+        let all_edits = Arc::new(all);
+        let all = all_edits.clone();
+        let done = self.meet(change, move |desk, part, seat| {
             let began = Instant::now();
-            let change = change.take()?;
-            Some((reloaded(desk, change, &all), began.elapsed()))
+            (reloaded(desk, part, seat, &all), began.elapsed())
         })?;
-        let (done, paused) = done.ok_or_else(super::not_started)?;
-        match done {
-            Ok((Changed { departed, kept }, outcomes)) => Ok(Finished {
-                departed,
-                kept,
-                outcomes,
-                paused,
-            }),
-            Err((trouble, fresh)) => {
+        let paused = done.iter().map(|(_, paused)| *paused).max();
+        let (mut changed, mut outcomes, mut why) = (Vec::new(), None, None);
+        for (done, _) in done {
+            match done {
+                Ok((own, said)) => {
+                    changed.push(Ok(own));
+                    outcomes.get_or_insert(said);
+                }
                 // What was to come in ends here, and not while packets wait.
-                drop(fresh);
-                Err(trouble)
+                Err(failed) => {
+                    drop(failed.fresh);
+                    if why.as_ref().is_none_or(|(_, elsewhere)| *elsewhere) {
+                        why = Some((failed.trouble, failed.elsewhere));
+                    }
+                }
             }
         }
+        if let Some((why, _)) = why {
+            return Err(why);
+        }
+        for edits in all_edits.iter() {
+            edit::told(&edits.changes, &edits.exposed);
+        }
+        let Changed { departed, kept } = together(changed).map_err(super::refused)?;
+        Ok(Finished {
+            departed,
+            kept,
+            outcomes: outcomes.unwrap_or_default(),
+            paused: paused.unwrap_or_default(),
+        })
     }
 
     /// A job of each of several workers. What some have done is undone where another one fails.

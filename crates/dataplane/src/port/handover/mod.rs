@@ -9,7 +9,8 @@
 //! sends it back over another ring; only its lender touches its own queue. So that no other queue keeps the
 //! buffer, the owner sees it as one of a pool of its own.
 //!
-//! As on a NIC, a packet that finds the ring of its owner full is lost, and counted as `missed` by its owner.
+//! A ring has room for all buffers of the queue that lends them, where it says how many it has. Else, as on a NIC, a packet that finds the ring of its owner
+//! full is lost, and counted as `missed` by its owner.
 //!
 //! Where packets have classes ([`crate::classes`]), the owner is the worker that has the packet's class, and a class
 //! may move (`held.rs`).
@@ -113,7 +114,8 @@ pub fn hand_over(
         missed: (0..count).map(|_| AtomicU64::new(0)).collect(),
         ended: AtomicUsize::new(0),
     });
-    let parts = queues.into_iter().zip(Rings::all(count)).enumerate();
+    let lends: Vec<_> = queues.iter().map(|queue| queue.lends()).collect();
+    let parts = queues.into_iter().zip(Rings::all(&lends)).enumerate();
     Ok(parts
         .map(|(worker, (inner, rings))| {
             Box::new(HandOver {

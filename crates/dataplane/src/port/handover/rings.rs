@@ -5,8 +5,11 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use crate::packet::MAX_BURST;
 use crate::port::{Frame, Pool};
 
-/// Frames that may lie between one worker and another. Of a queue with no more buffers than this all may be on their way to one worker.
+/// Frames that may lie between one worker and another, where it is not known how many buffers the queue has that lends them. Of one that is known to have
+/// no more than [`MOST`] all may be on their way to one worker, so that none is lost where that worker is slow: the device waits, or loses what it has no buffer
+/// for.
 const BETWEEN: usize = 1024;
+const MOST: usize = 1 << 16;
 
 /// One worker's ends of the rings; its own place in each list is a ring that nobody uses.
 pub struct Rings {
@@ -32,8 +35,9 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// The ends of each of this many workers.
-    pub fn all(count: usize) -> Vec<Self> {
+    /// The ends of each worker, whose queue lends at most so many frames at a time, where that is known.
+    pub fn all(lends: &[Option<usize>]) -> Vec<Self> {
+        let count = lends.len();
         let mut all: Vec<Self> = (0..count)
             .map(|_| Self {
                 to: Vec::new(),
@@ -48,9 +52,10 @@ impl Rings {
                 next: 0,
             })
             .collect();
-        for lender in 0..count {
+        for (lender, lends) in lends.iter().enumerate() {
+            let between = lends.map_or(BETWEEN, |lends| lends.clamp(1, MOST));
             for owner in 0..count {
-                let used = if lender == owner { 1 } else { BETWEEN };
+                let used = if lender == owner { 1 } else { between };
                 let (to, from) = RingBuffer::new(used);
                 // All frames that may be with the owner fit, so giving one back never fails.
                 let (back, home) = RingBuffer::new(used + MAX_BURST);

@@ -14,10 +14,17 @@ pub(super) struct Fed {
     pub(super) waiting: VecDeque<Vec<u8>>,
     pub(super) lent: Arc<Mutex<usize>>,
     pub(super) closed: bool,
+    /// it says how many buffers it has
+    pub(super) says: bool,
 }
 
 // SAFETY: frames come from `Buffers`, which leaves a lent buffer alone until it is released.
 unsafe impl Queue for Fed {
+    fn lends(&self) -> Option<usize> {
+        self.says
+            .then(|| self.buffers.free() + *self.lent.lock().unwrap())
+    }
+
     fn receive(&mut self, into: &mut Vec<Frame>, most: usize, _: u64) -> Result<usize, PortError> {
         let start = into.len();
         while into.len() - start < most && self.buffers.free() > 0 && !self.closed {
@@ -90,12 +97,53 @@ fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
             waiting: waiting.into(),
             lent: lent.clone(),
             closed: false,
+            says: false,
         }) as Box<dyn Queue>
     });
     let owners = vec![steering(count as u32).owners()];
     Port {
         queues: hand_over("x:y", queues.collect(), By::Owner { owners, told }, None).unwrap(),
         lent,
+    }
+}
+
+/// A worker that is slow loses none of the packets of a queue that says how many buffers it has, and more than 1,024 of one that does not.
+#[test]
+fn all_buffers_of_a_queue_may_be_on_their_way_to_one_worker() {
+    const BUFFERS: usize = 3000;
+    let steering = steering(2);
+    let own = (0..=255).find(|from| steering.queue(&frame(*from, 0)) == 1);
+    for says in [true, false] {
+        let lent = Arc::new(Mutex::new(0));
+        let queue = |waiting: usize, lent: &Arc<Mutex<usize>>| {
+            Box::new(Fed {
+                buffers: Buffers::new(BUFFERS, 0, Layout::Pooled),
+                waiting: vec![frame(own.unwrap(), 0); waiting].into(),
+                lent: lent.clone(),
+                closed: false,
+                says,
+            }) as Box<dyn Queue>
+        };
+        let queues = vec![queue(BUFFERS, &lent), queue(0, &Arc::default())];
+        let owners = vec![steering.owners()];
+        let by = By::Owner {
+            owners,
+            told: false,
+        };
+        let mut queues = hand_over("x:y", queues, by, None).unwrap();
+        let mut frames = Vec::new();
+        for _ in 0..BUFFERS {
+            assert_eq!(queues[0].receive(&mut frames, 32, u64::MAX).unwrap(), 0);
+        }
+        let mut came = 0;
+        for _ in 0..BUFFERS {
+            frames.clear();
+            came += queues[1].receive(&mut frames, 32, u64::MAX).unwrap();
+            queues[1].release(&frames);
+        }
+        let missed = queues[1].counts().missed as usize;
+        assert_eq!(came + missed, BUFFERS);
+        assert_eq!(missed == 0, says, "{missed} of {BUFFERS}");
     }
 }
 

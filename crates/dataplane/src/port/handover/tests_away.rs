@@ -213,6 +213,7 @@ impl Machine {
                 waiting,
                 lent: Arc::default(),
                 closed: false,
+                says: false,
             }) as Box<dyn Queue>
         });
         let by = By::Class {

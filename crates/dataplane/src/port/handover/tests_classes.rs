@@ -21,6 +21,7 @@ fn port(waiting: Vec<Vec<Vec<u8>>>, classes: &Arc<Classes>) -> Port {
             waiting: waiting.into(),
             lent: lent.clone(),
             closed: false,
+            says: false,
         }) as Box<dyn Queue>
     });
     let by = By::Class {

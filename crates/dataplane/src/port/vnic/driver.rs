@@ -228,6 +228,10 @@ impl Driver {
 // written back its descriptor, so it does not touch the buffer until it is put into a ring again, which
 // happens only after the frame came back by `release` or was kept by `transmit`.
 unsafe impl Queue for Driver {
+    fn lends(&self) -> Option<usize> {
+        Some(self.rings.memory.count())
+    }
+
     fn receive(
         &mut self,
         into: &mut Vec<Frame>,

@@ -16,7 +16,6 @@ use super::keep::Keep;
 use super::made::Made;
 use super::moving::Mover;
 use super::pressure::Seen;
-use super::stage::Stage;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{self, Rate};
@@ -88,6 +87,8 @@ pub struct Worker {
     pub(super) rate: Rate,
     /// somebody outside has ended the run
     pub(super) ordered: bool,
+    /// until when it does not sleep, as others are about to wait for it
+    pub(super) awake: Option<Instant>,
     /// its one queue is a [`Lane`] of a run over captures
     pub(super) sequenced: bool,
     /// where its part of the state goes, if anywhere
@@ -151,7 +152,7 @@ impl Worker {
             self.count().once(Once::Idle, 1);
             let awaits = self.chain.stages.iter().any(|stage| stage.awaits());
             let looks = self.mover.as_ref().is_some_and(Mover::is_wanted);
-            if quiet > PATIENCE && !self.busy && !awaits && !looks {
+            if quiet > PATIENCE && !self.busy && !awaits && !looks && !self.stays_awake() {
                 self.refresh();
                 self.tables();
                 self.look(false);
@@ -204,20 +205,32 @@ impl Worker {
         }
     }
 
+    /// Whether others are about to wait for it.
+    fn stays_awake(&mut self) -> bool {
+        let stays = self.awake.is_some_and(|until| Instant::now() < until);
+        if !stays {
+            self.awake = None;
+        }
+        stays
+    }
+
     /// Takes part in moves of buckets.
     #[inline]
     fn move_buckets(&mut self) {
-        if let Some(mover) = self.mover.as_mut().filter(|m| m.is_wanted())
-            && let Some((instance, shares)) = self.chain.stages.first_mut().and_then(Stage::held)
-        {
-            mover.act(instance, shares, self.clock.max(clock::now()));
+        if let Some(mover) = self.mover.as_mut().filter(|m| m.is_wanted()) {
+            match mover.of(&mut self.chain.stages) {
+                Some((instance, shares)) => {
+                    mover.act(instance, shares, self.clock.max(clock::now()));
+                }
+                None => mover.lacks(),
+            }
         }
     }
 
     /// Behind this no entries of a bucket are on their way.
     pub(super) fn settle(&mut self) {
         if let Some(mover) = &mut self.mover
-            && let Some((instance, shares)) = self.chain.stages.first_mut().and_then(Stage::held)
+            && let Some((instance, shares)) = mover.of(&mut self.chain.stages)
         {
             mover.settle(instance, shares, self.clock.max(clock::now()));
         }

@@ -1,5 +1,7 @@
 //! Orders to a worker between two bursts: its state, jobs of the control socket, changes of the chain.
 
+use std::time::{Duration, Instant};
+
 use super::Worker;
 use crate::mailbox::{Desk, Job};
 use crate::module::ModuleError;
@@ -8,6 +10,9 @@ use crate::worker::change::Live;
 use crate::worker::keep::Part;
 use crate::worker::stage::Stage;
 use crate::worker::{Code, Link};
+
+/// How long a worker does not sleep which others are about to wait for.
+const AWAKE: Duration = Duration::from_secs(1);
 
 impl Worker {
     /// Its part of the state, between two bursts.
@@ -100,6 +105,7 @@ impl Worker {
                 chain: &mut self.chain,
                 shared: &self.shared,
                 clock,
+                worker: self.number,
             };
             ((None, None), Some(chain), None)
         };
@@ -114,9 +120,11 @@ impl Worker {
             watch,
             order: None,
             keep: false,
+            awake: false,
         };
         job(&mut desk);
-        let (order, keep) = (desk.order, desk.keep);
+        let (order, keep, awake) = (desk.order, desk.keep, desk.awake);
+        self.awake = awake.then(|| Instant::now() + AWAKE);
         if keep {
             self.keep_now();
         }
