@@ -22,7 +22,7 @@ impl Recipe {
     pub fn new(word: &str, make: Make, name: &str, cores: usize, nic: &str) -> Self {
         // Where this ends nobody may be any more who could be asked.
         let full = std::path::absolute(word).ok().filter(|path| path.exists());
-        let word = full.map_or_else(|| PathBuf::from(word), |path| path);
+        let word = full.unwrap_or_else(|| PathBuf::from(word));
         Self {
             word: word.display().to_string(),
             make,
