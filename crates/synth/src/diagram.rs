@@ -10,7 +10,7 @@ use crate::field::Var;
 
 mod merge;
 
-pub use merge::output;
+pub use merge::{output, outputs};
 
 /// A diagram, by its root.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

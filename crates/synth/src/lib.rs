@@ -15,6 +15,7 @@ pub mod emit;
 pub mod field;
 pub mod flows;
 pub mod interpreter;
+pub mod listed;
 pub mod operations;
 pub mod packet;
 pub mod picture;
@@ -145,8 +146,9 @@ pub fn synthesise_on(
         return Err(errors);
     }
     let mut outside: BTreeMap<usize, String> = BTreeMap::new();
+    let mut lists = false;
     loop {
-        let tried = match attempt(&router, &ports, options, &outside) {
+        let tried = match attempt(&router, &ports, options, &outside, lists) {
             Ok(tried) if errors.is_empty() => tried,
             Ok(_) => return Err(errors),
             Err(more) => {
@@ -156,6 +158,12 @@ pub fn synthesise_on(
         };
         let (more, done) = match tried {
             Tried::Outside(more) => (more, None),
+            // Whatever passed the budget: long filters have a part in it.
+            Tried::Full { long: true } if !lists => {
+                lists = true;
+                continue;
+            }
+            Tried::Full { .. } => return Err(vec![refusal::full()]),
             Tried::Done(done) => (BTreeMap::new(), Some(done)),
         };
         let Some(done) = done else {
@@ -204,6 +212,10 @@ struct Diagrams {
 enum Tried {
     /// these elements cannot be synthesised
     Outside(BTreeMap<usize, String>),
+    /// the budget is spent; whether there are long filters
+    Full {
+        long: bool,
+    },
     Done(Box<(Diagrams, Id, flows::Flows)>),
 }
 
@@ -213,9 +225,14 @@ fn attempt(
     ports: &[String],
     options: Options,
     outside: &BTreeMap<usize, String>,
+    lists: bool,
 ) -> Result<Tried, Vec<Error>> {
-    let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside);
+    let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside, lists);
     let root = work.all()?;
+    let long = work.long;
+    let Some(root) = root else {
+        return Ok(Tried::Full { long });
+    };
     if !work.unsaid.is_empty() {
         return Ok(Tried::Outside(work.unsaid));
     }
@@ -255,7 +272,7 @@ fn attempt(
     .all(root);
     let flows = match merged {
         Ok(flows) => flows,
-        Err(flows::Stop::Full) => return Err(vec![refusal::full()]),
+        Err(flows::Stop::Full) => return Ok(Tried::Full { long }),
         Err(flows::Stop::Refused(id, why)) => return Ok(together(&rewriters, (id, why))),
     };
     let diagrams = Diagrams {

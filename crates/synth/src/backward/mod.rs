@@ -21,6 +21,7 @@ use crate::refusal;
 
 mod filter;
 mod headers;
+mod listed;
 mod rewrite;
 mod substitute;
 mod vertex;
@@ -119,18 +120,25 @@ pub struct Backward<'a> {
     outside: &'a BTreeMap<usize, String>,
     /// elements that cannot be synthesised, and why, which are not outside yet
     pub unsaid: BTreeMap<usize, String>,
+    /// all long filters are asked as lists, not only those whose own diagram passes the budget
+    lists: bool,
+    /// whether there are long filters
+    pub long: bool,
 }
 
 impl<'a> Backward<'a> {
-    /// Nothing is known yet. All packets of the elements that are `outside` are handed over.
+    /// Nothing is known yet. All packets of the elements that are `outside` are handed over; `lists` asks all long filters as lists.
     #[must_use]
     pub fn new(
         router: &'a Router,
         ports: Vec<String>,
         reasons: bool,
         outside: &'a BTreeMap<usize, String>,
+        lists: bool,
     ) -> Self {
         Self {
+            lists,
+            long: false,
             outside,
             unsaid: BTreeMap::new(),
             router,
@@ -148,11 +156,11 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// The diagram of all packets that enter.
+    /// The diagram of all packets that enter; none where the budget is spent.
     ///
     /// # Errors
-    /// Elements that cannot be synthesised, or the budget is spent.
-    pub fn all(&mut self) -> Result<Id, Vec<Error>> {
+    /// Elements that cannot be synthesised.
+    pub fn all(&mut self) -> Result<Option<Id>, Vec<Error>> {
         let root = self.entries();
         if let Ok(root) = &root {
             for id in self.loops(*root) {
@@ -162,10 +170,11 @@ impl<'a> Backward<'a> {
         if !self.errors.is_empty() {
             return Err(std::mem::take(&mut self.errors));
         }
-        root.map_err(|stop| match stop {
-            Stop::Refused(error) => vec![*error],
-            Stop::Full => vec![refusal::full()],
-        })
+        match root {
+            Ok(root) => Ok(Some(root)),
+            Err(Stop::Refused(error)) => Err(vec![*error]),
+            Err(Stop::Full) => Ok(None),
+        }
     }
 
     fn entries(&mut self) -> Made {
