@@ -24,6 +24,8 @@ pub struct List {
     pub fields: Vec<Var>,
     /// the rules; answers are their classes, 0 where none fits
     pub rules: Rules,
+    /// the filter's output for each answer; none: it drops
+    pub outputs: Vec<Option<usize>>,
 }
 
 /// A question to a list: what takes the place of its fields.

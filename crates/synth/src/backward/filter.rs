@@ -47,7 +47,11 @@ impl Backward<'_> {
         };
         match filter {
             Ok(filter) => Ok(self.store.compose(filter, &behind)?),
-            Err(Full) => self.listed(id, all, &behind, &mut HashMap::new()),
+            Err(Full) => {
+                let names = std::iter::once(None).chain(outputs.into_iter().map(Some));
+                let behind: Vec<_> = names.zip(behind).collect();
+                self.listed(id, all, &behind, &mut HashMap::new())
+            }
         }
     }
 

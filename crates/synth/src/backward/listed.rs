@@ -23,12 +23,12 @@ fn word(var: Var) -> bool {
 
 impl Backward<'_> {
     /// The diagram of a filter, given those of its rules (leaves are outputs, or say nothing) and those behind its outputs, of which the
-    /// first is for packets that no rule fits. Answers of lists take the place of tests of words.
+    /// first is for packets that it drops: those that no rule fits, too. Answers of lists take the place of tests of words.
     pub(super) fn listed(
         &mut self,
         id: usize,
         mut rules: Vec<Id>,
-        behind: &[Id],
+        behind: &[(Option<usize>, Id)],
         memo: &mut HashMap<Vec<Id>, Id>,
     ) -> Made {
         let nowhere = self.store.nowhere();
@@ -58,7 +58,8 @@ impl Backward<'_> {
             None if rules.len() <= MANY => {
                 let dropped = self.store.leaf(crate::diagram::output(0));
                 let filter = self.store.first(&rules, dropped)?;
-                self.store.compose(filter, behind)?
+                let behind: Vec<Id> = behind.iter().map(|b| b.1).collect();
+                self.store.compose(filter, &behind)?
             }
             None => self.asked(id, &rules, behind)?,
         };
@@ -67,7 +68,7 @@ impl Backward<'_> {
     }
 
     /// A choice by the answer of a list.
-    fn asked(&mut self, id: usize, rules: &[Id], behind: &[Id]) -> Made {
+    fn asked(&mut self, id: usize, rules: &[Id], behind: &[(Option<usize>, Id)]) -> Made {
         let mut fields = BTreeSet::new();
         let mut found: BTreeSet<usize> = BTreeSet::from([0]);
         for rule in rules {
@@ -102,12 +103,15 @@ impl Backward<'_> {
             element: id,
             fields,
             rules: list,
+            outputs: { found.iter() }
+                .map(|n| behind.get(*n).and_then(|b| b.0))
+                .collect(),
         });
         let answer = answer.ok_or(Full)?;
         let mut kids = Vec::new();
         for (class, output) in (0..).zip(&found) {
             self.origins.entry((answer, class)).or_insert(id);
-            kids.extend(behind.get(*output).map(|behind| (class, *behind)));
+            kids.extend(behind.get(*output).map(|behind| (class, behind.1)));
         }
         Ok(self.store.select(answer, kids)?)
     }

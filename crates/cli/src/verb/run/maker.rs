@@ -11,7 +11,7 @@ use millrace_control::chain::{Made, Maker};
 use millrace_control::protocol::ChainRequest;
 
 use super::Run;
-use super::chain::{beside, called};
+use super::chain::called;
 use super::element::{self, Element};
 use super::printed::Printed;
 use crate::failure::{Failure, detail};
@@ -104,7 +104,10 @@ impl Elements {
                 exposed: None,
             });
         }
-        let full = folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word));
+        let full = folder.map_or_else(
+            || word.to_owned(),
+            |folder| millrace_chain::file::beside(folder, word),
+        );
         let make = Make {
             sanitize: self.sanitize,
             ..function::make(&wanted.set, &wanted.capacity, None)?
