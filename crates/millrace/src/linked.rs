@@ -67,6 +67,21 @@ impl Row {
 }
 
 impl Found {
+    /// Elements of Click configurations whose packets are handed over, and why.
+    #[must_use]
+    pub fn handed(&self) -> Vec<(String, String)> {
+        let own = { self.slow.iter() }.flat_map(|slow| slow.elements().iter().cloned());
+        let Source::Linked(row) = &self.source else {
+            return own.collect();
+        };
+        let of = |member: &crate::find::Member| {
+            let name = member.name.clone();
+            let handed = member.found.handed().into_iter();
+            handed.map(move |(element, why)| (format!("{name}:{element}"), why))
+        };
+        row.members.iter().flat_map(of).collect()
+    }
+
     /// Entries of maps from files that a chain file names, `ELEMENT:OBJECT=FILE`.
     #[must_use]
     pub fn maps(&self) -> Vec<String> {
@@ -84,7 +99,8 @@ impl Found {
         let members = &row.members;
         let mut written = Vec::new();
         for member in members {
-            if member.found.slow.is_some() {
+            // Of a chain file only its functions are looked at here: what they hand over is passed.
+            if member.found.slow.is_some() && row.file.is_none() {
                 let what = format!("{} hands packets over to its slow path", member.name);
                 return Err(Error::no(what).help(row.instead()));
             }

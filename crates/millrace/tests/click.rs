@@ -14,9 +14,15 @@ use super::of_repository;
 const PACKETS: usize = 4000;
 
 fn compared(chain: &str) -> [u64; 3] {
-    let path = of_repository(&format!("chains/{chain}.click"));
-    let of = millrace::click::read(Path::new(&path), false, Options::default()).unwrap();
-    let function = millrace::find(&path).unwrap();
+    let (file, options) = chain.split_once(':').unwrap_or((chain, ""));
+    let path = of_repository(&format!("chains/{file}.click"));
+    let word = match options {
+        "" => path,
+        options => format!("{path}:{options}"),
+    };
+    let (path, options) = millrace::click::named(&word).unwrap();
+    let of = millrace::click::read(Path::new(path), false, options).unwrap();
+    let function = millrace::find(&word).unwrap();
     let function = function.load(&Make::default(), &mut |_| {}).unwrap();
     let mut both = Both::new(&function, &of).unwrap();
     if of.flows.any() {
@@ -46,6 +52,7 @@ fn chains_do_what_the_interpreter_does() {
         "example/example",
         "acl/acl-251",
         "acl/acl-8550",
+        "acl/acl-251:lists",
     ] {
         let [forwarded, dropped, _] = compared(chain);
         assert!(

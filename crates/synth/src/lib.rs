@@ -42,7 +42,7 @@ use crate::backward::Backward;
 use crate::diagram::{Id, Store};
 
 /// How a configuration is synthesised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// drops by different elements are different classes, and have the element's name as their reason; else a packet that some
     /// element will drop is dropped at the first test that says so
@@ -51,6 +51,22 @@ pub struct Options {
     pub early_discard: bool,
     /// no packet is passed to the host for its flow's sake: rewriters are on the slow path, too, where packets of it need their flows
     pub whole: bool,
+    /// long filters are asked as lists of rules ([`listed`]), also where a diagram would hold them
+    pub lists: bool,
+    /// edges of diagrams, at most
+    pub edges: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            reasons: false,
+            early_discard: false,
+            whole: false,
+            lists: false,
+            edges: diagram::MOST_EDGES,
+        }
+    }
 }
 
 /// A configuration, synthesised.
@@ -146,7 +162,7 @@ pub fn synthesise_on(
         return Err(errors);
     }
     let mut outside: BTreeMap<usize, String> = BTreeMap::new();
-    let mut lists = false;
+    let mut lists = options.lists;
     loop {
         let tried = match attempt(&router, &ports, options, &outside, lists) {
             Ok(tried) if errors.is_empty() => tried,
@@ -227,7 +243,9 @@ fn attempt(
     outside: &BTreeMap<usize, String>,
     lists: bool,
 ) -> Result<Tried, Vec<Error>> {
-    let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside, lists);
+    let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside);
+    work.store = Store::bounded(options.edges);
+    work.lists = lists;
     let root = work.all()?;
     let long = work.long;
     let Some(root) = root else {

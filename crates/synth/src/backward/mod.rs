@@ -121,23 +121,22 @@ pub struct Backward<'a> {
     /// elements that cannot be synthesised, and why, which are not outside yet
     pub unsaid: BTreeMap<usize, String>,
     /// all long filters are asked as lists, not only those whose own diagram passes the budget
-    lists: bool,
+    pub lists: bool,
     /// whether there are long filters
     pub long: bool,
 }
 
 impl<'a> Backward<'a> {
-    /// Nothing is known yet. All packets of the elements that are `outside` are handed over; `lists` asks all long filters as lists.
+    /// Nothing is known yet. All packets of the elements that are `outside` are handed over.
     #[must_use]
     pub fn new(
         router: &'a Router,
         ports: Vec<String>,
         reasons: bool,
         outside: &'a BTreeMap<usize, String>,
-        lists: bool,
     ) -> Self {
         Self {
-            lists,
+            lists: false,
             long: false,
             outside,
             unsaid: BTreeMap::new(),

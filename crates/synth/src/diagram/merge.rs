@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Full, Id, MOST, Node, Store};
+use super::{Full, Id, Node, Store};
 
 /// Leaves from here on are outputs of a filter, not actions.
 const OUTPUTS: u32 = 1 << 31;
@@ -37,7 +37,7 @@ impl Store {
     /// # Errors
     /// The budget is spent.
     pub fn first(&mut self, rules: &[Id], otherwise: Id) -> Result<Id, Full> {
-        let mut scratch = Self::default();
+        let mut scratch = Self::bounded(self.most);
         let mut memo = HashMap::new();
         let mut roots: Vec<Id> = rules
             .iter()
@@ -57,7 +57,7 @@ impl Store {
             if scratch.edges > SWEEP {
                 let mut fresh = Self {
                     work: scratch.work,
-                    ..Self::default()
+                    ..Self::bounded(self.most)
                 };
                 let mut memo = HashMap::new();
                 for root in &mut roots {
@@ -68,7 +68,7 @@ impl Store {
         }
         let root = roots.first().copied().unwrap_or(otherwise);
         let made = self.import(&scratch, root, &mut HashMap::new());
-        match self.edges > MOST {
+        match self.edges > self.most {
             true => Err(Full),
             false => Ok(made),
         }
@@ -133,7 +133,7 @@ impl Store {
         cuts.sort_unstable();
         cuts.dedup();
         self.spend(cuts.len())?;
-        match self.edges > MOST {
+        match self.edges > self.most {
             true => Err(Full),
             false => Ok(cuts),
         }
