@@ -216,3 +216,56 @@ fn what_cannot_be_synthesised_is_refused_with_its_place() {
         "{detail}"
     );
 }
+
+/// The functions of a chain file are one program, connected as it says: the row of the example, whose functions have three ports.
+#[test]
+fn a_chain_file_is_one_program() {
+    let found = millrace::find(&of_repository("chains/example/row.toml")).unwrap();
+    let written = found.read(&Make::default()).unwrap();
+    let program = &written.program;
+    assert_eq!(program.name, "napt+firewall+balancer");
+    assert_eq!(program.ports, ["inside", "domain1", "domain0"]);
+    let names: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
+    assert!(
+        names.contains(&"napt:flows") && names.contains(&"balancer:flows"),
+        "{names:?}"
+    );
+    // Its slow path is named by element.
+    let handed = found.handed();
+    assert!(
+        handed
+            .iter()
+            .any(|(element, _)| element.starts_with("firewall:IPFragmenter")),
+        "{handed:?}"
+    );
+}
+
+/// What the file gives its functions is theirs in the linked program, and what has no model is refused in its line.
+#[test]
+fn a_chain_file_gives_its_functions_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edge.toml");
+    let nf = |name: &str| of_repository(&format!("nfs/{name}"));
+    let file = format!(
+        "[[element]]\nname = \"fw\"\nnf = \"{}\"\ncapacity = {{ flows = 1000 }}\n[[element]]\nname = \"up\"\nnf = \"{}\"\n",
+        nf("firewall"),
+        nf("policer")
+    );
+    std::fs::write(&path, &file).unwrap();
+    let found = millrace::find(path.to_str().unwrap()).unwrap();
+    let written = found.read(&Make::default()).unwrap();
+    let flows = written
+        .program
+        .objects
+        .iter()
+        .find(|o| o.name == "fw:flows");
+    assert_eq!(flows.map(|o| o.capacity), Some(1000));
+
+    std::fs::write(&path, format!("{file}[[element]]\nguest = \"cat\"\n")).unwrap();
+    let why = millrace::find(path.to_str().unwrap()).unwrap_err();
+    assert!(
+        why.what.contains("edge.toml:8") && why.what.contains("guest"),
+        "{}",
+        why.what
+    );
+}
