@@ -34,6 +34,19 @@ pub fn is_file(word: &str) -> bool {
     Path::new(word).extension().is_some_and(|e| e == "toml")
 }
 
+/// A word that may be a path from a folder: that path, where something is there.
+#[must_use]
+pub fn beside(folder: &Path, word: &str) -> String {
+    let file = match word.rsplit_once(".o:") {
+        Some((file, _)) => format!("{file}.o"),
+        None => word.to_owned(),
+    };
+    if folder.join(file).exists() {
+        return folder.join(word).display().to_string();
+    }
+    word.to_owned()
+}
+
 /// Reads a file.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millrace_chain::{Description, What};
 use millrace_synth::Options;
 
 use crate::Error;
@@ -13,7 +14,7 @@ use crate::click::{self, slow};
 const SYSTEM: &str = "/usr/local/share:/usr/share";
 
 /// Kind of thing that a word names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Source {
     /// C in either dialect
     C(PathBuf),
@@ -23,21 +24,36 @@ pub enum Source {
     Bundle(PathBuf),
     /// a module, alone
     Module(PathBuf),
-    /// functions in a row that become one program (crates/link)
-    Linked(Vec<Member>),
+    /// functions that become one program (crates/link): in a row, or as a chain file connects them
+    Linked(Row),
+}
+
+/// Functions that are linked.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Row {
+    /// the functions, in the order of the words or of the file
+    pub members: Vec<Member>,
+    /// the file that says how they are connected; none: each leads to the next
+    pub file: Option<Arc<Description>>,
 }
 
 /// A function of a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Member {
     /// what it is called among the others
     pub name: String,
     /// where it is
     pub found: Found,
+    /// parameters that the chain file sets, names and values
+    pub settings: Vec<(String, String)>,
+    /// capacities that it gives
+    pub capacities: Vec<(String, u64)>,
+    /// files of entries for its maps that it names, `OBJECT=FILE`
+    pub maps: Vec<String>,
 }
 
 /// A function, found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Found {
     /// the word
     pub word: String,
@@ -68,17 +84,97 @@ fn row(word: &str) -> Result<Found, Error> {
             .chain(numbered)
             .find(|name| !taken(name));
         let name = name.unwrap_or(plain);
-        members.push(Member { name, found });
+        members.push(Member {
+            name,
+            found,
+            settings: Vec::new(),
+            capacities: Vec::new(),
+            maps: Vec::new(),
+        });
     }
     let folder = members.first().map(|m| m.found.folder.clone());
     Ok(Found {
         folder: folder.unwrap_or_default(),
-        ..found(Source::Linked(members), None)
+        ..found(
+            Source::Linked(Row {
+                members,
+                file: None,
+            }),
+            None,
+        )
+    })
+}
+
+/// The functions of a chain file, which are linked as it connects them.
+fn chain(path: &Path) -> Result<Found, Error> {
+    let read = millrace_chain::file::read(path);
+    let description = read.map_err(|e| Error::wrong(&e).help(&e.help))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut members = Vec::new();
+    for element in &description.elements {
+        let wrong = |what: String, help: &str| {
+            let error = description.wrong(element.line, what, help);
+            Error::wrong(&error).help(&error.help)
+        };
+        let What::Function(function) = &element.what else {
+            let what = format!("{} is a guest, which has no model", element.name);
+            return Err(wrong(what, "leave it out of the file to look at the rest"));
+        };
+        let named = |texts: &[String]| -> Vec<(String, String)> {
+            let pairs = texts.iter().filter_map(|text| text.split_once('='));
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect()
+        };
+        let mut capacities = Vec::new();
+        for (name, value) in named(&function.capacity) {
+            let entries = value.parse();
+            let entries = entries.map_err(|_| {
+                wrong(
+                    format!("`capacity.{name}`: {value} is no number of entries"),
+                    "write a whole number",
+                )
+            })?;
+            capacities.push((name, entries));
+        }
+        let mut found =
+            find(&millrace_chain::file::beside(folder, &function.word)).map_err(|e| Error {
+                what: wrong(e.what.clone(), "").what,
+                ..e
+            })?;
+        if let Some(program) = &function.program {
+            found.program = Some(program.clone());
+        }
+        let maps = named(&function.maps).into_iter();
+        let maps = maps.map(|(name, file)| format!("{name}={}", folder.join(file).display()));
+        members.push(Member {
+            name: element.name.clone(),
+            found,
+            settings: named(&function.set),
+            capacities,
+            maps: maps.collect(),
+        });
+    }
+    if let [only] = members.as_slice()
+        && description.is_line()
+        && [only.settings.len(), only.capacities.len(), only.maps.len()] == [0; 3]
+    {
+        return Ok(only.found.clone());
+    }
+    Ok(Found {
+        folder: folder.to_owned(),
+        ..found(
+            Source::Linked(Row {
+                members,
+                file: Some(Arc::new(description)),
+            }),
+            None,
+        )
     })
 }
 
 /// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.click:whole`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder
-/// with NAME.c, a bundle, several in a row that are linked (`x+y`), or the name of a folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
+/// with NAME.c, a bundle, several in a row that are linked (`x+y`), a chain file, whose functions are linked (`x.toml`), or the name of a folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
 /// There is none of that name; the error lists the names there are, and the folders that were searched.
@@ -112,6 +208,7 @@ fn look(word: &str) -> Result<Found, Error> {
         _ if !path.exists() => by_name(word),
         Some("c") => Ok(found(Source::C(path.to_owned()), None)),
         Some("click") => configuration(path, Options::default()),
+        Some("toml") => chain(path),
         Some("so") => Ok(found(Source::Module(path.to_owned()), None)),
         // Objects carry many endings (.o, .bpf, .elf, none); the loader says what is not one.
         _ => Ok(found(Source::Object(path.to_owned()), None)),

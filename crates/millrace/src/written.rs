@@ -77,7 +77,7 @@ impl Found {
 
     fn declared(&self, make: &Make) -> Result<Written, Error> {
         let (object, path, warnings) = match &self.source {
-            Source::Linked(members) => return self.linked(members, make),
+            Source::Linked(row) => return self.linked(row, make),
             Source::Object(path) => (path.clone(), path, String::new()),
             Source::Bundle(folder) => {
                 let program = bundle::open(folder)?.0;

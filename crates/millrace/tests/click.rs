@@ -14,9 +14,15 @@ use super::of_repository;
 const PACKETS: usize = 4000;
 
 fn compared(chain: &str) -> [u64; 3] {
-    let path = of_repository(&format!("chains/{chain}.click"));
-    let of = millrace::click::read(Path::new(&path), false, Options::default()).unwrap();
-    let function = millrace::find(&path).unwrap();
+    let (file, options) = chain.split_once(':').unwrap_or((chain, ""));
+    let path = of_repository(&format!("chains/{file}.click"));
+    let word = match options {
+        "" => path,
+        options => format!("{path}:{options}"),
+    };
+    let (path, options) = millrace::click::named(&word).unwrap();
+    let of = millrace::click::read(Path::new(path), false, options).unwrap();
+    let function = millrace::find(&word).unwrap();
     let function = function.load(&Make::default(), &mut |_| {}).unwrap();
     let mut both = Both::new(&function, &of).unwrap();
     if of.flows.any() {
@@ -46,6 +52,7 @@ fn chains_do_what_the_interpreter_does() {
         "example/example",
         "acl/acl-251",
         "acl/acl-8550",
+        "acl/acl-251:lists",
     ] {
         let [forwarded, dropped, _] = compared(chain);
         assert!(
@@ -207,5 +214,58 @@ fn what_cannot_be_synthesised_is_refused_with_its_place() {
     assert!(
         detail.contains("made.click:1:18: c :: Counter cannot be synthesised"),
         "{detail}"
+    );
+}
+
+/// The functions of a chain file are one program, connected as it says: the row of the example, whose functions have three ports.
+#[test]
+fn a_chain_file_is_one_program() {
+    let found = millrace::find(&of_repository("chains/example/row.toml")).unwrap();
+    let written = found.read(&Make::default()).unwrap();
+    let program = &written.program;
+    assert_eq!(program.name, "napt+firewall+balancer");
+    assert_eq!(program.ports, ["inside", "domain1", "domain0"]);
+    let names: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
+    assert!(
+        names.contains(&"napt:flows") && names.contains(&"balancer:flows"),
+        "{names:?}"
+    );
+    // Its slow path is named by element.
+    let handed = found.handed();
+    assert!(
+        handed
+            .iter()
+            .any(|(element, _)| element.starts_with("firewall:IPFragmenter")),
+        "{handed:?}"
+    );
+}
+
+/// What the file gives its functions is theirs in the linked program, and what has no model is refused in its line.
+#[test]
+fn a_chain_file_gives_its_functions_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edge.toml");
+    let nf = |name: &str| of_repository(&format!("nfs/{name}"));
+    let file = format!(
+        "[[element]]\nname = \"fw\"\nnf = \"{}\"\ncapacity = {{ flows = 1000 }}\n[[element]]\nname = \"up\"\nnf = \"{}\"\n",
+        nf("firewall"),
+        nf("policer")
+    );
+    std::fs::write(&path, &file).unwrap();
+    let found = millrace::find(path.to_str().unwrap()).unwrap();
+    let written = found.read(&Make::default()).unwrap();
+    let flows = written
+        .program
+        .objects
+        .iter()
+        .find(|o| o.name == "fw:flows");
+    assert_eq!(flows.map(|o| o.capacity), Some(1000));
+
+    std::fs::write(&path, format!("{file}[[element]]\nguest = \"cat\"\n")).unwrap();
+    let why = millrace::find(path.to_str().unwrap()).unwrap_err();
+    assert!(
+        why.what.contains("edge.toml:8") && why.what.contains("guest"),
+        "{}",
+        why.what
     );
 }

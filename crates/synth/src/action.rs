@@ -96,6 +96,8 @@ pub struct Actions {
     all: Vec<Action>,
     numbers: HashMap<Action, u32>,
     states: Vec<Stateful>,
+    /// lists of rules that diagrams ask
+    pub lists: crate::listed::Lists,
 }
 
 impl Actions {

@@ -300,6 +300,19 @@ fn of_ranges(of: &Synthesis, var: Var, ranges: &[(u64, u64)]) -> String {
             .map_or("another", String::as_str);
         return format!("from {name}");
     }
+    if let Some((_, list)) = of.actions.lists.of(var) {
+        let element = of.router.graph().elements.get(list.element);
+        let name = element.map_or("?", |e| e.name.as_str());
+        let numbers: Vec<String> = { ranges.iter() }
+            .flat_map(|(low, high)| *low..=(*high).min(u64::from(list.rules.classes())))
+            .filter_map(|class| list.outputs.get(class as usize))
+            .map(|output| match output {
+                Some(output) => format!("lets out by {output}"),
+                None => "drops".into(),
+            })
+            .collect();
+        return format!("{name} {}", numbers.join(" or "));
+    }
     if var.most() == 1 {
         let yes = ranges.first().is_some_and(|r| r.0 == 1);
         return if yes {

@@ -10,7 +10,7 @@ use crate::field::Var;
 
 mod merge;
 
-pub use merge::output;
+pub use merge::{output, outputs};
 
 /// A diagram, by its root.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -34,14 +34,13 @@ pub enum Node {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Nodes that may be made.
-const MOST: usize = 4_000_000;
+/// Edges that may be made, if nothing else is said.
+pub const MOST_EDGES: usize = 4_000_000;
 /// Edges that are looked at, at most: a second or two. Where packets may come to an element again, there may be exponentially many ways, and
 /// few edges in the end. Ten nested rewriters look at 50,000.
 const MOST_WORK: usize = 20_000_000;
 
 /// All diagrams of a synthesis.
-#[derive(Default)]
 pub struct Store {
     nodes: Vec<Node>,
     ids: HashMap<Node, Id>,
@@ -49,12 +48,32 @@ pub struct Store {
     /// for the budgets: edges, and those that were looked at to make them
     edges: usize,
     work: usize,
+    most: usize,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::bounded(MOST_EDGES)
+    }
 }
 
 /// What a branch on a variable becomes, by the first values of intervals and the diagrams that they lead to.
 pub type Branch<'f, E> = dyn FnMut(&mut Store, Var, Vec<(u64, Id)>) -> Result<Id, E> + 'f;
 
 impl Store {
+    /// No diagram yet, and room for so many edges.
+    #[must_use]
+    pub fn bounded(most: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            ids: HashMap::new(),
+            selected: HashMap::new(),
+            edges: 0,
+            work: 0,
+            most,
+        }
+    }
+
     /// Takes so much of the budget of work: edges that could have been looked at meanwhile.
     ///
     /// # Errors
@@ -130,7 +149,7 @@ impl Store {
         if let Some(done) = self.selected.get(&asked) {
             return Ok(*done);
         }
-        if self.edges > MOST {
+        if self.edges > self.most {
             return Err(Full);
         }
         let above = kids.iter().filter_map(|k| self.top(k.1)).min();

@@ -35,6 +35,8 @@ pub enum Var {
     Kind,
     /// a word of what a rewriter's entry holds: hop, word ([`Word`])
     Entry(u8, Word),
+    /// the answer of a list of rules to a question ([`crate::listed`]), and whether words of a flow decide it
+    Listed(u32, bool),
 }
 
 /// A word of a flow.
@@ -141,7 +143,7 @@ impl Var {
     pub fn most(self) -> u64 {
         match self {
             Self::Port | Self::Anno(_) => 255,
-            Self::Length | Self::Room(..) => 65_535,
+            Self::Length | Self::Room(..) | Self::Listed(..) => 65_535,
             Self::Checked(..) => 1,
             Self::Kind => 2,
             Self::Destination => u64::from(u32::MAX),
@@ -173,6 +175,8 @@ impl Var {
             Self::Anno(at) => (9, 1, u32::from(at)),
             Self::Bits(Base::Upper(at), bit, _) if bit < 32 => (11, u32::from(at), 32 - bit),
             Self::Entry(hop, word) => (12, u32::from(hop), word as u32),
+            Self::Listed(number, true) => (13, number, 0),
+            Self::Listed(number, false) => (16, number, 0),
             Self::Bits(Base::Upper(at), bit, _) => (15, u32::from(at), bit),
         }
     }
@@ -270,6 +274,7 @@ impl fmt::Display for Var {
             Self::Anno(at) => write!(f, "annotation {at}"),
             Self::Kind => write!(f, "kind"),
             Self::Entry(hop, word) => write!(f, "entry {hop} {word:?}"),
+            Self::Listed(number, _) => write!(f, "answer {number}"),
             Self::Bits(Base::Upper(_), bit, width) => match (bit, width) {
                 (0, 16) => write!(f, "src port"),
                 (16, 16) => write!(f, "dst port"),

@@ -15,6 +15,7 @@ pub mod emit;
 pub mod field;
 pub mod flows;
 pub mod interpreter;
+pub mod listed;
 pub mod operations;
 pub mod packet;
 pub mod picture;
@@ -41,7 +42,7 @@ use crate::backward::Backward;
 use crate::diagram::{Id, Store};
 
 /// How a configuration is synthesised.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// drops by different elements are different classes, and have the element's name as their reason; else a packet that some
     /// element will drop is dropped at the first test that says so
@@ -50,6 +51,22 @@ pub struct Options {
     pub early_discard: bool,
     /// no packet is passed to the host for its flow's sake: rewriters are on the slow path, too, where packets of it need their flows
     pub whole: bool,
+    /// long filters are asked as lists of rules ([`listed`]), also where a diagram would hold them
+    pub lists: bool,
+    /// edges of diagrams, at most
+    pub edges: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            reasons: false,
+            early_discard: false,
+            whole: false,
+            lists: false,
+            edges: diagram::MOST_EDGES,
+        }
+    }
 }
 
 /// A configuration, synthesised.
@@ -145,8 +162,9 @@ pub fn synthesise_on(
         return Err(errors);
     }
     let mut outside: BTreeMap<usize, String> = BTreeMap::new();
+    let mut lists = options.lists;
     loop {
-        let tried = match attempt(&router, &ports, options, &outside) {
+        let tried = match attempt(&router, &ports, options, &outside, lists) {
             Ok(tried) if errors.is_empty() => tried,
             Ok(_) => return Err(errors),
             Err(more) => {
@@ -156,6 +174,12 @@ pub fn synthesise_on(
         };
         let (more, done) = match tried {
             Tried::Outside(more) => (more, None),
+            // Whatever passed the budget: long filters have a part in it.
+            Tried::Full { long: true } if !lists => {
+                lists = true;
+                continue;
+            }
+            Tried::Full { .. } => return Err(vec![refusal::full()]),
             Tried::Done(done) => (BTreeMap::new(), Some(done)),
         };
         let Some(done) = done else {
@@ -204,6 +228,10 @@ struct Diagrams {
 enum Tried {
     /// these elements cannot be synthesised
     Outside(BTreeMap<usize, String>),
+    /// the budget is spent; whether there are long filters
+    Full {
+        long: bool,
+    },
     Done(Box<(Diagrams, Id, flows::Flows)>),
 }
 
@@ -213,9 +241,16 @@ fn attempt(
     ports: &[String],
     options: Options,
     outside: &BTreeMap<usize, String>,
+    lists: bool,
 ) -> Result<Tried, Vec<Error>> {
     let mut work = Backward::new(router, ports.to_vec(), options.reasons, outside);
+    work.store = Store::bounded(options.edges);
+    work.lists = lists;
     let root = work.all()?;
+    let long = work.long;
+    let Some(root) = root else {
+        return Ok(Tried::Full { long });
+    };
     if !work.unsaid.is_empty() {
         return Ok(Tried::Outside(work.unsaid));
     }
@@ -255,7 +290,7 @@ fn attempt(
     .all(root);
     let flows = match merged {
         Ok(flows) => flows,
-        Err(flows::Stop::Full) => return Err(vec![refusal::full()]),
+        Err(flows::Stop::Full) => return Ok(Tried::Full { long }),
         Err(flows::Stop::Refused(id, why)) => return Ok(together(&rewriters, (id, why))),
     };
     let diagrams = Diagrams {

@@ -179,7 +179,11 @@ fn of_class(way: &[(Var, u64, u64)], action: &Action, flow: bool) -> Operations 
 }
 
 /// A way from a node to an end.
-fn way(of: &Synthesis, root: Id, end: &dyn Fn(Id) -> bool) -> Option<Vec<(Var, u64, u64)>> {
+pub(crate) fn way(
+    of: &Synthesis,
+    root: Id,
+    end: &dyn Fn(Id) -> bool,
+) -> Option<Vec<(Var, u64, u64)>> {
     // Nodes are met before those that they lead to: the first that leads to each is enough for one way.
     let mut from: HashMap<Id, (Id, Var, u64, u64)> = HashMap::new();
     let mut found = None;

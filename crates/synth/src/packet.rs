@@ -40,7 +40,7 @@ pub fn value(frame: &[u8], port: u8, var: Var) -> u64 {
             };
             (end.saturating_sub(upper(at)) as u64).min(65_535)
         }
-        Var::Destination | Var::Anno(_) | Var::Kind | Var::Entry(..) => 0,
+        Var::Destination | Var::Anno(_) | Var::Kind | Var::Entry(..) | Var::Listed(..) => 0,
     }
 }
 
@@ -60,7 +60,10 @@ fn right(frame: &[u8], at: u16, sum: bool) -> bool {
 /// What becomes of a frame.
 #[must_use]
 pub fn apply(of: &Synthesis, frame: &[u8], port: u8) -> Option<Fate> {
-    let number = of.store.find(of.root, &|var| value(frame, port, var));
+    let number = of.store.find(of.root, &|var| match var {
+        Var::Listed(..) => of.actions.lists.find(var, &|var| value(frame, port, var)),
+        var => value(frame, port, var),
+    });
     let action = of.actions.get(number)?;
     let bytes = match action.verdict {
         Verdict::Leave { .. } => written(action, frame, port),

@@ -6,8 +6,9 @@ use millrace_click::interpreter::Outcome;
 use millrace_click::packet::Packet;
 
 use crate::Synthesis;
-use crate::action::Verdict;
-use crate::diagram::Node;
+use crate::action::{Value, Verdict};
+use crate::diagram::{Id, Node};
+use crate::field::Var;
 use crate::interpreter::Gates;
 
 /// What became of a packet.
@@ -136,7 +137,68 @@ pub fn witnesses(of: &Synthesis, most: usize) -> Vec<(u8, Vec<u8>)> {
             frames.push(crate::witness::frame(&values));
         }
     }
+    let asked = asked(of);
+    let each = most / asked.len().max(1);
+    for (way, answer) in &asked {
+        let Some((question, list)) = of.actions.lists.of(*answer) else {
+            continue;
+        };
+        let step = list.rules.len().div_ceil(each.max(1)).max(1);
+        for rule in list.rules.iter().step_by(step) {
+            for high in [false, true] {
+                let corner = rule.ranges.iter().map(|r| if high { r.1 } else { r.0 });
+                frames.push(in_list(way, &question.words, corner));
+            }
+        }
+    }
     frames
+}
+
+/// Intervals of fields on a way.
+type Way = Vec<(Var, u64, u64)>;
+
+/// Answers of lists on which something depends, each with a way to a choice by it.
+fn asked(of: &Synthesis) -> Vec<(Way, Var)> {
+    let mut found: Vec<(Way, Var)> = Vec::new();
+    let mut each = |root: Id, before: &Way| {
+        for id in of.store.reachable(root) {
+            let answer = of.store.top(id);
+            let answer = answer.filter(|var| matches!(var, Var::Listed(..)));
+            if let Some(answer) = answer.filter(|a| found.iter().all(|f| f.1 != *a))
+                && let Some(way) = crate::operations::way(of, root, &|at| at == id)
+            {
+                found.push((before.iter().copied().chain(way).collect(), answer));
+            }
+        }
+    };
+    each(of.root, &Vec::new());
+    let openings: std::collections::BTreeMap<_, _> = of.flows.openings.iter().collect();
+    for (border, opening) in openings {
+        if let Some(came) = crate::operations::way(of, of.root, &|at| at == *border) {
+            let variants = opening.variants.iter();
+            variants.for_each(|variant| each(variant.root, &came));
+        }
+    }
+    found
+}
+
+/// A frame that comes to a list by a way, and has there these words where it can.
+fn in_list(way: &Way, words: &[Value], point: impl Iterator<Item = u32>) -> (u8, Vec<u8>) {
+    let (_, usual) = crate::witness::frame(&[]);
+    let mut values: Vec<(Var, u64)> = { way.iter() }
+        .filter(|(var, low, high)| {
+            // What is right anyhow stays as it is, so that frames are ordinary ones.
+            !(*low..=*high).contains(&crate::packet::value(&usual, 0, *var))
+        })
+        .map(|(var, low, _)| (*var, *low))
+        .collect();
+    for (word, value) in words.iter().zip(point) {
+        if let Value::Field(var, more) = *word {
+            let came = u64::from(value).wrapping_add_signed(-more) & var.most();
+            values.push((var, came));
+        }
+    }
+    crate::witness::frame(&values)
 }
 
 /// Values of fields at which something changes, with those beside them: for random packets that mean something.
@@ -160,12 +222,22 @@ pub fn interesting(of: &Synthesis) -> Vec<(crate::field::Var, Vec<u64>)> {
 }
 
 /// Random frames, without end: fields have values at which something changes, or any; the same for the same seed.
-pub fn random(of: &Synthesis, seed: u64) -> impl Iterator<Item = (u8, Vec<u8>)> {
+pub fn random(of: &Synthesis, seed: u64) -> impl Iterator<Item = (u8, Vec<u8>)> + '_ {
     use rand::{RngExt, SeedableRng};
     let interesting = interesting(of);
     let ports = of.ports.len() as u64;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let asked = asked(of);
     std::iter::repeat_with(move || {
+        // Packets of all kinds meet few rules of a long list.
+        let list = asked.get(rng.random_range(0..2 * asked.len().max(1)));
+        if let Some((way, answer)) = list
+            && let Some((question, list)) = of.actions.lists.of(*answer)
+            && let Some(rule) = list.rules.get(rng.random_range(0..list.rules.len().max(1)))
+        {
+            let point = rule.ranges.iter().map(|r| rng.random_range(r.0..=r.1));
+            return in_list(way, &question.words, point.collect::<Vec<_>>().into_iter());
+        }
         let mut values = vec![(crate::field::Var::Port, rng.random_range(0..ports.max(1)))];
         for (var, some) in &interesting {
             match rng.random_range(0..6) {

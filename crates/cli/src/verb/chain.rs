@@ -182,6 +182,7 @@ impl Chain {
             reasons: self.reasons,
             early_discard: self.early_discard,
             whole: self.whole,
+            ..Options::default()
         }
     }
 

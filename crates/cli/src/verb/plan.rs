@@ -149,8 +149,8 @@ impl Plan {
             };
             plan = proved.measured(plan, &mut model, &wanted, &traced, &mut screen::err)?;
         }
-        let slow_path = { found.slow.iter() }
-            .flat_map(|slow| slow.elements())
+        let handed = found.handed();
+        let slow_path = { handed.iter() }
             .map(|(element, why)| SlowPath { element, why })
             .collect::<Vec<_>>();
         let nodes = { self.nodes }.map(|count| Nodes::of(&plan, proved.program, count));

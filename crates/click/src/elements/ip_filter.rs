@@ -44,21 +44,29 @@ fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
     for rule in args.all() {
         let (word, file) = first_word(&rule);
         if word != "file" || file.is_empty() {
-            lines.push(rule);
+            lines.push((rule, None));
             continue;
         }
-        let bytes = setup.read(&crate::language::args::text(file))?;
+        let name = crate::language::args::text(file);
+        let bytes = setup.read(&name)?;
         let text = String::from_utf8_lossy(&bytes);
-        let text = text
-            .lines()
-            .map(str::trim)
-            .filter(|l| !l.is_empty() && !l.starts_with('#'));
-        lines.extend(text.map(str::to_owned));
+        let name: std::rc::Rc<str> = name.into();
+        for (at, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                lines.push((line.to_owned(), Some((name.clone(), at))));
+            }
+        }
     }
     if lines.len() > MOST {
         return Err(format!("more than {MOST} rules"));
     }
-    for (number, line) in lines.iter().enumerate() {
+    for (number, (line, place)) in lines.iter().enumerate() {
+        // Of a rule of a file its line is said, too.
+        let wrong = |why: String| match place {
+            Some((file, at)) => format!("{file}:{at}: {why}"),
+            None => why,
+        };
         let (output, condition) = match actions {
             false => (Some(number), line.as_str()),
             true => {
@@ -69,7 +77,7 @@ fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
                     number => Some(
                         number
                             .parse()
-                            .map_err(|_| format!("unknown action '{number}'"))?,
+                            .map_err(|_| wrong(format!("unknown action '{number}'")))?,
                     ),
                 };
                 (output, rest)
@@ -80,8 +88,8 @@ fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
         } else {
             condition
         };
-        let condition =
-            parse(condition, args.names).map_err(|why| format!("pattern {number}: {why}"))?;
+        let condition = parse(condition, args.names)
+            .map_err(|why| wrong(format!("pattern {number}: {why}")))?;
         rules.push((output, condition));
     }
     Ok(Box::new(Filter(rules)))

@@ -10,8 +10,8 @@ use millrace_synth::{Options, Synthesis, emit, graph, synthesise};
 
 use crate::Error;
 
-/// The file that a word names and how it is synthesised, by what is behind its name (`FILE.click:early-discard`, `FILE.click:whole`); none
-/// where it is no configuration.
+/// The file that a word names and how it is synthesised, by what is behind its name (`FILE.click:early-discard`, `FILE.click:whole`,
+/// `FILE.click:lists`); none where it is no configuration.
 #[must_use]
 pub fn named(word: &str) -> Option<(&str, Options)> {
     let (mut file, mut options) = (word, Options::default());
@@ -19,6 +19,7 @@ pub fn named(word: &str) -> Option<(&str, Options)> {
         match last {
             "early-discard" => options.early_discard = true,
             "whole" => options.whole = true,
+            "lists" => options.lists = true,
             _ => return None,
         }
         file = rest;

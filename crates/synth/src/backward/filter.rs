@@ -1,17 +1,18 @@
 //! Filters: conditions over fields, and patterns of bytes, as choices among the diagrams behind them.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use millrace_click::filter::{self, Compare, Condition, Test};
 use millrace_click::meaning::Clause;
 
 use super::{Backward, Made, Shape};
-use crate::diagram::{Id, output};
+use crate::diagram::{Full, Id, output};
 use crate::field::Base;
 use crate::sets::{Part, compared, parts};
 
 /// Rules above which a filter becomes a diagram of its own.
-const MANY: usize = 16;
+pub(super) const MANY: usize = 16;
 
 impl Backward<'_> {
     pub(super) fn filter(
@@ -39,8 +40,19 @@ impl Backward<'_> {
             all.push(self.condition(id, shape, condition, leaf, nowhere)?);
         }
         let dropped = self.store.leaf(output(0));
-        let filter = self.store.first(&all, dropped)?;
-        Ok(self.store.compose(filter, &behind)?)
+        self.long = true;
+        let filter = match self.lists {
+            true => Err(Full),
+            false => self.store.first(&all, dropped),
+        };
+        match filter {
+            Ok(filter) => Ok(self.store.compose(filter, &behind)?),
+            Err(Full) => {
+                let names = std::iter::once(None).chain(outputs.into_iter().map(Some));
+                let behind: Vec<_> = names.zip(behind).collect();
+                self.listed(id, all, &behind, &mut HashMap::new())
+            }
+        }
     }
 
     pub(super) fn rules(

@@ -21,6 +21,7 @@ use crate::refusal;
 
 mod filter;
 mod headers;
+mod listed;
 mod rewrite;
 mod substitute;
 mod vertex;
@@ -119,6 +120,10 @@ pub struct Backward<'a> {
     outside: &'a BTreeMap<usize, String>,
     /// elements that cannot be synthesised, and why, which are not outside yet
     pub unsaid: BTreeMap<usize, String>,
+    /// all long filters are asked as lists, not only those whose own diagram passes the budget
+    pub lists: bool,
+    /// whether there are long filters
+    pub long: bool,
 }
 
 impl<'a> Backward<'a> {
@@ -131,6 +136,8 @@ impl<'a> Backward<'a> {
         outside: &'a BTreeMap<usize, String>,
     ) -> Self {
         Self {
+            lists: false,
+            long: false,
             outside,
             unsaid: BTreeMap::new(),
             router,
@@ -148,11 +155,11 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// The diagram of all packets that enter.
+    /// The diagram of all packets that enter; none where the budget is spent.
     ///
     /// # Errors
-    /// Elements that cannot be synthesised, or the budget is spent.
-    pub fn all(&mut self) -> Result<Id, Vec<Error>> {
+    /// Elements that cannot be synthesised.
+    pub fn all(&mut self) -> Result<Option<Id>, Vec<Error>> {
         let root = self.entries();
         if let Ok(root) = &root {
             for id in self.loops(*root) {
@@ -162,10 +169,11 @@ impl<'a> Backward<'a> {
         if !self.errors.is_empty() {
             return Err(std::mem::take(&mut self.errors));
         }
-        root.map_err(|stop| match stop {
-            Stop::Refused(error) => vec![*error],
-            Stop::Full => vec![refusal::full()],
-        })
+        match root {
+            Ok(root) => Ok(Some(root)),
+            Err(Stop::Refused(error)) => Err(vec![*error]),
+            Err(Stop::Full) => Ok(None),
+        }
     }
 
     fn entries(&mut self) -> Made {

@@ -77,7 +77,15 @@ impl Backward<'_> {
         let id = to.element;
         let mut then = Vec::new();
         for output in outputs(self.router, rewriting, to.port) {
-            let mut node = self.next(id, output, shape)?;
+            let node = self.next(id, output, shape)?;
+            // What was tested to come here: each rewriter behind would be asked for TCP and for UDP, which doubles with each.
+            let (cut, bytes) = (shape.cut.is_some(), if upper == 6 { 18 } else { 8 });
+            let (protocol, room) = (u64::from(upper), Var::Room(at, cut));
+            let node = self.store.known(node, ip(at, bit::OFFSET), 0, 0)?;
+            let node = self
+                .store
+                .known(node, ip(at, bit::PROTOCOL), protocol, protocol)?;
+            let mut node = self.store.known(node, room, bytes, room.most())?;
             if rewriting.destination {
                 let address = Value::Field(ip(at, bit::DESTINATION), 0);
                 node = self.written(id, node, Var::Destination, plain(address))?;

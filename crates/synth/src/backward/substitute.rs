@@ -6,6 +6,7 @@ use super::{Backward, Made};
 use crate::action::{Value, Verdict, Write};
 use crate::diagram::{Id, Node};
 use crate::field::{Base, Var, bit, ip};
+use crate::listed::Moved;
 
 impl Backward<'_> {
     /// A diagram for packets before an element writes a field.
@@ -26,6 +27,10 @@ impl Backward<'_> {
         }
         let made = match self.store.node(id).clone() {
             Node::Leaf(action) => self.substitute_leaf(element, action, memo, new)?,
+            Node::Branch {
+                var: var @ Var::Listed(..),
+                kids,
+            } => self.substitute_answer(element, (id, var, &kids), memo, new)?,
             Node::Branch { var, kids } => match value_of(new, var) {
                 Some(Value::Constant(value)) => {
                     let kid = self.store.at(id, var, value);
@@ -58,6 +63,39 @@ impl Backward<'_> {
         };
         memo.insert(id, made);
         Ok(made)
+    }
+
+    /// A choice by the answer of a list, whose words may be written.
+    fn substitute_answer(
+        &mut self,
+        element: usize,
+        (id, var, kids): (Id, Var, &[(u64, Id)]),
+        memo: &mut HashMap<Id, Id>,
+        new: &[(Var, Write)],
+    ) -> Made {
+        for write in new {
+            let clash = |read| value_of(new, read).is_none() && clashes(write, read);
+            if self.actions.lists.depends(var, &clash) {
+                let why = format!("a filter behind it tests what shares bits with {}", write.0);
+                self.unsaid(element, &why);
+            }
+        }
+        let moved = self.actions.lists.moved(var, &|read| value_of(new, read));
+        let moved = match moved {
+            Moved::Class(class) => {
+                let kid = self.store.at(id, var, class);
+                return self.substitute(element, kid, memo, new);
+            }
+            Moved::Answer(moved) => moved,
+        };
+        let mut changed = Vec::with_capacity(kids.len());
+        for (first, kid) in kids {
+            if let Some(filter) = self.origins.get(&(var, *first)).copied() {
+                self.origins.entry((moved, *first)).or_insert(filter);
+            }
+            changed.push((*first, self.substitute(element, *kid, memo, new)?));
+        }
+        Ok(self.store.select(moved, changed)?)
     }
 
     pub(super) fn substitute_leaf(

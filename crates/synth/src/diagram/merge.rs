@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Full, Id, MOST, Node, Store};
+use super::{Full, Id, Node, Store};
 
 /// Leaves from here on are outputs of a filter, not actions.
 const OUTPUTS: u32 = 1 << 31;
@@ -20,6 +20,12 @@ pub fn output(number: usize) -> u32 {
     OUTPUTS + number as u32
 }
 
+/// The output that a leaf is; none of an action, and where no rule says anything.
+#[must_use]
+pub fn outputs(leaf: u32) -> Option<usize> {
+    leaf.checked_sub(OUTPUTS).map(|n| n as usize)
+}
+
 impl Store {
     /// The leaf of packets that no rule says anything of.
     pub fn nowhere(&mut self) -> Id {
@@ -31,7 +37,7 @@ impl Store {
     /// # Errors
     /// The budget is spent.
     pub fn first(&mut self, rules: &[Id], otherwise: Id) -> Result<Id, Full> {
-        let mut scratch = Self::default();
+        let mut scratch = Self::bounded(self.most);
         let mut memo = HashMap::new();
         let mut roots: Vec<Id> = rules
             .iter()
@@ -51,7 +57,7 @@ impl Store {
             if scratch.edges > SWEEP {
                 let mut fresh = Self {
                     work: scratch.work,
-                    ..Self::default()
+                    ..Self::bounded(self.most)
                 };
                 let mut memo = HashMap::new();
                 for root in &mut roots {
@@ -62,7 +68,7 @@ impl Store {
         }
         let root = roots.first().copied().unwrap_or(otherwise);
         let made = self.import(&scratch, root, &mut HashMap::new());
-        match self.edges > MOST {
+        match self.edges > self.most {
             true => Err(Full),
             false => Ok(made),
         }
@@ -111,8 +117,11 @@ impl Store {
         Ok(made)
     }
 
-    /// First values of the intervals into which some diagrams divide a field.
-    fn cuts(&mut self, of: &[Id], top: crate::field::Var) -> Result<Vec<u64>, Full> {
+    /// First values of the intervals into which some diagrams divide a field, if it is their first.
+    ///
+    /// # Errors
+    /// The budget is spent.
+    pub fn cuts(&mut self, of: &[Id], top: crate::field::Var) -> Result<Vec<u64>, Full> {
         let mut cuts = vec![0];
         for id in of {
             if let Node::Branch { var, kids } = self.node(*id)
@@ -124,7 +133,7 @@ impl Store {
         cuts.sort_unstable();
         cuts.dedup();
         self.spend(cuts.len())?;
-        match self.edges > MOST {
+        match self.edges > self.most {
             true => Err(Full),
             false => Ok(cuts),
         }
@@ -137,10 +146,8 @@ impl Store {
     pub fn compose(&mut self, filter: Id, behind: &[Id]) -> Result<Id, Full> {
         let mut of = HashMap::new();
         for id in self.reachable(filter).into_iter().rev() {
-            let outputs = match self.node(id) {
-                Node::Leaf(number) => number
-                    .checked_sub(OUTPUTS)
-                    .map_or(Vec::new(), |n| vec![n as usize]),
+            let below = match self.node(id) {
+                Node::Leaf(number) => outputs(*number).into_iter().collect(),
                 Node::Branch { kids, .. } => {
                     let below = kids.iter().filter_map(|k| of.get(&k.1));
                     let mut all: Vec<usize> = below.flatten().copied().collect();
@@ -149,7 +156,7 @@ impl Store {
                     all
                 }
             };
-            of.insert(id, outputs);
+            of.insert(id, below);
         }
         let behind: Vec<Option<Id>> = behind.iter().copied().map(Some).collect();
         self.composed(filter, behind, &of, &mut HashMap::new())
@@ -163,8 +170,7 @@ impl Store {
         memo: &mut HashMap<(Id, Vec<Option<Id>>), Id>,
     ) -> Result<Id, Full> {
         if let Node::Leaf(number) = self.node(filter) {
-            let output = number.checked_sub(OUTPUTS);
-            let found = output.and_then(|n| behind.get(n as usize).copied().flatten());
+            let found = outputs(*number).and_then(|n| behind.get(n).copied().flatten());
             return Ok(found.unwrap_or(filter));
         }
         // What no packet comes to from here makes no difference.

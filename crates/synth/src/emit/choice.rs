@@ -140,26 +140,34 @@ impl Choices {
             Ok(rules) => rules.to_bytes(),
             Err(why) => return format!("\n#error \"choices: {why}\"\n"),
         };
-        let mut text = format!(
-            "\n/* {} choices as a diagram. */\n__attribute__((section(\"millrace/rules\"), used)) static const unsigned char\nmillrace_rules_choices[{}] =",
+        format!(
+            "\n/* {} choices as a diagram. */{}",
             self.regions.len(),
-            bytes.len()
-        );
-        for line in bytes.chunks(32) {
-            text.push_str("\n\t\"");
-            for byte in line {
-                let _ = match byte {
-                    b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b' ' => {
-                        write!(text, "{}", *byte as char)
-                    }
-                    byte => write!(text, "\\{byte:03o}"),
-                };
-            }
-            text.push('"');
-        }
-        text.push_str(";\n");
-        text
+            data("choices", &bytes)
+        )
     }
+}
+
+/// Rules that a classifier begins with, as saved.
+pub(super) fn data(object: &str, bytes: &[u8]) -> String {
+    let mut text = format!(
+        "\n__attribute__((section(\"millrace/rules\"), used)) static const unsigned char\nmillrace_rules_{object}[{}] =",
+        bytes.len()
+    );
+    for line in bytes.chunks(32) {
+        text.push_str("\n\t\"");
+        for byte in line {
+            let _ = match byte {
+                b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b' ' => {
+                    write!(text, "{}", *byte as char)
+                }
+                byte => write!(text, "\\{byte:03o}"),
+            };
+        }
+        text.push('"');
+    }
+    text.push_str(";\n");
+    text
 }
 
 /// Branches of a region, each behind those that it leads to.

@@ -23,6 +23,7 @@ impl Emitter<'_> {
                 true => some("upper", bit, width, known.upper),
                 false => upper(bit, width),
             },
+            Var::Listed(..) => self.ask(var, known, depth),
             _ => "p->port".into(),
         }
     }

@@ -143,7 +143,6 @@ impl Emitter<'_> {
         for name in ["only", "gone", "set", "clear"] {
             self.locals.insert(name.into(), "__u64");
         }
-        self.locals.insert("is_tcp".into(), "__u64");
         let flows = &self.of.flows;
         let mut text = KEEP_STAMPS.to_owned();
         let hops = flows.most_hops;
@@ -193,7 +192,14 @@ impl Emitter<'_> {
         if !flows.early || at_once {
             text.push_str("\tif (gone)\n\t\treturn DROP_BECAUSE(no_flow);\n");
         }
-        text
+        match text.contains("& is_tcp") {
+            true => {
+                self.locals.insert("is_tcp".into(), "__u64");
+                text
+            }
+            // All protocols have the same ages.
+            false => text.replace("\tis_tcp = mask(tcp);\n", ""),
+        }
     }
 }
 

@@ -19,12 +19,13 @@ impl Work<'_> {
     ) -> Result<BTreeMap<Id, Way>, Stop> {
         let mut ways = BTreeMap::new();
         for id in self.store.reachable(root) {
-            if let Node::Branch {
-                var: Var::Entry(hop, _),
-                ..
-            } = self.store.node(id)
-            {
-                let element = self.rewriters.get(usize::from(*hop)).copied();
+            let depends = |hop: usize| {
+                let entry = |var| matches!(var, Var::Entry(own, _) if usize::from(own) == hop);
+                let var = self.store.top(id);
+                var.is_some_and(|var| self.actions.lists.depends(var, &entry))
+            };
+            if let Some(hop) = (0..self.rewriters.len()).find(|hop| depends(*hop)) {
+                let element = self.rewriters.get(hop).copied();
                 let why = "what follows depends on which port or address of its range a flow gets";
                 return Err(Stop::Refused(element.unwrap_or(0), why.into()));
             }
@@ -118,12 +119,9 @@ impl Work<'_> {
                 }
                 Becomes::Range(low, count) => {
                     node = self.store.known(node, var, low, low + count - 1)?;
-                    if self
-                        .store
-                        .reachable(node)
-                        .iter()
-                        .any(|id| self.store.top(*id) == Some(var))
-                    {
+                    let mut tops = { self.store.reachable(node).into_iter() }
+                        .filter_map(|id| self.store.top(id));
+                    if tops.any(|top| self.actions.lists.depends(top, &|read| read == var)) {
                         let why = "what answers do depends on which port or address of its range a flow gets";
                         return Err(Stop::Refused(last.rewriter, why.into()));
                     }

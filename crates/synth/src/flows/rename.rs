@@ -7,6 +7,7 @@ use crate::action::{Value, Verdict};
 use crate::backward::word_of;
 use crate::diagram::{Full, Id};
 use crate::field::Var;
+use crate::listed::Moved;
 
 impl Work<'_> {
     /// Writes of a rewriter's words are those of the flow's entry.
@@ -94,7 +95,19 @@ impl Work<'_> {
             }
             states.insert(number, self.actions.state(state));
         }
+        let mut answers: HashMap<Var, Moved> = HashMap::new();
+        for var in { self.store.reachable(id).into_iter() }.filter_map(|id| self.store.top(id)) {
+            if matches!(var, Var::Listed(..)) {
+                let to = |read| new.iter().find(|n| n.0 == read).map(|n| n.1);
+                let moved = self.actions.lists.moved(var, &to);
+                answers.insert(var, moved);
+            }
+        }
         let actions = &mut *self.actions;
+        let at = |kids: &[(u64, Id)], number: u64| {
+            let n = kids.partition_point(|k| k.0 <= number);
+            kids.get(n.saturating_sub(1)).map_or(id, |k| k.1)
+        };
         self.store.rebuild(
             id,
             &mut HashMap::new(),
@@ -110,14 +123,12 @@ impl Work<'_> {
                 let number = actions.number(action);
                 Ok(store.leaf(number))
             },
-            &mut |store, var, kids| match new.iter().find(|n| n.0 == var) {
-                Some((_, Value::Constant(number))) => {
-                    let n = kids.partition_point(|k| k.0 <= *number);
-                    let kid = kids.get(n.saturating_sub(1)).map(|k| k.1);
-                    Ok(kid.unwrap_or(id))
-                }
-                Some((_, Value::Field(from, _))) => store.select(*from, kids),
-                None => store.select(var, kids),
+            &mut |store, var, kids| match (new.iter().find(|n| n.0 == var), answers.get(&var)) {
+                (_, Some(Moved::Class(class))) => Ok(at(&kids, *class)),
+                (_, Some(Moved::Answer(moved))) => store.select(*moved, kids),
+                (Some((_, Value::Constant(number))), None) => Ok(at(&kids, *number)),
+                (Some((_, Value::Field(from, _))), None) => store.select(*from, kids),
+                (None, None) => store.select(var, kids),
             },
         )
     }

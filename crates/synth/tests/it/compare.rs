@@ -23,16 +23,17 @@ pub fn graph(text: &str) -> Graph {
 
 /// Synthesises a text, or says why not.
 pub fn synthesis(text: &str, reasons: bool) -> Result<Synthesis, String> {
+    let options = Options {
+        reasons,
+        ..Options::default()
+    };
+    synthesis_of(text, options)
+}
+
+/// The same, as is asked.
+pub fn synthesis_of(text: &str, options: Options) -> Result<Synthesis, String> {
     let host = Rc::new(RefCell::new(Memory::default()));
-    let done = synthesise_on(
-        "test",
-        graph(text),
-        host,
-        Options {
-            reasons,
-            ..Options::default()
-        },
-    );
+    let done = synthesise_on("test", graph(text), host, options);
     done.map_err(|errors| {
         let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
         all.join("\n")

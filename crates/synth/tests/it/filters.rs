@@ -5,7 +5,11 @@ use std::fmt::Write;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::compare::{compare, synthesis};
+use millrace_classify::{Budget, Classifier, Form};
+use millrace_synth::Options;
+use millrace_synth::reference::witnesses;
+
+use crate::compare::{compare, synthesis, synthesis_of};
 
 /// Rules of which many meet.
 fn rules(rng: &mut ChaCha8Rng, count: usize) -> String {
@@ -52,6 +56,80 @@ fn long_filters_do_what_the_interpreter_does() {
         let compared = compare(&of, &mut rng, 400);
         compared.unwrap_or_else(|why| panic!("seed {seed}\n{text}\n{why}"));
     }
+}
+
+/// The same of filters that are asked as lists, with writes of what they test in front of them.
+#[test]
+fn lists_do_what_the_interpreter_does() {
+    let options = |reasons| Options {
+        reasons,
+        lists: true,
+        ..Options::default()
+    };
+    for seed in 0..3 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (first, second) = (rules(&mut rng, 40), rules(&mut rng, 24));
+        let text = format!(
+            "FromDevice(a) -> MarkIPHeader(14) -> f :: IPFilter({first});\n\
+             f[0] -> DecIPTTL -> g :: IPFilter({second}) -> ToDevice(b);\n\
+             f[1] -> StoreIPAddress(10.0.3.1, src) -> DecIPTTL -> g; g[1] -> Discard;\n"
+        );
+        let of = synthesis_of(&text, options(seed % 2 == 0)).unwrap();
+        let c = millrace_synth::emit::c(&of);
+        assert!(c.contains("classify(&rules_") && !c.contains("#error"));
+        let compared = compare(&of, &mut rng, 600);
+        compared.unwrap_or_else(|why| panic!("seed {seed}\n{text}\n{why}"));
+    }
+}
+
+/// Rules that meet in many ways: the diagram of some hundred has hundreds of thousands of edges.
+fn exploding(rng: &mut ChaCha8Rng, count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        let mut within = |what: &str, most: u32| {
+            let first = rng.random_range(1..most - most / 6);
+            format!("{what} >= {first} && {what} <= {}", first + most / 6)
+        };
+        let tests = [
+            within("src port", 65_535),
+            within("dst port", 65_535),
+            within("ip[12:2]", 0xdfff),
+            within("ip[16:2]", 0xdfff),
+        ];
+        let action = ["allow", "deny", "1"][n % 3];
+        let comma = if n > 0 { ", " } else { "" };
+        let _ = write!(text, "{comma}{action} udp && {}", tests.join(" && "));
+    }
+    text
+}
+
+#[test]
+fn a_filter_whose_diagram_passes_the_budget_is_a_list() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let rules = exploding(&mut rng, 120);
+    let text = format!(
+        "FromDevice(a) -> Strip(14) -> CheckIPHeader -> f :: IPFilter({rules});\n\
+         f[0] -> DecIPTTL -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(b);\n\
+         f[1] -> IPFilter(allow dst port 53, deny all) -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:3) -> ToDevice(b);\n"
+    );
+    let options = Options {
+        edges: 20_000,
+        ..Options::default()
+    };
+    let of = synthesis_of(&text, options).unwrap();
+    let compared = compare(&of, &mut rng, 3000);
+    compared.unwrap_or_else(|why| panic!("{why}"));
+    // Packets of its rules are among those that were compared.
+    assert!(witnesses(&of, 500).len() > 200);
+    let list = of.actions.lists.list(0).unwrap();
+    assert_eq!(list.rules.len(), 120);
+    let small = Budget {
+        bytes: 1 << 16,
+        steps: 1 << 16,
+        ..Budget::default()
+    };
+    let classifier = Classifier::build(list.rules.clone(), &small);
+    assert_eq!(classifier.form(), Form::Trees);
 }
 
 #[test]

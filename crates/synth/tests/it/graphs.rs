@@ -116,3 +116,40 @@ fn lines_are_those_of_the_configuration() {
     }
     assert!(within, "{c}");
 }
+
+/// Twenty rewriters behind each other: each is asked for TCP and for UDP, and behind it the protocol is known, so that there are not 2^20
+/// ways.
+#[test]
+fn nested_rewriters_do_not_double() {
+    let mut text = String::from(
+        "FromDevice(a) -> s :: Strip(14) -> CheckIPHeader -> [0] r1; FromDevice(b) -> Strip(14) -> CheckIPHeader -> [1] r20;\n",
+    );
+    for n in 1..=20 {
+        text.insert_str(
+            0,
+            &format!("r{n} :: IPRewriter(pattern 192.0.2.{n} 1024-65535 - - 0 1, drop);\n"),
+        );
+    }
+    for n in 1..20 {
+        let next = n + 1;
+        text.push_str(&format!(
+            "r{n} [0] -> DecIPTTL -> [0] r{next}; r{next} [1] -> DecIPTTL -> [1] r{n};\n"
+        ));
+    }
+    text.push_str(
+        "e :: EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(b); r20 [0] -> e;\n",
+    );
+    text.push_str(
+        "f :: EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(a); r1 [1] -> f;\n",
+    );
+    let of = synthesis(&text, false).unwrap();
+    assert_eq!((of.rewriters.len(), of.flows.most_hops), (20, 20));
+    assert!(of.slow.iter().all(|s| !s.run), "{:?}", of.slow);
+    // Beyond sixteen there is one stamp, and that is said.
+    assert!(of.flows.forgets() && of.flows.stamps.is_empty());
+    let relaxed = of.flows.relaxations();
+    assert!(
+        relaxed.iter().any(|r| r.0 == "early-discard"),
+        "{relaxed:?}"
+    );
+}

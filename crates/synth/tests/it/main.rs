@@ -8,6 +8,7 @@
 
 mod click;
 mod compare;
+mod errors;
 mod figures;
 mod filters;
 mod generate;

@@ -110,19 +110,7 @@ pub fn word(element: &millrace_chain::Element) -> String {
 /// A path of a chain file: from the file's folder, where something is there.
 pub fn path(chain: &Description, word: &str) -> String {
     let folder = chain.file.as_deref().and_then(Path::parent);
-    folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word))
-}
-
-/// A word that may be a path from a folder: that path, where something is there.
-pub fn beside(folder: &Path, word: &str) -> String {
-    let file = match word.rsplit_once(".o:") {
-        Some((file, _)) => format!("{file}.o"),
-        None => word.to_owned(),
-    };
-    if folder.join(file).exists() {
-        return folder.join(word).display().to_string();
-    }
-    word.to_owned()
+    folder.map_or_else(|| word.to_owned(), |folder| file::beside(folder, word))
 }
 
 /// `OBJECT=FILE` of a chain file, from the file's folder.

@@ -13,7 +13,7 @@ use millrace_dataplane::worker::Code;
 
 use super::Run;
 use super::beside::Several;
-use super::chain::{beside, called};
+use super::chain::called;
 use super::element::{self, Element};
 use super::printed::Printed;
 use crate::failure::{Failure, detail};
@@ -123,7 +123,10 @@ impl Elements {
                 alone: several.map(|_| "it is a guest, and may do anything to packets".to_owned()),
             });
         }
-        let full = folder.map_or_else(|| word.to_owned(), |folder| beside(folder, word));
+        let full = folder.map_or_else(
+            || word.to_owned(),
+            |folder| millrace_chain::file::beside(folder, word),
+        );
         let make = Make {
             sanitize: self.sanitize,
             ..function::make(&wanted.set, &wanted.capacity, None)?

@@ -182,13 +182,16 @@ impl Verify {
         for (place, byte) in secret.iter_mut().zip(self.seed.to_le_bytes()) {
             *place = byte;
         }
+        let found = millrace::find(&self.nf)?;
+        // Those of the command line come later.
+        let maps = [found.maps(), self.maps.clone()].concat();
         let comparison = Comparison {
-            found: &millrace::find(&self.nf)?,
+            found: &found,
             make: &make,
             function: &function,
             proved: &proved,
             names: &ports,
-            entries: &contents::entries(&self.maps, &function.exposed)?,
+            entries: &contents::entries(&maps, &function.exposed)?,
             seed: self.seed,
             schedule: match self.schedule {
                 Order::Ingress => Schedule::Ingress,

@@ -1,0 +1,104 @@
+//! What is known at a place of the code: which pointers lead to how many bytes, whichever path leads there.
+
+use super::Emitter;
+use crate::diagram::{Id, Node};
+use crate::field::{Base, Var};
+
+/// What is known at a place of the code: which pointers lead to how many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Known {
+    /// bytes from the frame's first on
+    pub(super) frame: u32,
+    /// where the IP header begins that `ip` leads to, 20 bytes
+    pub(super) ip: Option<u16>,
+    /// bytes of the transport header that `upper` leads to
+    pub(super) upper: u32,
+}
+
+impl Known {
+    fn meet(self, other: Self) -> Self {
+        Self {
+            frame: self.frame.min(other.frame),
+            ip: self.ip.filter(|at| other.ip == Some(*at)),
+            upper: self.upper.min(other.upper),
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// What is known at each node, whichever path leads there.
+    pub(super) fn prove(&mut self, root: Id, known: Known) {
+        self.known.insert(root, known);
+        for id in self.of.store.reachable(root) {
+            let known = self.known.get(&id).copied().unwrap_or_default();
+            if let Node::Branch { var, kids } = self.of.store.node(id) {
+                for (first, kid) in kids {
+                    let after = Self::after(known, *var, *first);
+                    let old = self.known.get(kid).copied();
+                    let both = old.map_or(after, |old| old.meet(after));
+                    self.known.insert(*kid, both);
+                }
+            }
+        }
+    }
+
+    /// What is known behind a branch, for the interval that begins at a value.
+    pub(super) fn after(mut known: Known, var: Var, first: u64) -> Known {
+        match var {
+            Var::Length => known.frame = known.frame.max(first as u32),
+            Var::Checked(at, _) if first == 1 => {
+                known.frame = known.frame.max(u32::from(at) + 20);
+                known.ip = Some(at);
+            }
+            Var::Room(at, _) => {
+                known.upper = known.upper.max(first as u32);
+                if known.frame >= u32::from(at) + 20 {
+                    known.ip = Some(at);
+                }
+            }
+            Var::Bits(Base::Frame, bit, _) if bit >= 112 => {
+                known.ip = Self::header(known, bit).or(known.ip);
+            }
+            _ => {}
+        }
+        known
+    }
+
+    /// Where the IP header begins that a bit of the frame is in, if it may be read as one.
+    pub(super) fn header(known: Known, bit: u32) -> Option<u16> {
+        let inside = |at: u16| {
+            let start = u32::from(at) * 8;
+            bit >= start && bit < start + 160
+        };
+        known.ip.filter(|at| inside(*at)).or_else(|| {
+            [14, 18, 22]
+                .into_iter()
+                .find(|at| inside(*at) && known.frame >= u32::from(*at) + 20)
+        })
+    }
+
+    /// Several paths meet here. Each proved that the transport header is there, at a place of its own: what follows needs one
+    /// proof.
+    pub(super) fn again(&mut self, known: Known) {
+        let (Some(at), bytes) = (known.ip, known.upper) else {
+            return;
+        };
+        if bytes > 0 {
+            self.say(1, &format!("ip = packet_at(p, {at}, struct ipv4);"));
+            self.say(1, "if (!ip)\n\t\treturn DROP;");
+            self.say(
+                1,
+                &format!("upper = packet_bytes(p, {at} + ipv4_header_bytes(ip), {bytes});"),
+            );
+            self.say(1, "if (!upper)\n\t\treturn DROP;");
+        }
+    }
+
+    /// Lets `ip` lead to the IP header at a byte.
+    pub(super) fn lead_to_header(&mut self, at: u16, known: Known, depth: usize) {
+        if known.ip != Some(at) {
+            self.locals.insert("*ip".into(), "struct ipv4");
+            self.say(depth, &format!("ip = (struct ipv4 *)(frame + {at});"));
+        }
+    }
+}
