@@ -28,7 +28,11 @@ impl Engine<'_> {
         if !is_head || self.summed.contains_key(&block) || kept.iter().any(|c| c.head == block) {
             return;
         }
-        kept.retain(|c| f.pending.keys().any(|b| *b == c.head || self.reaches(*b, c.head)));
+        kept.retain(|c| {
+            f.pending
+                .keys()
+                .any(|b| *b == c.head || self.reaches(*b, c.head))
+        });
         kept.push(Checkpoint {
             head: block,
             pending: f.pending.clone(),
