@@ -264,7 +264,7 @@ fn a_chain_file_gives_its_functions_what_it_says() {
     std::fs::write(&path, format!("{file}[[element]]\nguest = \"cat\"\n")).unwrap();
     let why = millrace::find(path.to_str().unwrap()).unwrap_err();
     assert!(
-        why.what.contains("edge.toml:8") && why.what.contains("guest"),
+        why.what.contains("edge.toml:9") && why.what.contains("guest"),
         "{}",
         why.what
     );
