@@ -372,6 +372,7 @@ fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
         placement: Placement {
             objects: program.objects.iter().map(place).collect(),
             indexes: placement.indexes,
+            noted: placement.noted,
             ..Placement::default()
         },
         test: options.test,

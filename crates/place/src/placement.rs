@@ -29,6 +29,8 @@ pub struct Placement {
     pub buckets: Option<Arc<dyn Buckets>>,
     /// why they may not, where that is known
     pub stays: Option<String>,
+    /// what changes of divided objects is noted, for a copy on another machine
+    pub noted: bool,
 }
 
 /// Replication of a few heavy keys beside parts of the rest.
