@@ -579,6 +579,7 @@ impl Run {
             nic: &self.nic,
             trace: trace.as_ref(),
             secret,
+            copied: self.cluster.is_copied(),
             ..Asked::default()
         };
         // In a row any packet goes to any worker: where that is right as it is, or under a lock.
