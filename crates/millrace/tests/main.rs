@@ -13,6 +13,7 @@ mod run;
 
 mod click;
 mod click_random;
+mod copies;
 mod egress;
 mod errors;
 mod hybrid;
