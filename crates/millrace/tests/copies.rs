@@ -15,14 +15,16 @@ use millrace_traffic::generate::{Generator, Spec};
 use super::of_repository;
 
 /// What is told, with the number of rows of each frame.
-struct Tap {
-    mirror: Mutex<Mirror>,
+pub struct Tap {
+    pub content: Content,
+    pub mirror: Mutex<Mirror>,
     following: Mutex<Arc<Following>>,
     step: AtomicU64,
     asked: AtomicU64,
     rows: AtomicU64,
     bytes: AtomicU64,
-    frames: Mutex<Vec<Vec<u8>>>,
+    pub rows_filed: AtomicU64,
+    pub frames: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Copies for Tap {
@@ -44,6 +46,7 @@ impl Copies for Tap {
         if self.following.lock().unwrap().to.contains(&connection) {
             let filed = self.mirror.lock().unwrap().apply(&bytes);
             assert_eq!(filed, Ok(rows));
+            self.rows_filed.fetch_add(rows, Ordering::Relaxed);
             self.frames.lock().unwrap().push(bytes.clone());
         }
         self.rows.fetch_add(rows.max(1), Ordering::Relaxed);
@@ -70,10 +73,10 @@ fn trace(folder: &Path, packets: u64) -> String {
 }
 
 /// By object and key: the value.
-type Entries = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+pub type Entries = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
 /// Runs a function over the software NIC, each packet `loops` times, or until `act` returns; what was told, what the workers have in the end, and nanoseconds of a packet.
-fn told(
+pub fn told(
     nf: &str,
     (workers, loops): (usize, u64),
     copied: bool,
@@ -114,11 +117,13 @@ fn told(
     };
     let tap = Arc::new(Tap {
         mirror: Mutex::new(Mirror::new(&content)),
+        content,
         following: Mutex::new(Arc::new(following)),
         step: AtomicU64::new(1),
         asked: AtomicU64::new(0),
         rows: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
+        rows_filed: AtomicU64::new(0),
         frames: Mutex::default(),
     });
     let word = format!(
@@ -132,7 +137,7 @@ fn told(
     let (have, buckets) = (Arc::new(Mutex::new(Entries::new())), classes.count() as u32);
     let own = have.clone();
     let job = Job {
-        classes: Some(classes.clone()),
+        classes: Some(classes),
         contents: Some(contents),
         copies: copied.then(|| -> Arc<dyn Copies> { tap.clone() }),
         loops: (loops > 0).then_some(loops),
@@ -235,6 +240,9 @@ fn what_is_no_rows_is_refused() {
             "{refused:?}"
         );
     }
+    // As many buckets that begin anew as fit a frame.
+    let anew = of(&[3, 0].repeat(120_000));
+    assert_eq!(mirror.apply(&anew), Ok(0));
     // A place beyond all that there is room for is counted, and kept by nobody.
     let far = of(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     assert!(mirror.apply(&far).is_ok_and(|_| mirror.full() > 0) || mirror.apply(&far).is_err());
@@ -252,6 +260,67 @@ fn what_is_no_rows_is_refused() {
         frame.truncate(1 + (state >> 40) as usize % with_rows.len());
         let _ = mirror.apply(&frame);
         assert!(mirror.entries() <= 65_536);
+    }
+}
+
+/// Entries that are as long as may be, or longer, by the line that uses them.
+const LONG: &str = "
+#include <millrace/nf.h>
+
+struct page {
+	__u64 packets;
+	__u8 text[BYTES - 8 - sizeof(struct flow)];
+};
+
+MAP(pages, struct flow, struct page, .capacity = 16);
+
+ON_PACKET(p)
+{
+	struct flow f;
+	struct page *page;
+
+	if (packet_find_flow(p, &f) != FLOW_OWN)
+		return DROP;
+	page = map_get(&pages, &f);
+	if (page)
+		page->packets++;
+	return FORWARD(0);
+}
+";
+
+#[test]
+fn an_entry_that_fits_no_frame_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for more in [0, 8] {
+        let source = folder.path().join(format!("long{more}.c"));
+        let bytes = millrace_place::MOST_NOTED + more;
+        std::fs::write(&source, LONG.replace("BYTES", &bytes.to_string())).unwrap();
+        let make = Make::default();
+        let found = millrace::find(source.to_str().unwrap()).unwrap();
+        let written = found.read(&make).unwrap();
+        let proved = written.check(make.begin()).unwrap();
+        for copied in [false, true] {
+            let asked = Asked {
+                cores: 2,
+                copied,
+                ..Asked::default()
+            };
+            let within = (millrace::model::SECONDS, make.begin());
+            let mut model = proved.model_for(asked.purpose(), within, &mut || {});
+            let arranged = proved.arrange(&mut model, &asked).unwrap();
+            let arranged = arranged.several(2).unwrap();
+            let loaded = found.load(&arranged.divided(&make), &mut |_| {});
+            let Some(error) = loaded.err() else {
+                assert!(!copied || more == 0, "{bytes} bytes have no copy");
+                continue;
+            };
+            assert!(copied && more > 0, "{bytes} bytes: {error}");
+            assert!(
+                error.what.contains("long8.c:19: a copy of pages"),
+                "{error}"
+            );
+            assert!(error.what.contains("188424 bytes"), "{error}");
+        }
     }
 }
 

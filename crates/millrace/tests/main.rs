@@ -25,6 +25,7 @@ mod replicas;
 mod rows;
 mod slow;
 mod stages;
+mod standby;
 
 /// A path of the repository.
 fn of_repository(path: &str) -> String {

@@ -23,6 +23,8 @@ use millrace_cluster::Refused;
 pub const MAGIC: &[u8; 8] = b"MR-PEER1";
 /// Bytes of a frame.
 const MOST: usize = 256 << 10;
+// Whatever workers tell fits, behind its kind and its tag.
+const _: () = assert!(millrace_dataplane::copies::FRAME + 33 <= MOST);
 /// Bytes of entries in a piece.
 pub const PIECE: usize = 192 << 10;
 /// Bytes of a node's name, and of a reason.
@@ -128,26 +130,45 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
     written.map_err(|e| refused(format!("it takes nothing: {e}")))
 }
 
+/// Why no frame was read.
+pub enum Unread {
+    /// the stream ended, within a frame or between two, or gave nothing in time
+    Gone(Refused),
+    /// it gave what is no frame
+    NoFrame(Refused),
+}
+
 /// Reads a frame.
 ///
 /// # Errors
 /// The stream ends or gives nothing in time, or this is no frame.
 pub fn read(from: &mut dyn Read) -> Result<Message, Refused> {
+    next(from).map_err(|(Unread::Gone(why) | Unread::NoFrame(why))| why)
+}
+
+/// Reads a frame, where it matters whether the other end is gone.
+///
+/// # Errors
+/// As of [`read`].
+pub fn next(from: &mut dyn Read) -> Result<Message, Unread> {
     let mut head = [0; 4];
-    let gone = |e: std::io::Error| refused(format!("it says nothing: {e}"));
+    let gone = |e: std::io::Error| Unread::Gone(refused(format!("it says nothing: {e}")));
+    let no_frame = |what: String| {
+        Unread::NoFrame(refused(format!(
+            "it sent {what}: it is no peer, or of another version"
+        )))
+    };
     from.read_exact(&mut head).map_err(gone)?;
     let length = u32::from_be_bytes(head) as usize;
     if !(1..=MOST).contains(&length) {
-        return Err(refused(format!(
-            "it sent a frame of {length} bytes, of which there are at most {MOST}: it is no peer, or of another version"
+        return Err(no_frame(format!(
+            "a frame of {length} bytes, of which there are at most {MOST}"
         )));
     }
     let mut frame = vec![0; length];
     from.read_exact(&mut frame).map_err(gone)?;
     let (kind, content) = frame.split_first().unwrap_or((&0, &[]));
-    parse(*kind, content).ok_or_else(|| {
-        refused("it sent what is no frame: it is no peer, or of another version".to_owned())
-    })
+    parse(*kind, content).ok_or_else(|| no_frame("what is no frame".to_owned()))
 }
 
 fn parse(kind: u8, content: &[u8]) -> Option<Message> {

@@ -185,7 +185,7 @@ impl World {
             lossy: vec![true; BUCKETS as usize],
             histories: 0,
             packets: true,
-            copies: seed % 3 != 0,
+            copies: !seed.is_multiple_of(3),
             lacked: Vec::new(),
         };
         for at in 0..nodes {

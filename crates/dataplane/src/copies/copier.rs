@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::row::{self, Kind};
-use super::{Copies, ELSEWHERE, Following, PERIOD};
+use super::{Copies, ELSEWHERE, FULL, Following, PERIOD};
 use crate::classes::Classes;
 use crate::classes::away::Whose;
 use crate::clock;
@@ -12,8 +12,6 @@ use crate::worker::Moves;
 
 /// Places that are looked at after a burst for what was not told: some microseconds.
 const STEP: usize = 1024;
-/// Bytes of rows behind which a frame is full.
-const FULL: usize = 64 << 10;
 /// Rows after which a worker goes back to its packets.
 const MOST: u64 = 4096;
 /// Rounds in which a worker that ends tells what is left: as many as a million places take.
@@ -131,7 +129,7 @@ impl Copier {
         if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
             self.ended = true;
             self.search = None;
-            self.to_all(|frame| row::head(frame, 0, Kind::Void));
+            self.write_each(|frame| row::head(frame, 0, Kind::Void));
             self.send();
             return;
         }
@@ -178,7 +176,7 @@ impl Copier {
         {
             self.search = None;
             let version = self.following.version;
-            self.to_all(|frame| {
+            self.write_each(|frame| {
                 row::head(frame, 0, Kind::Whole);
                 row::number(frame, version);
             });
@@ -224,7 +222,7 @@ impl Copier {
             }
         }
         let version = following.version;
-        self.to_all(|frame| {
+        self.write_each(|frame| {
             row::head(frame, 0, Kind::Begins);
             row::number(frame, version);
         });
@@ -255,8 +253,8 @@ impl Copier {
         self.search = Some(next);
     }
 
-    /// Writes a row to each connection.
-    fn to_all(&mut self, write: impl Fn(&mut Vec<u8>)) {
+    /// Writes a row for each connection.
+    fn write_each(&mut self, write: impl Fn(&mut Vec<u8>)) {
         let mut all: Vec<u32> = self.following.to.clone();
         all.sort_unstable();
         all.dedup();

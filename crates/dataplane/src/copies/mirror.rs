@@ -23,11 +23,72 @@ pub struct Content {
     pub buckets: u32,
 }
 
+/// What is at a place, beside its bytes.
+#[derive(Clone, Copy)]
+struct Head {
+    bucket: u32,
+    /// of the bucket, when it was filed
+    age: u32,
+    stamp: u64,
+}
+
+const NOTHING: Head = Head {
+    bucket: NONE,
+    age: 0,
+    stamp: 0,
+};
+
+/// How often each bucket began anew: what was filed before is there no more, without a look at all places.
+struct Buckets {
+    /// by bucket: its age, and entries
+    each: Vec<(u32, u64)>,
+    /// entries of all
+    entries: u64,
+}
+
+impl Buckets {
+    /// Whether there is something.
+    fn has(&self, head: &Head) -> bool {
+        let bucket = self.each.get(head.bucket as usize);
+        bucket.is_some_and(|(age, _)| *age == head.age)
+    }
+
+    /// An entry has gone, if there was one.
+    fn remove(&mut self, head: &Head) {
+        if self.has(head)
+            && let Some((_, entries)) = self.each.get_mut(head.bucket as usize)
+        {
+            *entries -= 1;
+            self.entries -= 1;
+        }
+    }
+
+    /// An entry of a bucket has come.
+    fn add(&mut self, bucket: u32, stamp: u64) -> Head {
+        let Some((age, entries)) = self.each.get_mut(bucket as usize) else {
+            return NOTHING;
+        };
+        *entries += 1;
+        self.entries += 1;
+        let age = *age;
+        Head { bucket, age, stamp }
+    }
+
+    /// Forgets what there is of a bucket.
+    fn renew(&mut self, bucket: u64) {
+        let bucket = usize::try_from(bucket).ok();
+        if let Some((age, entries)) = bucket.and_then(|b| self.each.get_mut(b)) {
+            *age = age.wrapping_add(1);
+            self.entries -= std::mem::take(entries);
+        }
+    }
+}
+
 /// The places of one worker's object.
 #[derive(Default)]
 struct Places {
-    /// by place: the bucket of what is there, and its stamp
-    heads: Vec<(u32, u64)>,
+    /// by place: what is there
+    heads: Vec<Head>,
     /// key and value of each
     bytes: Vec<u8>,
 }
@@ -46,7 +107,7 @@ struct Part {
 pub struct Mirror {
     of: Content,
     parts: Vec<Part>,
-    entries: u64,
+    buckets: Buckets,
     /// rows for which there was no room
     full: u64,
     /// by bucket, once the copy has ended
@@ -60,7 +121,10 @@ impl Mirror {
         Self {
             of: of.clone(),
             parts: (0..of.workers.max(1)).map(|_| Part::default()).collect(),
-            entries: 0,
+            buckets: Buckets {
+                each: vec![(0, 0); of.buckets as usize],
+                entries: 0,
+            },
             full: 0,
             left: None,
         }
@@ -74,7 +138,7 @@ impl Mirror {
     /// Entries that it has.
     #[must_use]
     pub fn entries(&self) -> u64 {
-        self.entries
+        self.buckets.entries
     }
 
     /// Rows for which there was no room here: the other machine has room for more.
@@ -109,46 +173,23 @@ impl Mirror {
                 Kind::Begins => part.begun = reader.number()?,
                 Kind::Whole => part.whole = reader.number()?,
                 Kind::Void => {
-                    self.entries -= part.objects.values().map(Places::count).sum::<u64>();
-                    *part = Part::default();
-                }
-                Kind::Anew => {
-                    let bucket = reader.number()?;
-                    for part in &mut self.parts {
-                        for places in part.objects.values_mut() {
-                            self.entries -= places.forget(|b| u64::from(b) == bucket);
-                        }
+                    for places in std::mem::take(part).objects.values() {
+                        places.heads.iter().for_each(|h| self.buckets.remove(h));
                     }
-                    return self.rest(worker, clock, reader, rows);
                 }
+                // Of all workers: which of them had it is not the other machine's to know.
+                Kind::Anew => self.buckets.renew(reader.number()?),
                 Kind::Nothing | Kind::Value | Kind::Entry => {
                     rows += 1;
                     let found = Filed::read(&self.of, (object, kind, clock), &mut reader)?;
                     let places = part.objects.entry(found.object).or_default();
-                    match places.file(&found) {
-                        Some(more) => self.entries = self.entries.saturating_add_signed(more),
-                        None => self.full += 1,
+                    if !places.file(&found, &mut self.buckets) {
+                        self.full += 1;
                     }
                 }
             }
         }
         Ok(rows)
-    }
-
-    /// The rows behind one that concerned all workers.
-    fn rest(
-        &mut self,
-        worker: usize,
-        clock: u64,
-        reader: Reader<'_>,
-        rows: u64,
-    ) -> Result<u64, RowError> {
-        if reader.is_empty() {
-            return Ok(rows);
-        }
-        let mut frame = super::row::begin(worker, clock);
-        frame.extend_from_slice(reader.0);
-        self.apply(&frame).map(|more| rows + more)
     }
 
     /// The entries of a bucket, the one that was refreshed last behind the others. The copy ends with it: no row is filed any more.
@@ -158,9 +199,12 @@ impl Mirror {
             for part in std::mem::take(&mut self.parts) {
                 for (object, places) in part.objects {
                     let key = self.of.module.objects().get(object);
-                    places.each(key.map_or(0, |o| o.key_bytes), |bucket, entry| {
-                        left.entry(bucket).or_default().push((object, entry));
-                    });
+                    places.each(
+                        (key.map_or(0, |o| o.key_bytes), &self.buckets),
+                        |bucket, entry| {
+                            left.entry(bucket).or_default().push((object, entry));
+                        },
+                    );
                 }
             }
             left.values_mut()
@@ -232,54 +276,36 @@ impl<'a> Filed<'a> {
 }
 
 impl Places {
-    fn count(&self) -> u64 {
-        self.heads
-            .iter()
-            .filter(|(bucket, _)| *bucket != NONE)
-            .count() as u64
-    }
-
-    /// Forgets entries of some buckets; how many there were.
-    fn forget(&mut self, of: impl Fn(u32) -> bool) -> u64 {
-        let heads = self.heads.iter_mut();
-        let gone = heads.filter(|(bucket, _)| *bucket != NONE && of(*bucket));
-        gone.map(|head| head.0 = NONE).count() as u64
-    }
-
-    /// Files what a row says; by how many the entries are more then. None: there is no room for it.
-    fn file(&mut self, row: &Filed<'_>) -> Option<i64> {
+    /// Files what a row says; whether there is room for it.
+    fn file(&mut self, row: &Filed<'_>, buckets: &mut Buckets) -> bool {
         let (capacity, key_bytes, value_bytes) = row.room;
         let stride = key_bytes + value_bytes;
         let place = usize::try_from(row.place).unwrap_or(usize::MAX);
         if row.place >= capacity {
-            return None;
+            return false;
         }
         if let What::Entry(..) = row.what
             && self.heads.len() <= place
         {
-            self.heads.resize(place + 1, (NONE, 0));
+            self.heads.resize(place + 1, NOTHING);
             self.bytes.resize((place + 1) * stride, 0);
         }
         let head = self.heads.get_mut(place);
-        let there = head.as_ref().is_some_and(|head| head.0 != NONE);
         let at = place * stride;
         match (&row.what, head) {
-            (What::Nothing, None) => Some(0),
-            (What::Nothing, Some(head)) => {
-                head.0 = NONE;
-                Some(-i64::from(there))
-            }
-            (What::Value(stamp, value), Some(head)) if there => {
-                head.1 = *stamp;
+            (What::Nothing, None) => {}
+            (What::Nothing, Some(head)) => buckets.remove(&std::mem::replace(head, NOTHING)),
+            (What::Value(stamp, value), Some(head)) if buckets.has(head) => {
+                head.stamp = *stamp;
                 if let Some(to) = self.bytes.get_mut(at + key_bytes..at + stride) {
                     to.copy_from_slice(value);
                 }
-                Some(0)
             }
             // The entry had no room.
-            (What::Value(..), _) | (What::Entry(..), None) => None,
+            (What::Value(..), _) | (What::Entry(..), None) => return false,
             (What::Entry(bucket, stamp, [key, value]), Some(head)) => {
-                *head = (*bucket, *stamp);
+                buckets.remove(head);
+                *head = buckets.add(*bucket, *stamp);
                 for (from, range) in [
                     (key, at..at + key_bytes),
                     (value, at + key_bytes..at + stride),
@@ -288,27 +314,27 @@ impl Places {
                         to.copy_from_slice(from);
                     }
                 }
-                Some(i64::from(!there))
             }
         }
+        true
     }
 
     /// All entries, with their buckets.
-    fn each(&self, key_bytes: usize, mut to: impl FnMut(u32, Stamped)) {
+    fn each(&self, (key_bytes, buckets): (usize, &Buckets), mut to: impl FnMut(u32, Stamped)) {
         if self.heads.is_empty() {
             return;
         }
         let stride = self.bytes.len() / self.heads.len();
-        for (at, (bucket, stamp)) in self.heads.iter().enumerate() {
+        for (at, head) in self.heads.iter().enumerate() {
             let bytes = self.bytes.get(at * stride..(at + 1) * stride);
             let parts = bytes.and_then(|bytes| bytes.split_at_checked(key_bytes));
-            if let Some((key, value)) = parts.filter(|_| *bucket != NONE) {
+            if let Some((key, value)) = parts.filter(|_| buckets.has(head)) {
                 to(
-                    *bucket,
+                    head.bucket,
                     Stamped {
                         key: key.to_vec(),
                         value: value.to_vec(),
-                        stamp: *stamp,
+                        stamp: head.stamp,
                         rest: Rest::refreshed(at as u64),
                     },
                 );

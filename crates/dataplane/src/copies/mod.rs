@@ -23,6 +23,11 @@ pub use row::RowError;
 /// How often a worker tells what has changed. What it did in the last period before it dies is lost, beside what is on its way.
 pub const PERIOD: Duration = Duration::from_millis(1);
 
+/// Bytes of rows behind which a frame is full.
+const FULL: usize = 64 << 10;
+/// Bytes of a frame, at most: it was not full yet, and the last row has four numbers of 10 bytes before its key and its value.
+pub const FRAME: usize = FULL + 40 + millrace_place::MOST_NOTED as usize;
+
 /// Stands in the place of a connection: the bucket is another machine's.
 pub const ELSEWHERE: u32 = u32::MAX;
 

@@ -26,6 +26,8 @@ use sender::Connection;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long after a connection failed it is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
+/// The same of one that took too little: what others are told waited for it that second, and does so for a tenth of the time at most.
+const REST: Duration = Duration::from_secs(10);
 /// How long the end of a run waits for the last rows' acknowledgements.
 const LAST: Duration = Duration::from_millis(500);
 /// How long what a dead node told is kept where the table asks for none of it.
@@ -95,6 +97,9 @@ pub(crate) struct Inherited {
     pub entries: Vec<(usize, Stamped)>,
 }
 
+/// Says something to whoever runs this machine.
+type Say = dyn Fn(&str) + Send + Sync;
+
 /// This machine's part in copies.
 pub struct Standby {
     name: String,
@@ -104,7 +109,7 @@ pub struct Standby {
     standing: Arc<Standing>,
     content: Content,
     counts: Arc<Counters>,
-    say: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+    say: OnceLock<Box<Say>>,
     // At others.
     step: AtomicU64,
     following: RwLock<Arc<Following>>,
@@ -307,14 +312,17 @@ impl Standby {
             .connections
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        let mut failed = lock(&self.failed);
         connections.retain(|c| {
             let stays = !c.is_over() && c.life == life && nodes.iter().any(|n| c.is_to(n));
             if !stays {
                 c.end();
+                if c.was_slow() {
+                    failed.insert(c.name.clone(), Instant::now() + REST);
+                }
             }
             stays
         });
-        let mut failed = lock(&self.failed);
         for node in nodes {
             let now = Instant::now();
             let tried = failed.get(&node.name).is_some_and(|again| now < *again);

@@ -9,7 +9,7 @@ use millrace_dataplane::clock;
 use millrace_dataplane::copies::Mirror;
 
 use super::{Kept, Standby, add, lock};
-use crate::message::{Message, Offer, read, refused, write};
+use crate::message::{Message, Offer, Unread, next, refused, write};
 use crate::security::Stream;
 
 /// Nodes that tell at a time.
@@ -106,11 +106,12 @@ impl Standby {
     ) -> Result<(), Ended> {
         let mut number = 0_u64;
         loop {
-            let (tag, bytes) = match read(stream) {
+            let (tag, bytes) = match next(stream) {
                 Ok(Message::Rows { tag, bytes }) => (tag, bytes),
                 Ok(Message::End) => return Ok(()),
                 Ok(_) => return Err(Ended::Wrong(refused("rows are expected".to_owned()))),
-                Err(_) => return Err(Ended::Gone),
+                Err(Unread::Gone(_)) => return Err(Ended::Gone),
+                Err(Unread::NoFrame(why)) => return Err(Ended::Wrong(why)),
             };
             heard.store(clock::now(), Ordering::Relaxed);
             number += 1;

@@ -36,13 +36,14 @@ struct Queue {
 /// See the module.
 pub struct Connection {
     pub number: u32,
-    name: String,
+    pub name: String,
     node: Node,
     /// of this machine
     pub life: u64,
     queue: Mutex<Queue>,
     ready: Condvar,
     over: AtomicBool,
+    slow: AtomicBool,
 }
 
 impl Connection {
@@ -55,6 +56,7 @@ impl Connection {
             queue: Mutex::default(),
             ready: Condvar::new(),
             over: AtomicBool::new(false),
+            slow: AtomicBool::new(false),
         }
     }
 
@@ -85,6 +87,11 @@ impl Connection {
         self.over.load(Ordering::Acquire)
     }
 
+    /// Whether it ended for having no room.
+    pub fn was_slow(&self) -> bool {
+        self.slow.load(Ordering::Acquire)
+    }
+
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.ready.notify_all();
@@ -99,7 +106,9 @@ impl Connection {
         let since = *queue.full.get_or_insert_with(Instant::now);
         drop(queue);
         if since.elapsed() > SLOW {
-            add(&counts.slow, 1);
+            if !self.slow.swap(true, Ordering::AcqRel) {
+                add(&counts.slow, 1);
+            }
             self.end();
         }
         false

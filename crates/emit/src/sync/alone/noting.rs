@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use millrace_check::facts::{Access, ArgFact, Op, Step, StepId};
 use millrace_object::helper;
 use millrace_object::insn::Insn;
-use millrace_object::program::ObjectId;
-use millrace_place::Held;
+use millrace_object::program::{ObjectId, Program};
+use millrace_place::{Held, MOST_NOTED};
 
 use crate::c;
 use crate::codegen::{Body, Slice, Statement};
@@ -51,15 +51,22 @@ pub fn noted(input: &Input) -> Result<BTreeSet<ObjectId>, Error> {
     if !sharing.placement.noted {
         return Ok(found);
     }
+    let timers = input.checked.timers.iter();
+    let timers = timers.map(|t| Slice::whole(program, &t.flow, false));
+    let timers = timers.collect::<Result<Vec<_>, _>>()?;
     let places = (0..).map(ObjectId).zip(&sharing.placement.objects);
     for (id, _) in places.filter(|(_, place)| place.held == Held::Divided) {
         let Some(object) = program.objects.get(id.0) else {
             continue;
         };
+        let bytes = u64::from(object.key_bytes) + u64::from(object.value_bytes);
         let what = match object.timer {
-            Some(_) => "timers in its values",
+            Some(_) => "timers in its values".to_owned(),
             None if !headers::notes(object.kind.c) || object.kind.per_cpu => {
-                "which of its places change is not known of this kind"
+                "which of its places change is not known of this kind".to_owned()
+            }
+            None if bytes > MOST_NOTED => {
+                format!("a key and a value have {bytes} bytes, of which there may be {MOST_NOTED}")
             }
             None => {
                 found.insert(id);
@@ -67,13 +74,10 @@ pub fn noted(input: &Input) -> Result<BTreeSet<ObjectId>, Error> {
             }
         };
         return Err(Error::Unsupported {
-            place: program.name.clone(),
+            place: first_use(program, input.wholes.iter().chain(&timers), id),
             what: format!("a copy of {} on another machine ({what})", object.name),
         });
     }
-    let timers = input.checked.timers.iter();
-    let timers = timers.map(|t| Slice::whole(program, &t.flow, false));
-    let timers = timers.collect::<Result<Vec<_>, _>>()?;
     for whole in input.wholes.iter().chain(&timers) {
         for id in whole.layout() {
             let step = whole.step(id);
@@ -83,7 +87,7 @@ pub fn noted(input: &Input) -> Result<BTreeSet<ObjectId>, Error> {
                     None => "some object",
                 };
                 return Err(Error::Unsupported {
-                    place: whole.place(step).to_string(),
+                    place: whole.place(step),
                     what: format!(
                         "a copy of {what} on another machine, which this step changes by other means than those that are noted"
                     ),
@@ -92,6 +96,25 @@ pub fn noted(input: &Input) -> Result<BTreeSet<ObjectId>, Error> {
         }
     }
     Ok(found)
+}
+
+/// Where a program first calls something of an object; the program's name where it never does.
+fn first_use<'a>(
+    program: &Program,
+    mut wholes: impl Iterator<Item = &'a Slice<'a>>,
+    id: ObjectId,
+) -> String {
+    let calls = |step: &Step| {
+        let Op::Plain(Insn::Call { helper }) = step.op else {
+            return false;
+        };
+        helper::by_number(helper).is_some_and(|helper| object(step, helper) == Some(id))
+    };
+    let found = wholes.find_map(|whole| {
+        let steps = whole.layout().into_iter().map(|step| whole.step(step));
+        steps.into_iter().find(|s| calls(s)).map(|s| whole.place(s))
+    });
+    found.unwrap_or_else(|| program.name.clone())
 }
 
 /// The object that a step changes where nothing notes it, if it is known which.
