@@ -213,6 +213,20 @@ impl Described {
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
         let steering = format!("{:?}", placement.steering);
         let parts = [name.as_bytes(), &object, steering.as_bytes()];
+        let content = Content {
+            module: function.module.clone(),
+            contents: contents.clone(),
+            workers,
+            buckets: classes.count() as u32,
+        };
+        if self.asked.copies
+            && let Some(object) = content.unnoted()
+        {
+            return Err(Error::no(format!(
+                "--standby 1: {name} is built so that it does not note what changes of {object}: no other machine can have a copy of it"
+            ))
+            .help("give its source rather than what was built of it, or run it without --standby"));
+        }
         let mut running = Running::new(&classes, &contents, &function.module, &parts, &link);
         let room = running.room();
         let standby = self.asked.copies.then(|| {
@@ -220,12 +234,7 @@ impl Described {
                 (&self.asked.name, &self.secret, &self.asked.security),
                 &standing,
                 running.fingerprint(),
-                Content {
-                    module: function.module.clone(),
-                    contents: contents.clone(),
-                    workers,
-                    buckets: classes.count() as u32,
-                },
+                content,
                 &link,
             )
         });

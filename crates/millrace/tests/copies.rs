@@ -215,6 +215,9 @@ fn a_copy_has_what_workers_have_at_the_end() {
 #[test]
 fn what_is_no_rows_is_refused() {
     let (tap, ..) = told("nfs/firewall", (1, 1), true, |_| ());
+    assert_eq!(tap.content.unnoted(), None);
+    let (other, ..) = told("nfs/firewall", (1, 1), false, |_| ());
+    assert_eq!(other.content.unnoted(), Some("flows"));
     let frames = tap.frames.lock().unwrap().clone();
     let with_rows = frames.iter().max_by_key(|f| f.len()).unwrap();
     let mut mirror = tap.mirror.lock().unwrap();
@@ -260,67 +263,6 @@ fn what_is_no_rows_is_refused() {
         frame.truncate(1 + (state >> 40) as usize % with_rows.len());
         let _ = mirror.apply(&frame);
         assert!(mirror.entries() <= 65_536);
-    }
-}
-
-/// Entries that are as long as may be, or longer, by the line that uses them.
-const LONG: &str = "
-#include <millrace/nf.h>
-
-struct page {
-	__u64 packets;
-	__u8 text[BYTES - 8 - sizeof(struct flow)];
-};
-
-MAP(pages, struct flow, struct page, .capacity = 16);
-
-ON_PACKET(p)
-{
-	struct flow f;
-	struct page *page;
-
-	if (packet_find_flow(p, &f) != FLOW_OWN)
-		return DROP;
-	page = map_get(&pages, &f);
-	if (page)
-		page->packets++;
-	return FORWARD(0);
-}
-";
-
-#[test]
-fn an_entry_that_fits_no_frame_is_refused_with_its_line() {
-    let folder = tempfile::tempdir().unwrap();
-    for more in [0, 8] {
-        let source = folder.path().join(format!("long{more}.c"));
-        let bytes = millrace_place::MOST_NOTED + more;
-        std::fs::write(&source, LONG.replace("BYTES", &bytes.to_string())).unwrap();
-        let make = Make::default();
-        let found = millrace::find(source.to_str().unwrap()).unwrap();
-        let written = found.read(&make).unwrap();
-        let proved = written.check(make.begin()).unwrap();
-        for copied in [false, true] {
-            let asked = Asked {
-                cores: 2,
-                copied,
-                ..Asked::default()
-            };
-            let within = (millrace::model::SECONDS, make.begin());
-            let mut model = proved.model_for(asked.purpose(), within, &mut || {});
-            let arranged = proved.arrange(&mut model, &asked).unwrap();
-            let arranged = arranged.several(2).unwrap();
-            let loaded = found.load(&arranged.divided(&make), &mut |_| {});
-            let Some(error) = loaded.err() else {
-                assert!(!copied || more == 0, "{bytes} bytes have no copy");
-                continue;
-            };
-            assert!(copied && more > 0, "{bytes} bytes: {error}");
-            assert!(
-                error.what.contains("long8.c:19: a copy of pages"),
-                "{error}"
-            );
-            assert!(error.what.contains("188424 bytes"), "{error}");
-        }
     }
 }
 

@@ -23,6 +23,19 @@ pub struct Content {
     pub buckets: u32,
 }
 
+impl Content {
+    /// An object of which no worker notes what changes, if there is one: there are no copies of it.
+    #[must_use]
+    pub fn unnoted(&self) -> Option<&str> {
+        let of = &self.contents;
+        let lists = [&of.tables, &of.elements, &of.leases];
+        let mut objects = lists.into_iter().flat_map(|list| list.iter());
+        let object = objects.find(|object| !self.module.notes(**object))?;
+        let info = self.module.objects().get(*object);
+        info.map(|info| info.name.as_str())
+    }
+}
+
 /// What is at a place, beside its bytes.
 #[derive(Clone, Copy)]
 struct Head {
