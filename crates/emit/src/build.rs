@@ -497,9 +497,11 @@ fn module_key(
     let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
     let transacted = held(Held::Transacted);
     let parted = placement.map(|p| p.names(|h| h.staleness().is_some()).collect::<Vec<_>>());
+    let noted = placement.filter(|p| p.noted);
+    let noted = noted.map(|p| p.names(|h| *h == Held::Divided).collect::<Vec<_>>());
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
         options.check.max_steps,
         options.check.max_visits,
         options.check.disabled,
@@ -510,6 +512,7 @@ fn module_key(
         replicated,
         parted,
         home,
+        noted,
         options.test,
         options.profile
     );
