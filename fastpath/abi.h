@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 13u
+#define MR_ABI 14u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -158,6 +158,10 @@ struct mr_object {
     /* Puts a table of rules in force from the next burst on (state/classifier.h); NULL: none. It is the host's, aligned to
      * 64 bytes, and stays as it is until another one is attached or the instance ends. -EINVAL: for another key or more classes. */
     int (*attach)(struct mr_instance *, const void *table);
+    /* Places that have changed since they were handed out last (state/notes.h), oldest first and at most `most` of them, once the places from
+     * `from` to below `to` were noted, too: what is at each, an entry whose `length` is 1 where its key is the one that was handed out last, or
+     * a free place. Of an allocator `order` is the home of the number. How many are left. Only of objects that a module is made to note. */
+    u64 (*changes)(struct mr_instance *, u64 from, u64 to, u64 most, mr_saved_fn *fn, void *context);
     u32 shared; /* 1: one for all workers, whichever instance is asked */
     u32 unused;
     /* Of numbers in its value, 8 bytes each, those of which parts are merged by the largest, and by their bits: a bit a number. Of all

@@ -43,6 +43,7 @@ struct shape {
     u64 max, or;      /* distributed: members of which the largest number counts, and those of bits; others are sums */
     u32 object;       /* where `homes` is set: its place among the program's objects */
     u32 numbered;     /* shared_allocator: entries are found by number, there are no buckets (state/transact_leases.h) */
+    u32 noted;        /* places that change are noted, for a copy elsewhere (state/notes.h); not of shared ones */
 };
 
 /* No index: of an entry, a bucket, a trie node. */

@@ -24,7 +24,7 @@
  *
  * Memory: bytes = mapped(stride * capacity + 4 * capacity + expiry), each rounded up to 64, expiry as in
  * expiry.h when `expire_after` > 0, else 0. stride: 8 + round_up(value_bytes, 8); up to 64 the next
- * power of two, above it the next multiple of 64. Shared: and that of stamps.h.
+ * power of two, above it the next multiple of 64. Shared: and that of stamps.h. Noted: and that of notes.h.
  */
 #ifndef MR_ALLOCATOR_H
 #define MR_ALLOCATOR_H
@@ -32,6 +32,7 @@
 #include "../sync/stamps.h"
 #include "expiry.h"
 #include "homes.h"
+#include "notes.h"
 
 #define ALLOCATOR_FREE HOMES_FREE /* of a link: not leased; the rest names the next on the list */
 #define ALLOCATOR_NIL HOMES_NIL
@@ -47,6 +48,8 @@ struct allocator {
     u64 full;    /* leases so far that found no number */
     struct expiry expiry;
     struct stamps stamps; /* of shared ones: by index, if they expire */
+    struct notes notes;
+    u8 key[8];            /* of the piece that `changes` hands out */
     struct homes homes;   /* where the shape has some; `first`, `last` and `fresh` then say nothing */
 };
 
@@ -112,7 +115,13 @@ static inline int allocator_create(struct allocator *a, const struct shape *s,
         }
         a->fresh = (u32)s->capacity;
     }
-    return 0;
+    error = notes_create(&a->notes, s);
+    if (error) {
+        if (s->homes)
+            homes_destroy(&a->homes, s);
+        mr_unmap_memory(a->slab, allocator_part(s));
+    }
+    return error;
 }
 
 static inline void allocator_destroy(struct allocator *a, const struct shape *s)
@@ -122,6 +131,7 @@ static inline void allocator_destroy(struct allocator *a, const struct shape *s)
     mr_unmap_memory(a->slab, allocator_part(s));
     if (s->shared)
         stamps_destroy(&a->stamps);
+    notes_destroy(&a->notes, s);
     *a = (struct allocator){0};
 }
 
@@ -178,6 +188,7 @@ MR_OUTLINE void allocator_mend(struct allocator *a, const struct shape *s, u64 n
 MR_INLINE void allocator_begin(struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
     *allocator_stamp(a, s, index) = now;
+    notes_add(&a->notes, s, index, 0);
     if (s->shared && s->expire_after)
         stamps_forget(&a->stamps, index);
 }
@@ -227,6 +238,7 @@ MR_OUTLINE u32 allocator_claim(struct allocator *a, const struct shape *s, u64 n
 MR_INLINE void allocator_append(struct allocator *a, const struct shape *s, u32 index, u64 now)
 {
     *allocator_stamp(a, s, index) = now;
+    notes_add(&a->notes, s, index, 0);
     if (s->homes) {
         homes_append(&a->homes, a->link, index);
         return;
@@ -358,8 +370,10 @@ MR_INLINE u8 *allocator_allocator_refresh(struct allocator *a, const struct shap
 
     if (!entry)
         return NULL;
-    if (s->expire_after && pkt->time > *(u64 *)entry)
+    if (s->expire_after && pkt->time > *(u64 *)entry) {
+        notes_refresh(&a->notes, s, (u32)(number - s->first), *(u64 *)entry, pkt->time);
         *(u64 *)entry = pkt->time;
+    }
     return entry + 8;
 }
 
@@ -454,6 +468,7 @@ static inline int allocator_set(struct allocator *a, const struct shape *s, cons
     if (!allocator_leased(a, s, (u32)index, now))
         allocator_take(a, s, (u32)index, now);
     memcpy(allocator_entry(a, s, (u32)index) + 8, value, s->value_bytes);
+    notes_add(&a->notes, s, (u32)index, 0);
     return 0;
 }
 
@@ -525,6 +540,33 @@ static inline int allocator_save(struct allocator *a, const struct shape *s, mr_
     for (u32 i = 0; !error && i < s->homes; i++)
         error = allocator_save_list(a, s, a->homes.first[i], fn, context);
     return error ? error : fn(context, &(struct mr_saved){ .what = MR_SAVED_END });
+}
+
+/* Of a shape with `noted`, which is not shared: a number that is leased, with its number as the key and its home as `order`; 0 where it is
+ * free. */
+static inline int allocator_noted_piece(struct allocator *a, const struct shape *s, u32 index, struct mr_saved *piece)
+{
+    if (a->link[index] & ALLOCATOR_FREE)
+        return 0;
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = index, .due = UINT64_MAX };
+    if (s->homes)
+        piece->order = a->homes.of[index];
+    if (s->expire_after) {
+        piece->stamp = *allocator_stamp(a, s, index);
+        piece->bound = a->expiry.item[a->expiry.place[index]].due;
+    }
+    piece->key = a->key;
+    mr_number_out(s, a->key, s->first + index);
+    piece->value = allocator_entry(a, s, index) + 8;
+    return 1;
+}
+
+NOTES_CHANGES(allocator)
+
+/* A value that `p` points into is written. */
+MR_INLINE void allocator_written(struct allocator *a, const struct shape *s, const u8 *p)
+{
+    notes_add(&a->notes, s, (u32)((u64)(p - a->slab) / allocator_stride(s)), 0);
 }
 
 /* Of homes alone. */

@@ -19,7 +19,7 @@
  *
  * Memory: bytes = mapped(table(head) + expiry), head 8 and expiry as in expiry.h when
  * `expire_after` > 0, else both 0; table as in table.h; mapped as in base.h. Timers as in timers.h.
- * Shared: and that of stamps.h.
+ * Shared: and that of stamps.h. Noted: and that of notes.h.
  *
  * Shared: these functions are for who has all lines of the lock; sync/hash.h is for who has one.
  */
@@ -28,6 +28,7 @@
 
 #include "../sync/stamps.h"
 #include "expiry.h"
+#include "notes.h"
 #include "table.h"
 #include "timer_helpers.h"
 
@@ -40,6 +41,7 @@ struct hash {
     struct expiry expiry;
     struct timers timers;
     struct stamps stamps; /* of shared ones: by the entry's place, if they expire */
+    struct notes notes;
 };
 
 MR_INLINE u32 hash_head(const struct shape *s) { return s->expire_after ? 8 : 0; }
@@ -79,6 +81,11 @@ static inline int hash_create(struct hash *h, const struct shape *s, const struc
         if (error)
             timers_destroy(&h->timers, s);
     }
+    if (!error && s->noted) {
+        error = notes_create(&h->notes, s);
+        if (error)
+            timers_destroy(&h->timers, s);
+    }
     if (error)
         mr_unmap_memory(h->table.bucket, hash_part(s));
     return error;
@@ -91,6 +98,7 @@ static inline void hash_destroy(struct hash *h, const struct shape *s)
     timers_destroy(&h->timers, s);
     if (s->shared)
         stamps_destroy(&h->stamps);
+    notes_destroy(&h->notes, s);
     *h = (struct hash){0};
 }
 
@@ -105,10 +113,24 @@ MR_INLINE int hash_expired(const struct hash *h, const struct shape *s, u8 *entr
     return hash_queued(s) && expiry_over(*hash_stamp(entry), s->expire_after, now);
 }
 
-MR_INLINE void hash_touch(const struct shape *s, u8 *entry, u64 now)
+MR_INLINE u32 hash_index(const struct hash *h, const struct shape *s, const u8 *inside)
 {
-    if (s->expire_after && now > *hash_stamp(entry))
+    return table_place(&h->table, s, hash_head(s), inside);
+}
+
+MR_INLINE void hash_touch(struct hash *h, const struct shape *s, u8 *entry, u64 now)
+{
+    if (s->expire_after && now > *hash_stamp(entry)) {
+        if (s->noted)
+            notes_refresh(&h->notes, s, hash_index(h, s, entry), *hash_stamp(entry), now);
         *hash_stamp(entry) = now;
+    }
+}
+
+/* A value that `p` points into is written. */
+MR_INLINE void hash_written(struct hash *h, const struct shape *s, const u8 *p)
+{
+    notes_add(&h->notes, s, hash_index(h, s, p), 0);
 }
 
 /* The entry with this key if it is there, NULL if it is not or has expired. */
@@ -130,6 +152,7 @@ MR_INLINE void hash_release(struct hash *h, const struct shape *s, u32 index)
     timers_disarm(&h->timers, s, index);
     timers_forget(&h->timers, s, index, table_value(s, entry, hash_head(s)));
     table_release(&h->table, s, token, index);
+    notes_add(&h->notes, s, index, 0);
 }
 
 /* Looks at up to `budget` entries whose bound has come; stops after releasing `enough`. */
@@ -157,6 +180,8 @@ MR_OUTLINE u32 hash_claim(struct hash *h, const struct shape *s, u64 token, u64 
     if (hash_queued(s) && h->table.used == s->capacity)
         hash_reclaim(h, s, now, UINT64_MAX, 1);
     index = table_claim(&h->table, s, token);
+    if (s->noted && index != MR_NONE)
+        notes_add(&h->notes, s, index, NOTES_FRESH);
     if (s->expire_after && index != MR_NONE) {
         *hash_stamp(table_entry(&h->table, s, hash_head(s), index)) = now;
         if (s->shared)
@@ -192,7 +217,8 @@ MR_INLINE u8 *hash_store(struct hash *h, const struct shape *s, u8 *entry, const
             word[i] = key[i];
         mr_allow(table_value(s, entry, head), s->value_bytes);
     }
-    hash_touch(s, entry, now);
+    hash_touch(h, s, entry, now);
+    hash_written(h, s, entry);
     memcpy(table_value(s, entry, head), value, s->value_bytes);
     timers_forget(&h->timers, s, table_place(&h->table, s, hash_head(s), entry), table_value(s, entry, head));
     return table_value(s, entry, head);
@@ -266,7 +292,7 @@ MR_INLINE u8 *hash_map_refresh(struct hash *h, const struct shape *s, const u64 
 
     if (!entry)
         return NULL;
-    hash_touch(s, entry, pkt->time);
+    hash_touch(h, s, entry, pkt->time);
     return table_value(s, entry, hash_head(s));
 }
 
@@ -478,6 +504,9 @@ static inline int hash_piece(struct hash *h, const struct shape *s, u32 i, struc
     return 1;
 }
 
+#define hash_noted_piece hash_piece
+NOTES_CHANGES(hash)
+
 /* An entry is told at least once that is there when the last place was listed, whatever came and went between the calls; its place may
  * have been another one's before. */
 static inline int hash_list(struct hash *h, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)
@@ -521,6 +550,7 @@ static inline int hash_put(struct hash *h, const struct shape *s, const struct m
     if (h->table.used == s->capacity)
         return -E2BIG;
     index = table_claim(&h->table, s, token);
+    notes_add(&h->notes, s, index, NOTES_FRESH);
     entry = table_entry(&h->table, s, head, index);
     word = table_key(entry, head);
     for (u32 i = 0; i < mr_words(s->key_bytes); i++)

@@ -3,15 +3,18 @@
  * Contract. All `capacity` elements are there from the start, zero; `vector_at` beyond the last gives
  * null. Nothing is ever full, nothing expires. Control sees indices as keys of `key_bytes`.
  *
- * Cost: a multiplication by a constant, and the element's line. Memory: elements.h.
+ * Cost: a multiplication by a constant, and the element's line. Memory: elements.h; noted: and that of notes.h.
  */
 #ifndef MR_VECTOR_H
 #define MR_VECTOR_H
 
 #include "elements.h"
+#include "notes.h"
 
 struct vector {
     struct elements elements;
+    struct notes notes;
+    u8 key[8]; /* of the piece that `changes` hands out */
 };
 
 MR_INLINE u64 vector_bytes(const struct shape *s) { return elements_bytes(s); }
@@ -19,14 +22,22 @@ MR_INLINE u64 vector_bytes(const struct shape *s) { return elements_bytes(s); }
 static inline int vector_create(struct vector *v, const struct shape *s, const struct mr_config *config,
                                 const u8 *initial)
 {
+    int error = elements_create(&v->elements, s);
+
     (void)config;
     (void)initial;
-    return elements_create(&v->elements, s);
+    if (error)
+        return error;
+    error = notes_create(&v->notes, s);
+    if (error)
+        elements_destroy(&v->elements, s);
+    return error;
 }
 
 static inline void vector_destroy(struct vector *v, const struct shape *s)
 {
     elements_destroy(&v->elements, s);
+    notes_destroy(&v->notes, s);
 }
 
 MR_INLINE u64 vector_behind(const struct vector *v, const struct shape *s, const u8 *p, s64 least)
@@ -83,8 +94,13 @@ static inline int vector_get(struct vector *v, const struct shape *s, const u8 *
 static inline int vector_set(struct vector *v, const struct shape *s, const u8 *key, const u8 *value,
                              u64 now)
 {
+    u64 index = mr_number(s, key);
+    int error = elements_set(&v->elements, s, index, value);
+
     (void)now;
-    return elements_set(&v->elements, s, mr_number(s, key), value);
+    if (!error)
+        notes_add(&v->notes, s, (u32)index, 0);
+    return error;
 }
 
 static inline int vector_remove(struct vector *v, const struct shape *s, const u8 *key, u64 now)
@@ -102,6 +118,25 @@ static inline int vector_next(struct vector *v, const struct shape *s, u64 *curs
     (void)now;
     return elements_next(&v->elements, s, cursor, key, value);
 }
+
+/* ---- changes ---- */
+
+/* A value that `p` points into is written. */
+MR_INLINE void vector_written(struct vector *v, const struct shape *s, const u8 *p)
+{
+    notes_add(&v->notes, s, (u32)((u64)(p - v->elements.data) / elements_stride(s)), 0);
+}
+
+static inline int vector_noted_piece(struct vector *v, const struct shape *s, u32 index, struct mr_saved *piece)
+{
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = index, .due = UINT64_MAX };
+    mr_number_out(s, v->key, index);
+    piece->key = v->key;
+    piece->value = elements_at(&v->elements, s, index);
+    return 1;
+}
+
+NOTES_CHANGES(vector)
 
 /* ---- save and load ---- */
 

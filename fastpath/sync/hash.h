@@ -55,7 +55,7 @@ MR_INLINE u8 *hash_kept_map_refresh(struct hash *h, const struct shape *s, const
         return NULL;
     if (s->expire_after && undo_keep((struct undo *)pkt->undo, (const u8 *)hash_stamp(entry), 8))
         return MR_RESTART;
-    hash_touch(s, entry, pkt->time);
+    hash_touch(h, s, entry, pkt->time);
     return table_value(s, entry, hash_head(s));
 }
 

@@ -55,6 +55,63 @@ pub fn assign(now: &[Option<NodeId>], usable: &[NodeId]) -> Vec<Option<NodeId>> 
     to
 }
 
+/// The node that keeps a copy of each bucket, from what it is now: one of `keepers`, in ascending order, other than the bucket's owner. A bucket
+/// without an owner has none. A copy stays where it is as long as that may keep it, unless the node with the most copies gets fewer by a move; what moves
+/// goes to the node that has the fewest by then. The result depends on the arguments alone.
+#[must_use]
+pub fn standbys(
+    now: &[Option<NodeId>],
+    owners: &[Option<NodeId>],
+    keepers: &[NodeId],
+) -> Vec<Option<NodeId>> {
+    let may = |bucket: usize, id: NodeId| {
+        let owner = owners.get(bucket).copied().flatten();
+        owner.is_some_and(|owner| owner != id) && keepers.binary_search(&id).is_ok()
+    };
+    let kept: Vec<Option<NodeId>> = (0..owners.len())
+        .map(|at| now.get(at).copied().flatten().filter(|id| may(at, *id)))
+        .collect();
+    let most = |of: &[Option<NodeId>]| counts(of, keepers).into_iter().max().unwrap_or(0);
+    let needed = owners.iter().flatten().count();
+    let whole = fill(kept.clone(), &may, keepers, usize::MAX);
+    let even = fill(kept, &may, keepers, needed.div_ceil(keepers.len().max(1)));
+    // Otherwise a table would follow a table for nothing.
+    if most(&even) < most(&whole) {
+        even
+    } else {
+        whole
+    }
+}
+
+/// Keeps at most so many copies at each node, and gives those that are left to the nodes with the fewest.
+fn fill(
+    mut kept: Vec<Option<NodeId>>,
+    may: &dyn Fn(usize, NodeId) -> bool,
+    keepers: &[NodeId],
+    share: usize,
+) -> Vec<Option<NodeId>> {
+    let mut held = vec![0_usize; keepers.len()];
+    let place = |id: NodeId| keepers.binary_search(&id).ok();
+    for bucket in &mut kept {
+        let at = bucket.and_then(place);
+        match at.and_then(|at| held.get_mut(at)) {
+            Some(held) if *held < share => *held += 1,
+            _ => *bucket = None,
+        }
+    }
+    for (at, bucket) in kept.iter_mut().enumerate().filter(|(_, b)| b.is_none()) {
+        let able = keepers.iter().zip(0..).filter(|(id, _)| may(at, **id));
+        let least = able.min_by_key(|(_, place): &(_, usize)| held.get(*place).copied());
+        if let Some((id, place)) = least {
+            *bucket = Some(*id);
+            if let Some(held) = held.get_mut(place) {
+                *held += 1;
+            }
+        }
+    }
+    kept
+}
+
 /// How many buckets each usable node has.
 fn counts(assigned: &[Option<NodeId>], usable: &[NodeId]) -> Vec<usize> {
     let mut held = vec![0; usable.len()];

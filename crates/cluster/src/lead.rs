@@ -36,6 +36,7 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
             guard.absent.push(node.name.clone());
         }
     }
+    inherit(&mut table, old);
     let usable = usable(&table);
     let has = |id: Option<NodeId>| id.filter(|id| usable.binary_search(id).is_ok());
     if !balance::balanced(&table.wanted, &usable) {
@@ -47,7 +48,7 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
             .collect();
         table.wanted = balance::assign(&now, &usable);
     }
-    // A dead node gives nothing: its buckets are with their new owners at once, without state. A drained one hands over.
+    // A dead node gives nothing: its buckets are with their new owners at once, without state where nobody has a copy. A drained one hands over.
     for at in 0..table.owners.len() {
         let owner = table.owners.get(at).copied().flatten();
         let alive = owner.and_then(|id| table.node(id)).is_some_and(|n| n.alive);
@@ -65,13 +66,65 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
             && let Some(given) = table.given.get_mut(at)
         {
             *given = 0;
+            let inherited = table.inherited.get(at).copied().flatten();
+            let inherited = inherited.filter(|from| lost(old, &table, at, *from));
+            if let Some(at) = table.inherited.get_mut(at) {
+                *at = inherited;
+            }
         }
     }
+    let keepers: Vec<NodeId> = usable
+        .iter()
+        .copied()
+        .filter(|id| table.node(*id).is_some_and(|n| n.copies))
+        .collect();
+    let copied = table.owners.iter().map(|owner| {
+        let owner = owner.and_then(|id| Some((id, table.node(id)?)));
+        owner.filter(|(_, n)| n.alive && n.copies).map(|(id, _)| id)
+    });
+    let copied: Vec<_> = copied.collect();
+    table.standbys = balance::standbys(&table.standbys, &copied, &keepers);
     if old == Some(&table) {
         return None;
     }
     table.version += 1;
     Some(Change { table, guard })
+}
+
+/// Whether what a bucket's owner inherits is of this change: node `from`, in that life, had the bucket under the old table.
+fn lost(old: Option<&Table>, new: &Table, at: usize, from: (NodeId, u64)) -> bool {
+    let owner = old.and_then(|t| t.owner(at as u32));
+    let life = |t: &Table| owner.and_then(|id| t.node(id)).map(|n| n.life);
+    let gone = owner
+        .and_then(|id| new.node(id))
+        .is_none_or(|n| !n.alive || Some(n.life) != old.and_then(life));
+    gone && owner.zip(old.and_then(life)) == Some(from)
+}
+
+/// Buckets of nodes that are gone, or have begun another life, go to the nodes that have copies of them.
+fn inherit(table: &mut Table, old: Option<&Table>) {
+    let Some(old) = old else { return };
+    for at in 0..table.owners.len() {
+        let bucket = at as u32;
+        let (Some(owner), Some(standby)) = (old.owner(bucket), old.standby(bucket)) else {
+            continue;
+        };
+        let of = |t: &Table, id: NodeId| t.node(id).map(|n| (n.life, n.alive));
+        let stays = |id: NodeId| {
+            let (before, now) = (of(old, id), of(table, id));
+            now.is_some_and(|(life, alive)| alive && before.is_some_and(|(was, _)| was == life))
+        };
+        if stays(owner) || !stays(standby) || owner == standby {
+            continue;
+        }
+        let life = of(old, owner).map_or(0, |(life, _)| life);
+        if let Some(inherited) = table.inherited.get_mut(at)
+            && let Some(now) = table.owners.get_mut(at)
+        {
+            *now = Some(standby);
+            *inherited = Some((owner, life));
+        }
+    }
 }
 
 /// Nodes that may have buckets, in ascending order.
@@ -93,6 +146,7 @@ fn admit(table: &mut Table, member: &Member) {
     if let Some(node) = place.and_then(|at| table.nodes.get_mut(at)) {
         node.peer = member.peer;
         node.life = member.life;
+        node.copies = member.copies;
         node.alive = true;
     } else if table.nodes.len() < MAX_NODES {
         table.nodes.push(Node {
@@ -101,6 +155,7 @@ fn admit(table: &mut Table, member: &Member) {
             life: member.life,
             alive: true,
             drained: false,
+            copies: member.copies,
         });
     }
 }

@@ -25,7 +25,7 @@ mod table;
 mod times;
 pub mod vouch;
 
-pub use balance::{assign, balanced};
+pub use balance::{assign, balanced, standbys};
 pub use lead::{Change, MAX_NODES, next};
 pub use log::{Conflict, Entry, Verdict, What, single_owner};
 pub use machine::{HandOver, Machine, Peers, Place, Refused};

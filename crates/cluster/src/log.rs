@@ -23,6 +23,8 @@ pub enum What {
     Here,
     /// a bucket is no longer this node's
     Away,
+    /// a bucket's state is what this node's copy has
+    Inherit,
     /// the node to come refused a bucket
     Refused,
     /// all peers said that the store is away for them, too, and promised to change nothing for a lease's time

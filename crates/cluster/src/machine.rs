@@ -53,6 +53,10 @@ pub trait Machine: Send + Sync {
     /// No room, or not what [`Self::give`] wrote.
     fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused>;
 
+    /// Puts in what the copy of a bucket has that node `from` had in its life `life`, all that there is room for. The copy of that node ends with
+    /// it. Packets of the bucket are not accepted before [`Self::settle`]. Where this is left out, a bucket of a dead node begins without state.
+    fn inherit(&self, _bucket: u32, _from: &str, _life: u64) {}
+
     /// Where a bucket is; packets of it that are held go there. After [`Self::give`] with [`Place::Here`] its entries, `back`, are put back.
     fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>);
 }

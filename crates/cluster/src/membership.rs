@@ -367,6 +367,7 @@ fn perform(shared: &Arc<Shared>, hands: &Hands, action: Action) {
         Action::Settle(bucket, place, back) => {
             shared.machine.settle(bucket, place, back.as_deref());
         }
+        Action::Inherit(bucket, from, life) => shared.machine.inherit(bucket, &from, life),
         Action::Forget(bucket) => forget(&*shared.machine, bucket),
         Action::Vouch(id, to, ask) => {
             let shared = shared.clone();

@@ -82,6 +82,8 @@ pub enum Action {
     },
     /// See [`crate::Machine::settle`].
     Settle(u32, Place, Option<Vec<u8>>),
+    /// See [`crate::Machine::inherit`]: the bucket, and the node of whose bucket this one has a copy, in its life.
+    Inherit(u32, String, u64),
     /// Throw the bucket's entries away: it is elsewhere, or was lost with the lease.
     Forget(u32),
     /// Ask a peer to vouch.
@@ -109,6 +111,8 @@ pub struct Config {
     pub times: Times,
     /// buckets that one commit hands over at most
     pub batch: usize,
+    /// it keeps copies of others' buckets, and has others keep copies of its own
+    pub copies: bool,
 }
 
 /// Parts of the protocol left out, which the check of the simulation has to notice.
@@ -420,6 +424,7 @@ impl Node {
                     name: self.config.name.clone(),
                     peer: self.config.peer,
                     life: 0,
+                    copies: self.config.copies,
                 };
                 let ttl = self.config.times.ttl / SECOND;
                 self.ask(Request::Join { member, ttl }, Asked::Join(now));

@@ -27,6 +27,8 @@ pub struct NodeStatus {
     pub buckets: usize,
     /// buckets that it shall have
     pub wanted: usize,
+    /// buckets of others of which it keeps a copy
+    pub copies: usize,
 }
 
 /// What is wrong.
@@ -74,6 +76,7 @@ impl Status {
                 leader: view.leader.as_ref().is_some_and(|(n, _)| *n == node.name),
                 buckets: count(&table.owners),
                 wanted: count(&table.wanted),
+                copies: count(&table.standbys),
             }
         });
         let pairs = || table.owners.iter().zip(&table.wanted);
@@ -188,8 +191,8 @@ impl fmt::Display for Status {
         let (name, peer) = (wide(|n| n.name.len(), 4), wide(|n| n.peer.len(), 4));
         write!(
             to,
-            "{:name$}  {:peer$}  {:>7}  {:>7}  state",
-            "node", "peer", "buckets", "wanted"
+            "{:name$}  {:peer$}  {:>7}  {:>7}  {:>7}  state",
+            "node", "peer", "buckets", "wanted", "copies"
         )?;
         for node in &self.nodes {
             let mut state = vec![match (node.lease, node.alive) {
@@ -204,10 +207,11 @@ impl fmt::Display for Status {
             if node.drained {
                 state.push("drained");
             }
-            let (has, wants, state) = (node.buckets, node.wanted, state.join(", "));
+            let (has, wants, keeps) = (node.buckets, node.wanted, node.copies);
+            let state = state.join(", ");
             write!(
                 to,
-                "\n{:name$}  {:peer$}  {has:>7}  {wants:>7}  {state}",
+                "\n{:name$}  {:peer$}  {has:>7}  {wants:>7}  {keeps:>7}  {state}",
                 node.name, node.peer
             )?;
         }

@@ -19,6 +19,9 @@ pub struct Member {
     /// the revision at which it joined
     #[serde(default)]
     pub life: u64,
+    /// it keeps copies of others' buckets, and others of its own
+    #[serde(default)]
+    pub copies: bool,
 }
 
 /// What stands in the store at one revision.

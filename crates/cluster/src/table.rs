@@ -22,6 +22,9 @@ pub struct Node {
     pub alive: bool,
     /// it is to have no buckets
     pub drained: bool,
+    /// it keeps copies of others' buckets, and others of its own
+    #[serde(default)]
+    pub copies: bool,
 }
 
 /// Which node has which bucket.
@@ -39,6 +42,12 @@ pub struct Table {
     /// without state. A receiver uses entries only if they are of this hand-over.
     #[serde(default)]
     pub given: Vec<u64>,
+    /// by bucket: its standby, the node that keeps a copy of its state; none where there is none
+    #[serde(default)]
+    pub standbys: Vec<Option<NodeId>>,
+    /// by bucket: the node, in which life, from whose copy the owner has taken its state over; none: it was handed the state, or began without
+    #[serde(default)]
+    pub inherited: Vec<Option<(NodeId, u64)>>,
 }
 
 /// What is wrong with a table that somebody sent.
@@ -75,8 +84,10 @@ impl Table {
             version: 0,
             nodes: Vec::new(),
             owners: none.clone(),
-            wanted: none,
+            wanted: none.clone(),
             given: vec![0; buckets as usize],
+            standbys: none,
+            inherited: vec![None; buckets as usize],
         }
     }
 
@@ -84,6 +95,12 @@ impl Table {
     #[must_use]
     pub fn owner(&self, bucket: u32) -> Option<NodeId> {
         self.owners.get(bucket as usize).copied().flatten()
+    }
+
+    /// The node that keeps a copy of a bucket.
+    #[must_use]
+    pub fn standby(&self, bucket: u32) -> Option<NodeId> {
+        self.standbys.get(bucket as usize).copied().flatten()
     }
 
     /// A node by its number.
@@ -109,7 +126,11 @@ impl Table {
             return Err(TableError::Buckets { owners, wanted });
         }
         self.given.resize(owners, 0);
-        for all in [&self.owners, &self.wanted] {
+        self.standbys.resize(owners, None);
+        self.inherited.resize(owners, None);
+        let inherited = self.inherited.iter();
+        let inherited: Vec<_> = inherited.map(|from| from.map(|(node, _)| node)).collect();
+        for all in [&self.owners, &self.wanted, &self.standbys, &inherited] {
             for (bucket, node) in all.iter().enumerate() {
                 if let Some(node) = node
                     && self.node(*node).is_none()

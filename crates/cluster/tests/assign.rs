@@ -65,3 +65,44 @@ fn no_node_no_owner() {
     assert_eq!(assign(&now, &[]), vec![None, None]);
     assert!(!balanced(&now, &[]));
 }
+
+#[test]
+fn copies_are_elsewhere_even_and_stay() {
+    use millrace_cluster::standbys;
+    let ids = |n: u16| (0..n).map(NodeId).collect::<Vec<_>>();
+    let owners = |n: u16| -> Vec<_> { (0..64).map(|b| Some(NodeId(b % n))).collect() };
+    for n in 1..6 {
+        let owners = owners(n);
+        let first = standbys(&[], &owners, &ids(n));
+        assert_eq!(standbys(&first, &owners, &ids(n)), first);
+        if n == 1 {
+            assert!(first.iter().all(Option::is_none));
+            continue;
+        }
+        let apart = first
+            .iter()
+            .zip(&owners)
+            .all(|(s, o)| s.is_some() && s != o);
+        assert!(apart, "{n}: {first:?}");
+        // Another node that may keep copies takes its share, and no copy moves between others.
+        let more = standbys(&first, &owners, &ids(n + 1));
+        let moved = first.iter().zip(&more).filter(|(a, b)| a != b);
+        assert!(
+            moved.clone().all(|(_, to)| *to == Some(NodeId(n))),
+            "{n}: {more:?}"
+        );
+        let least = 64 / usize::from(n + 1);
+        assert!(moved.count() >= least - 1, "{n}: {more:?}");
+        // One that is gone: only its copies move.
+        let fewer: Vec<_> = ids(n).into_iter().filter(|id| id.0 != 0).collect();
+        let left = standbys(&first, &owners, &fewer);
+        let kept = first
+            .iter()
+            .zip(&left)
+            .filter(|(a, _)| **a != Some(NodeId(0)));
+        assert!(n < 4 || kept.clone().all(|(a, b)| a == b), "{n}: {left:?}");
+        assert!(left.iter().all(|s| *s != Some(NodeId(0))));
+    }
+    // A bucket without an owner, or whose owner wants none, has none.
+    assert_eq!(standbys(&[Some(NodeId(1))], &[None], &ids(3)), [None]);
+}

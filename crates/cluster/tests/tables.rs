@@ -12,6 +12,7 @@ fn node(name: &str, alive: bool) -> Node {
         life: 1,
         alive,
         drained: false,
+        copies: false,
     }
 }
 
@@ -22,6 +23,8 @@ fn table(nodes: &[(&str, bool)], owners: &[u16]) -> Table {
         nodes: nodes.iter().map(|(n, alive)| node(n, *alive)).collect(),
         wanted: owners.clone(),
         given: vec![5; owners.len()],
+        standbys: vec![None; owners.len()],
+        inherited: vec![None; owners.len()],
         owners,
     }
 }
@@ -31,6 +34,7 @@ fn view(table: Table, members: &[&str]) -> View {
         name: (*name).to_owned(),
         peer: ([10, 0, 0, 1], 4800).into(),
         life: 1,
+        copies: false,
     };
     View {
         table: Some((table, 3)),

@@ -372,6 +372,7 @@ fn sharing(program: &Program, options: &Options) -> Result<Sharing, Error> {
         placement: Placement {
             objects: program.objects.iter().map(place).collect(),
             indexes: placement.indexes,
+            noted: placement.noted,
             ..Placement::default()
         },
         test: options.test,
@@ -496,9 +497,11 @@ fn module_key(
     let (locked, replicated) = (held(Held::Locked), held(Held::Replicated));
     let transacted = held(Held::Transacted);
     let parted = placement.map(|p| p.names(|h| h.staleness().is_some()).collect::<Vec<_>>());
+    let noted = placement.filter(|p| p.noted);
+    let noted = noted.map(|p| p.names(|h| *h == Held::Divided).collect::<Vec<_>>());
     let home = placement.map(|p| (p.coming_home().collect::<Vec<_>>(), p.indexes));
     let limits = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {declared:?}",
         options.check.max_steps,
         options.check.max_visits,
         options.check.disabled,
@@ -509,6 +512,7 @@ fn module_key(
         replicated,
         parted,
         home,
+        noted,
         options.test,
         options.profile
     );

@@ -31,6 +31,12 @@ pub fn keeps(kind: &str) -> bool {
     text(&format!("sync/{kind}.h")).is_some_and(|header| header.contains(&format!("{kind}_kept_")))
 }
 
+/// Whether objects of a kind can note which of their places change (`state/notes.h`).
+#[must_use]
+pub fn notes(kind: &str) -> bool {
+    text(&format!("state/{kind}.h")).is_some_and(|t| t.contains(&format!("NOTES_CHANGES({kind})")))
+}
+
 fn has(path: &str, call: &str) -> bool {
     text(path).is_some_and(|header| {
         header.match_indices(call).any(|(at, _)| {

@@ -15,6 +15,7 @@ mod keys;
 mod lock;
 mod lock_cost;
 mod lock_functions;
+mod noted;
 mod random;
 mod replicate;
 mod semantics;

@@ -12,9 +12,12 @@ use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
 use millrace_cluster::{Config, Machine, NodeId, Standing, Table, Times};
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Elsewhere;
+use millrace_dataplane::copies::{Content, Copies};
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::port::Arrivals;
-use millrace_peer::{Fixed, Hands, Link, Listener, Plan, Running, Secret, Security};
+use millrace_peer::{
+    Fixed, Hands, Keeping, Link, Listener, Plan, Running, Secret, Security, Standby,
+};
 
 use crate::{Error, Function};
 
@@ -49,6 +52,8 @@ pub struct Member {
     pub peer: SocketAddr,
     /// how buckets are secured
     pub security: Security,
+    /// others keep copies of its buckets, and it keeps copies of theirs
+    pub copies: bool,
 }
 
 /// A cluster, before the function is planned.
@@ -72,6 +77,9 @@ pub struct Joined {
     pub contents: Contents,
     /// packets of other machines, to be taken once
     pub arrivals: Mutex<Option<Box<dyn Arrivals>>>,
+    /// what workers tell changes of buckets, where others keep copies
+    pub copies: Option<Arc<dyn Copies>>,
+    standby: Option<Arc<Standby>>,
     link: Arc<Link>,
     machine: Arc<dyn Machine>,
     room: u64,
@@ -81,6 +89,7 @@ pub struct Joined {
 
 /// A machine that takes part, until this is dropped.
 pub struct Begun {
+    _keeping: Option<Keeping>,
     _listener: Listener,
     _table: Follows,
 }
@@ -204,13 +213,44 @@ impl Described {
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
         let steering = format!("{:?}", placement.steering);
         let parts = [name.as_bytes(), &object, steering.as_bytes()];
-        let running = Running::new(&classes, &contents, &function.module, &parts, &link);
+        let content = Content {
+            module: function.module.clone(),
+            contents: contents.clone(),
+            workers,
+            buckets: classes.count() as u32,
+        };
+        if self.asked.copies
+            && let Some(object) = content.unnoted()
+        {
+            return Err(Error::no(format!(
+                "--standby 1: {name} is built so that it does not note what changes of {object}: no other machine can have a copy of it"
+            ))
+            .help("give its source rather than what was built of it, or run it without --standby"));
+        }
+        let mut running = Running::new(&classes, &contents, &function.module, &parts, &link);
         let room = running.room();
+        let standby = self.asked.copies.then(|| {
+            Standby::new(
+                (&self.asked.name, &self.secret, &self.asked.security),
+                &standing,
+                running.fingerprint(),
+                content,
+                &link,
+            )
+        });
+        if let Some(standby) = &standby {
+            running.keep(standby);
+        }
+        let copies = standby
+            .clone()
+            .map(|standby| -> Arc<dyn Copies> { standby });
         let machine: Arc<dyn Machine> = Arc::new(running);
         Ok(Some(Joined {
             classes,
             contents,
             arrivals: Mutex::new(Some(arrivals)),
+            copies,
+            standby,
             link,
             machine,
             room,
@@ -248,7 +288,7 @@ impl Described {
                 (name, secret, security),
                 machine,
                 admits,
-                &joined.link,
+                (&joined.link, joined.standby.clone()),
             )
             .map_err(open)
         };
@@ -258,13 +298,20 @@ impl Described {
                 let listener = listen(fixed.admits())?;
                 fixed.watch(file, hands, say).map_err(open)?;
                 Ok(Begun {
+                    _keeping: None,
                     _listener: listener,
                     _table: Follows::File(fixed),
                 })
             }
             Source::Etcd(etcd) => {
                 let times = Times::of_lease(LEASE);
+                let say: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(say);
                 say(&times.to_string());
+                let keeping = joined.standby.as_ref().map(|standby| {
+                    let said = say.clone();
+                    standby.begin(move |words| said(words)).map_err(open)
+                });
+                let keeping = keeping.transpose()?;
                 let member = Joining::begin(With {
                     config: Config {
                         name: name.clone(),
@@ -272,15 +319,17 @@ impl Described {
                         buckets: joined.machine.buckets(),
                         times,
                         batch: BATCH,
+                        copies: joined.standby.is_some(),
                     },
                     store: etcd.clone(),
                     machine: joined.machine.clone(),
                     peers: Arc::new(hands),
                     standing: joined.standing.clone(),
-                    say: Arc::new(say),
+                    say,
                     end: Box::new(end),
                 });
                 Ok(Begun {
+                    _keeping: keeping,
                     _listener: listen(member.admits())?,
                     _table: Follows::Etcd(member),
                 })

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use millrace_dataplane::classes::Classes;
+use millrace_dataplane::copies::Copies;
 use millrace_dataplane::mailbox::Job as AtEnd;
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::moved::Contents;
@@ -45,6 +46,8 @@ pub struct Job {
     pub classes: Option<Arc<Classes>>,
     /// what goes along where classes are buckets of the only function's indirection table
     pub contents: Option<Contents>,
+    /// other machines that keep copies of these buckets, where there are some
+    pub copies: Option<Arc<dyn Copies>>,
     /// packets that other machines send on, where these have classes too
     pub arrivals: Option<Box<dyn Arrivals>>,
     /// the processor that each worker is pinned to; empty: the first that are allowed
@@ -119,6 +122,7 @@ impl Job {
             placement: None,
             classes: None,
             contents: None,
+            copies: None,
             arrivals: None,
             cpus: Vec::new(),
             burst: BURST,
@@ -359,6 +363,7 @@ impl Job {
             classes,
             contents,
             module,
+            copies: self.copies,
         });
         let serve = Serve {
             chain: self.chain,

@@ -13,6 +13,7 @@ mod run;
 
 mod click;
 mod click_random;
+mod copies;
 mod egress;
 mod errors;
 mod hybrid;
@@ -24,6 +25,7 @@ mod replicas;
 mod rows;
 mod slow;
 mod stages;
+mod standby;
 
 /// A path of the repository.
 fn of_repository(path: &str) -> String {

@@ -145,6 +145,7 @@ impl Plan {
                 life: 0,
                 alive: of.alive,
                 drained: false,
+                copies: false,
             });
         }
         Ok(Self {

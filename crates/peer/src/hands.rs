@@ -15,6 +15,7 @@ use crate::security::Stream;
 use crate::{Link, STEP, Secret, Security};
 
 /// Sends buckets to other nodes.
+#[derive(Clone)]
 pub struct Hands {
     name: String,
     secret: Secret,
@@ -43,7 +44,7 @@ impl Hands {
     }
 
     /// A stream to a node, with what its greeting says: its fingerprint, and the number that it has drawn.
-    fn reached(
+    pub(crate) fn reached(
         &self,
         to: &Node,
         within: Duration,
@@ -117,7 +118,7 @@ impl Hands {
     }
 }
 
-fn unexpected(message: Message) -> Refused {
+pub(crate) fn unexpected(message: Message) -> Refused {
     match message {
         Message::No(why) => refused(format!("it refuses: {why}")),
         _ => refused("it says something else than it should".to_owned()),

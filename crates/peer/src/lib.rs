@@ -20,6 +20,7 @@ mod message;
 mod running;
 mod secret;
 mod security;
+mod standby;
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub use listener::{Admits, Listener};
 pub use running::Running;
 pub use secret::Secret;
 pub use security::{Security, SecurityError};
+pub use standby::{Keeping, Standby};
 
 /// How often a packet is sent on: to the machine that has its bucket, and once more where that has given it away since.
 pub const MOST_HOPS: u8 = 2;

@@ -7,8 +7,8 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use millrace_cluster::{NodeId, Standing};
 use millrace_dataplane::classes::away::{Elsewhere, MARK, PeerCounts, Refusal, Stray};
@@ -37,6 +37,8 @@ pub struct Link {
     ports: u16,
     counts: Counters,
     marks: Marks,
+    /// of copies, where there are some
+    copies: OnceLock<Arc<crate::standby::Counters>>,
 }
 
 #[derive(Default)]
@@ -78,6 +80,7 @@ impl Link {
             ports: u16::try_from(ports).unwrap_or(u16::MAX),
             counts: Counters::default(),
             marks: Marks::default(),
+            copies: OnceLock::new(),
         }))
     }
 
@@ -108,6 +111,11 @@ impl Link {
         };
         let datagram = [&head.header(self.network)[..], what].concat();
         self.socket.send_to(&datagram, node.peer).is_ok()
+    }
+
+    /// What is counted of copies.
+    pub(crate) fn copies(&self, counts: &Arc<crate::standby::Counters>) {
+        let _ = self.copies.set(counts.clone());
     }
 
     /// A bucket with so many entries left.
@@ -189,6 +197,7 @@ impl Elsewhere for Link {
             taken: load(&counts.taken),
             entries: load(&counts.entries),
             refused: load(&counts.refused),
+            copies: self.copies.get().map(|copies| copies.seen()),
         }
     }
 

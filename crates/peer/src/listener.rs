@@ -15,7 +15,7 @@ use crate::hands::fresh;
 use crate::message::{Message, Offer, read, refused, write};
 use crate::secret::digest;
 use crate::security::Stream;
-use crate::{Link, SKEW, Secret, Security};
+use crate::{Link, SKEW, Secret, Security, Standby};
 
 /// Streams at a time; further ones are closed at once.
 const STREAMS: usize = 8;
@@ -61,11 +61,13 @@ struct Reception {
     link: Arc<Link>,
     /// bytes of all that the function has room for
     most: u64,
+    /// this machine keeps copies
+    standby: Option<Arc<Standby>>,
     streams: AtomicUsize,
 }
 
 impl Listener {
-    /// At this address, which is that of the node of this name. A bucket has at most `most` bytes.
+    /// At this address, which is that of the node of this name. A bucket has at most `most` bytes. Other nodes' buckets are copied to `standby`.
     ///
     /// # Errors
     /// The address cannot be had.
@@ -74,7 +76,7 @@ impl Listener {
         (name, secret, security): (&str, &Secret, &Security),
         (machine, most): (Arc<dyn Machine>, u64),
         admits: Arc<dyn Admits>,
-        link: &Arc<Link>,
+        (link, standby): (&Arc<Link>, Option<Arc<Standby>>),
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -86,6 +88,7 @@ impl Listener {
             admits,
             link: link.clone(),
             most,
+            standby,
             streams: AtomicUsize::new(0),
         });
         let stop = Arc::new(AtomicBool::new(false));
@@ -158,10 +161,12 @@ impl Reception {
         )?;
         let offer = match read(stream)? {
             Message::Offer(offer) => offer,
+            Message::Follow(offer) => return self.follow(&offer, &challenge, stream),
             Message::Ask { text, tag } => return self.vouch(&challenge, (&text, &tag), stream),
             _ => return Err(refused("an offer is expected".to_owned())),
         };
-        self.check(&offer, &challenge, stream)?;
+        self.check((b"offer", &offer), &challenge, stream)?;
+        self.fits(&offer)?;
         self.admits.may(offer.bucket, offer.version, &offer.from)?;
         write(stream, &Message::Go)?;
         let mut entries = Vec::new();
@@ -197,6 +202,22 @@ impl Reception {
         Ok(())
     }
 
+    /// Keeps a copy of what a node has. It has a stream for as long as both live, which is none of those that hand-overs have.
+    fn follow(
+        &self,
+        offer: &Offer,
+        challenge: &[u8; 32],
+        stream: &mut Stream,
+    ) -> Result<(), Refused> {
+        let standby = self.standby.as_ref();
+        let standby = standby.ok_or_else(|| refused("no copies are kept here".to_owned()))?;
+        self.check((b"follow", offer), challenge, stream)?;
+        self.streams.fetch_sub(1, Ordering::AcqRel);
+        let done = standby.follow(offer, challenge, stream);
+        self.streams.fetch_add(1, Ordering::AcqRel);
+        done
+    }
+
     /// Answers a node that asks for a promise.
     fn vouch(
         &self,
@@ -222,12 +243,14 @@ impl Reception {
     }
 
     /// Whether an offer is from a node of this cluster, for this node, now.
-    fn check(&self, offer: &Offer, challenge: &[u8; 32], stream: &Stream) -> Result<(), Refused> {
+    fn check(
+        &self,
+        (what, offer): (&[u8], &Offer),
+        challenge: &[u8; 32],
+        stream: &Stream,
+    ) -> Result<(), Refused> {
         let said = offer.said();
-        if !self
-            .secret
-            .verifies(&[b"offer", challenge, &said], &offer.tag)
-        {
+        if !self.secret.verifies(&[what, challenge, &said], &offer.tag) {
             return Err(refused(
                 "the offer is not signed with the cluster's secret".to_owned(),
             ));
@@ -243,18 +266,23 @@ impl Reception {
                 "it is of another function, plan or secret".to_owned(),
             ));
         }
-        if offer.bucket >= self.machine.buckets() {
-            let buckets = self.machine.buckets();
-            return Err(refused(format!(
-                "there are {buckets} buckets, and no {}",
-                offer.bucket
-            )));
-        }
         let apart = clock::now().abs_diff(offer.time);
         if u128::from(apart) > SKEW.as_nanos() {
             let apart = Duration::from_nanos(apart).as_secs_f64();
             return Err(refused(format!(
                 "the clocks of the two machines are {apart:.1} s apart: have them set by NTP or PTP"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether a bucket that is offered is one, and not larger than what there is room for.
+    fn fits(&self, offer: &Offer) -> Result<(), Refused> {
+        if offer.bucket >= self.machine.buckets() {
+            let buckets = self.machine.buckets();
+            return Err(refused(format!(
+                "there are {buckets} buckets, and no {}",
+                offer.bucket
             )));
         }
         if offer.bytes > self.most {

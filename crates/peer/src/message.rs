@@ -9,7 +9,8 @@
 //! Done: tag, or No: why
 //! ```
 //!
-//! In place of an offer a node may ask to be vouched for (`millrace_cluster::vouch`): Ask, and then Answer.
+//! In place of an offer a node may ask to be vouched for (`millrace_cluster::vouch`): Ask, and then Answer. Or it tells what changes of its buckets,
+//! for a copy ([`crate::Standby`]): Follow, then Rows as often as there are some, each answered by Go, and End.
 //!
 //! A tag is that of the cluster's secret over the numbers of both ends, so that neither a stream of before nor one of somebody else is taken, also
 //! where there is no TLS.
@@ -22,6 +23,8 @@ use millrace_cluster::Refused;
 pub const MAGIC: &[u8; 8] = b"MR-PEER1";
 /// Bytes of a frame.
 const MOST: usize = 256 << 10;
+// Whatever workers tell fits, behind its kind and its tag.
+const _: () = assert!(millrace_dataplane::copies::FRAME + 33 <= MOST);
 /// Bytes of entries in a piece.
 pub const PIECE: usize = 192 << 10;
 /// Bytes of a node's name, and of a reason.
@@ -51,6 +54,10 @@ pub enum Message {
     Ask { text: Vec<u8>, tag: [u8; 32] },
     /// the answer, JSON
     Answer { text: Vec<u8>, tag: [u8; 32] },
+    /// another node: it tells what changes of its buckets; the offer's bucket is the number of its workers, its bytes are its life
+    Follow(Box<Offer>),
+    /// what has changed, answered by [`Message::Go`]
+    Rows { tag: [u8; 32], bytes: Vec<u8> },
 }
 
 /// A bucket that is offered.
@@ -114,6 +121,8 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
         Message::No(why) => (7, why.bytes().take(TEXT).collect()),
         Message::Ask { text, tag } => (8, [&tag[..], text].concat()),
         Message::Answer { text, tag } => (9, [&tag[..], text].concat()),
+        Message::Follow(offer) => (10, [&offer.said()[..], &offer.tag[..]].concat()),
+        Message::Rows { tag, bytes } => (11, [&tag[..], bytes].concat()),
     };
     let head = (content.len() as u32 + 1).to_be_bytes();
     let frame = [&head[..], &[kind], &content].concat();
@@ -121,26 +130,45 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
     written.map_err(|e| refused(format!("it takes nothing: {e}")))
 }
 
+/// Why no frame was read.
+pub enum Unread {
+    /// the stream ended, within a frame or between two, or gave nothing in time
+    Gone(Refused),
+    /// it gave what is no frame
+    NoFrame(Refused),
+}
+
 /// Reads a frame.
 ///
 /// # Errors
 /// The stream ends or gives nothing in time, or this is no frame.
 pub fn read(from: &mut dyn Read) -> Result<Message, Refused> {
+    next(from).map_err(|(Unread::Gone(why) | Unread::NoFrame(why))| why)
+}
+
+/// Reads a frame, where it matters whether the other end is gone.
+///
+/// # Errors
+/// As of [`read`].
+pub fn next(from: &mut dyn Read) -> Result<Message, Unread> {
     let mut head = [0; 4];
-    let gone = |e: std::io::Error| refused(format!("it says nothing: {e}"));
+    let gone = |e: std::io::Error| Unread::Gone(refused(format!("it says nothing: {e}")));
+    let no_frame = |what: String| {
+        Unread::NoFrame(refused(format!(
+            "it sent {what}: it is no peer, or of another version"
+        )))
+    };
     from.read_exact(&mut head).map_err(gone)?;
     let length = u32::from_be_bytes(head) as usize;
     if !(1..=MOST).contains(&length) {
-        return Err(refused(format!(
-            "it sent a frame of {length} bytes, of which there are at most {MOST}: it is no peer, or of another version"
+        return Err(no_frame(format!(
+            "a frame of {length} bytes, of which there are at most {MOST}"
         )));
     }
     let mut frame = vec![0; length];
     from.read_exact(&mut frame).map_err(gone)?;
     let (kind, content) = frame.split_first().unwrap_or((&0, &[]));
-    parse(*kind, content).ok_or_else(|| {
-        refused("it sent what is no frame: it is no peer, or of another version".to_owned())
-    })
+    parse(*kind, content).ok_or_else(|| no_frame("what is no frame".to_owned()))
 }
 
 fn parse(kind: u8, content: &[u8]) -> Option<Message> {
@@ -155,18 +183,7 @@ fn parse(kind: u8, content: &[u8]) -> Option<Message> {
                 nonce: rest.array()?,
             }
         }
-        2 => Message::Offer(Box::new(Offer {
-            from: rest.text()?,
-            to: rest.text()?,
-            fingerprint: rest.array()?,
-            bucket: u32::from_be_bytes(rest.array()?),
-            version: u64::from_be_bytes(rest.array()?),
-            time: u64::from_be_bytes(rest.array()?),
-            bytes: u64::from_be_bytes(rest.array()?),
-            digest: rest.array()?,
-            nonce: rest.array()?,
-            tag: rest.array()?,
-        })),
+        2 => Message::Offer(Box::new(rest.offer()?)),
         3 => Message::Go,
         4 => Message::Piece(rest.all()),
         5 => Message::End,
@@ -186,6 +203,11 @@ fn parse(kind: u8, content: &[u8]) -> Option<Message> {
                 (false, _) => return None,
             }
         }
+        10 => Message::Follow(Box::new(rest.offer()?)),
+        11 => Message::Rows {
+            tag: rest.array()?,
+            bytes: rest.all(),
+        },
         _ => return None,
     };
     rest.0.is_empty().then_some(message)
@@ -199,6 +221,21 @@ impl Rest<'_> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*first)
+    }
+
+    fn offer(&mut self) -> Option<Offer> {
+        Some(Offer {
+            from: self.text()?,
+            to: self.text()?,
+            fingerprint: self.array()?,
+            bucket: u32::from_be_bytes(self.array()?),
+            version: u64::from_be_bytes(self.array()?),
+            time: u64::from_be_bytes(self.array()?),
+            bytes: u64::from_be_bytes(self.array()?),
+            digest: self.array()?,
+            nonce: self.array()?,
+            tag: self.array()?,
+        })
     }
 
     fn text(&mut self) -> Option<String> {

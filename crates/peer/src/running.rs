@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use millrace_cluster::{Machine, Place, Refused};
 use millrace_dataplane::Module;
-use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Settled;
+use millrace_dataplane::classes::{Classes, MoveError};
 use millrace_dataplane::moved::{Contents, from_bytes, to_bytes};
 
-use crate::Link;
 use crate::message::refused;
+use crate::{Link, Standby};
 
 /// Bytes of an entry beside its key and its value, at most.
 const HEAD: u64 = 64;
@@ -21,6 +21,7 @@ pub struct Running {
     module: Arc<Module>,
     fingerprint: [u8; 32],
     link: Arc<Link>,
+    standby: Option<Arc<Standby>>,
 }
 
 impl Running {
@@ -51,7 +52,13 @@ impl Running {
             module: module.clone(),
             fingerprint: crate::secret::digest(&all),
             link: link.clone(),
+            standby: None,
         }
+    }
+
+    /// Has copies of its buckets elsewhere, and goes on with those of other nodes.
+    pub fn keep(&mut self, standby: &Arc<Standby>) {
+        self.standby = Some(standby.clone());
     }
 
     /// Bytes of entries that there is room for, in the part of one worker.
@@ -92,6 +99,34 @@ impl Machine for Running {
         Ok(())
     }
 
+    fn inherit(&self, bucket: u32, from: &str, life: u64) {
+        let Some(standby) = &self.standby else { return };
+        let Some(inherited) = standby.inherit(bucket, from, life) else {
+            return;
+        };
+        // Without room for all of them it takes those that were refreshed last.
+        let (mut entries, mut lost) = (inherited.entries, 0);
+        while !entries.is_empty() {
+            match self.classes.take(bucket as usize, entries.clone()) {
+                Ok(taken) => {
+                    standby.inherits(taken.entries, lost);
+                    return;
+                }
+                Err(MoveError::Full) => {
+                    let oldest = entries.len().div_ceil(8);
+                    entries.drain(..oldest);
+                    lost += oldest as u64;
+                }
+                // The run ends, or its function is another one.
+                Err(_) => {
+                    lost += entries.len() as u64;
+                    entries.clear();
+                }
+            }
+        }
+        standby.inherits(0, lost);
+    }
+
     fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>) {
         let of = (&*self.module, &self.contents);
         // They are those that `give` wrote.
@@ -103,9 +138,13 @@ impl Machine for Running {
             ),
             Place::Away => (Settled::Away, Settled::Away),
         };
+        let here = matches!(place, Settled::Here(_));
         if self.classes.settle(bucket as usize, place).is_err() {
             // Packets go on without what found no room; at the end of the run there are none.
             let _ = self.classes.settle(bucket as usize, fall_back);
+        }
+        if let Some(standby) = self.standby.as_ref().filter(|_| here) {
+            standby.arrived(bucket);
         }
     }
 }

@@ -133,6 +133,16 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// It lasts as long again: what it is for goes on.
+    pub fn renew(&mut self) {
+        let bounded = match self {
+            Self::Plain(stream) => stream,
+            Self::Sender(stream) => &mut stream.sock,
+            Self::Receiver(stream) => &mut stream.sock,
+        };
+        bounded.until = Instant::now() + WHOLE;
+    }
+
     /// Whether the sender's certificate is of this name; without TLS anybody's is.
     pub fn is_of(&self, name: &str) -> bool {
         let Self::Receiver(stream) = self else {
@@ -175,7 +185,7 @@ impl Write for Stream {
     }
 }
 
-/// A stream of TCP that ends after [`WHOLE`], however slowly something comes.
+/// A stream of TCP that ends [`WHOLE`] after it began, or was renewed, however slowly something comes.
 pub(crate) struct Bounded {
     stream: TcpStream,
     until: Instant,

@@ -9,5 +9,5 @@ pub mod placement;
 mod strategy;
 
 pub use held::{Held, Word};
-pub use placement::{Elephants, Place, Placement};
+pub use placement::{Elephants, MOST_NOTED, Place, Placement};
 pub use strategy::{Strategy, Treatment};

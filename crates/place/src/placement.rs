@@ -11,6 +11,9 @@ use millrace_steer::hybrid::Keys;
 use crate::held::Held;
 use crate::strategy::Strategy;
 
+/// Bytes of a key and a value together, at most, of an object whose changes are noted: as many as fit a frame to another machine.
+pub const MOST_NOTED: u64 = 184 << 10;
+
 /// How a function runs on several workers.
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
@@ -29,6 +32,8 @@ pub struct Placement {
     pub buckets: Option<Arc<dyn Buckets>>,
     /// why they may not, where that is known
     pub stays: Option<String>,
+    /// what changes of divided objects is noted, for a copy on another machine; entries have at most [`MOST_NOTED`] bytes then
+    pub noted: bool,
 }
 
 /// Replication of a few heavy keys beside parts of the rest.

@@ -4,6 +4,7 @@ use std::fmt::Error;
 use std::sync::Arc;
 
 use millrace_dataplane::account::{Account, EntryAccount, PortAccount};
+use millrace_dataplane::classes::away::CopyCounts;
 use millrace_export::Counts;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
@@ -247,6 +248,9 @@ fn peers(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), E
             of("refused", peers.refused),
         ],
     )?;
+    if let Some(copies) = peers.copies {
+        copied(encoder, &copies)?;
+    }
     gauges(
         encoder,
         (
@@ -255,6 +259,60 @@ fn peers(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), E
         ),
         None,
         [([], peers.buckets as f64)],
+    )
+}
+
+fn copied(encoder: &mut DescriptorEncoder<'_>, copies: &CopyCounts) -> Result<(), Error> {
+    let of = |what: &str, count: u64| ([("what", what.to_owned())], count);
+    counts(
+        encoder,
+        (
+            "peer_copies",
+            "Copies of buckets on other machines: rows that were told and their bytes, connections over which a copy began, that were ended for being \
+             slow; rows of others that were filed, that found no room, streams that were refused; buckets of dead machines with which this one went on, \
+             of these those of which the copy was not whole, entries that were put in, that found no room",
+        ),
+        None,
+        [
+            of("row", copies.rows),
+            of("byte", copies.bytes),
+            of("begun", copies.begun),
+            of("slow", copies.slow),
+            of("filed", copies.filed),
+            of("full", copies.full),
+            of("refused", copies.refused),
+            of("inherited", copies.inherited),
+            of("partial", copies.partial),
+            of("entry", copies.inherited_entries),
+            of("lost", copies.lost),
+        ],
+    )?;
+    gauges(
+        encoder,
+        (
+            "peer_copies_behind",
+            "Rows that were told and are not acknowledged: lost where this machine dies now",
+        ),
+        None,
+        [([], copies.behind as f64)],
+    )?;
+    gauges(
+        encoder,
+        (
+            "peer_copies_delay",
+            "From telling a row to its acknowledgement",
+        ),
+        Some(&Unit::Seconds),
+        [([], copies.delay_ns as f64 / 1e9)],
+    )?;
+    gauges(
+        encoder,
+        (
+            "peer_copies_entries",
+            "Entries of other machines' buckets of which this machine keeps copies",
+        ),
+        None,
+        [([], copies.entries as f64)],
     )
 }
 

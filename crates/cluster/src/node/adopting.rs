@@ -78,11 +78,19 @@ impl Node {
             let moves = self.moving.as_ref().is_some_and(|m| m.has(bucket));
             if mine && !here && !moves {
                 let given = table.given.get(bucket as usize).copied();
+                let inherited = table.inherited.get(bucket as usize).copied().flatten();
                 if let Some(taken) = self.taken.remove(&bucket)
                     && given != Some(taken.version)
                 {
                     // Its former owner went on with the bucket after that, and has died since: this state is older than what was seen of it.
                     self.out.push(Action::Forget(bucket));
+                }
+                if let Some((from, life)) = inherited
+                    && let Some(from) = table.node(from)
+                {
+                    let from = from.name.clone();
+                    self.out.push(Action::Inherit(bucket, from, life));
+                    self.log(now, What::Inherit, Some(bucket));
                 }
                 self.set_here(bucket, None, now);
             } else if !mine && here && !moves {

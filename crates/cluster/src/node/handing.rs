@@ -260,6 +260,16 @@ impl Node {
             {
                 *owner = Some(to);
                 *given = moving.version;
+                let at = parcel.bucket as usize;
+                if let Some(inherited) = next.inherited.get_mut(at) {
+                    *inherited = None;
+                }
+                // Its state is here by now; the next table may name another one.
+                if let Some(standby) = next.standbys.get_mut(at)
+                    && *standby == Some(to)
+                {
+                    *standby = Some(me);
+                }
             }
         }
         next.version += 1;

@@ -119,6 +119,7 @@ pub fn start(name: &str, store: Arc<dyn Store>, street: &Street, log: &Log) -> R
             buckets: BUCKETS,
             times: Times::of_lease(TTL),
             batch: 4,
+            copies: false,
         },
         store,
         machine: machine.clone(),

@@ -46,6 +46,8 @@ enum Ev {
     Give(u64, u64, String, Vec<u32>, Vec<(u32, Outcome)>),
     Hand(u64, u64, String, Vec<u32>, Vec<(u32, Outcome)>, u64),
     Asked(usize, u64, u64, Ask),
+    /// a row of a node's bucket, in its life, has come to the node that keeps a copy: what the bucket holds by then
+    Row(String, u64, u32, u64),
 }
 
 struct Item {
@@ -104,6 +106,8 @@ pub struct Host {
     interrupt: Option<(u64, bool)>,
     /// refuses all buckets
     full: bool,
+    /// of others' buckets, by the owner, its life and the bucket
+    copies: BTreeMap<(String, u64, u32), u64>,
 }
 
 impl Host {
@@ -126,6 +130,9 @@ pub struct Seen {
     pub vouched: u64,
     pub stops: u64,
     pub lost_state: Vec<String>,
+    /// buckets that a copy went on with, and packets of which it knew nothing
+    pub inherited: u64,
+    pub behind: u64,
 }
 
 pub struct World {
@@ -146,6 +153,10 @@ pub struct World {
     lossy: Vec<bool>,
     histories: usize,
     pub packets: bool,
+    /// nodes keep copies of each other's buckets
+    pub copies: bool,
+    /// by bucket: the packets in flight to the copy when it was taken over, and what it lacked of all that were accepted
+    pub lacked: Vec<u64>,
 }
 
 pub fn times() -> Times {
@@ -174,6 +185,8 @@ impl World {
             lossy: vec![true; BUCKETS as usize],
             histories: 0,
             packets: true,
+            copies: !seed.is_multiple_of(3),
+            lacked: Vec::new(),
         };
         for at in 0..nodes {
             let base = world.rng.random_range(0..1000 * SECOND);
@@ -194,6 +207,7 @@ impl World {
                 store: true,
                 interrupt: None,
                 full: false,
+                copies: BTreeMap::new(),
             });
         }
         world
@@ -223,6 +237,7 @@ impl World {
         }
         host.process += 1;
         host.machine = vec![Bucket::default(); BUCKETS as usize];
+        host.copies.clear();
         (host.standing, host.table, host.until, host.paused) = (None, None, 0, 0);
         let mut agreement = Agreement::new(Config {
             name: host.name.clone(),
@@ -230,6 +245,7 @@ impl World {
             buckets: BUCKETS,
             times: times(),
             batch: 4,
+            copies: self.copies,
         });
         agreement.weaken(self.variant.weak);
         host.agreement = Some(agreement);
@@ -390,6 +406,12 @@ impl World {
             Ev::Hand(id, version, to, rest, done, entries) => {
                 self.hand(node, id, version, to, rest, done, entries);
             }
+            Ev::Row(owner, life, bucket, entries) => {
+                let copies = &mut self.hosts[node].copies;
+                let had = copies.entry((owner, life, bucket)).or_default();
+                // A stream keeps its order, which delays drawn apart do not.
+                *had = entries.max(*had);
+            }
             Ev::Asked(by, process, id, ask) => {
                 let clock = host.clock(self.now);
                 let name = host.name.clone();
@@ -471,6 +493,7 @@ impl World {
                         b.entries = 0;
                     }
                 }
+                Action::Inherit(bucket, from, life) => self.inherit(node, bucket, from, life),
                 Action::Forget(bucket) => {
                     let b = &mut self.hosts[node].machine[bucket as usize];
                     *b = Bucket {
@@ -656,6 +679,7 @@ impl World {
         b.entries += 1;
         let entries = b.entries;
         let late = self.now - looked > times().margin / 2;
+        self.row(node, bucket, entries);
         self.seen.accepted += 1;
         self.log.push(Entry {
             t: if late { looked } else { self.now },
@@ -681,6 +705,41 @@ impl World {
             *expected = entries;
             self.lossy[bucket as usize] = false;
         }
+    }
+
+    // Copies.
+
+    /// Tells the node that keeps a copy of a bucket what it holds.
+    fn row(&mut self, node: usize, bucket: u32, entries: u64) {
+        let host = &self.hosts[node];
+        let Some(table) = &host.table else { return };
+        let me = table.named(&host.name).and_then(|id| table.node(id));
+        let to = table.standby(bucket).and_then(|id| table.node(id));
+        let Some((me, to)) = me.zip(to) else { return };
+        let (row, to) = (
+            Ev::Row(me.name.clone(), me.life, bucket, entries),
+            to.name.clone(),
+        );
+        let to = self.host(&to);
+        if to != node && !self.cut[node][to] && self.hosts[to].agreement.is_some() {
+            let process = Some(self.hosts[to].process);
+            let delay = self.latency();
+            self.push(delay, to, process, row);
+        }
+    }
+
+    /// A node goes on with its copy of another one's bucket.
+    fn inherit(&mut self, node: usize, bucket: u32, from: String, life: u64) {
+        let copy = self.hosts[node].copies.remove(&(from, life, bucket));
+        let b = &mut self.hosts[node].machine[bucket as usize];
+        assert!(!b.here, "bucket {bucket} of n{node} is here already");
+        (b.entries, b.taken) = (copy.unwrap_or(0), true);
+        let entries = b.entries;
+        let accepted = self.expected.get(&bucket).copied().unwrap_or(0);
+        self.seen.inherited += 1;
+        // More may be there by packets of bursts that a pause interrupted, which are not counted.
+        self.lacked.push(accepted.saturating_sub(entries));
+        self.seen.behind += accepted.saturating_sub(entries);
     }
 
     // Hand-overs.

@@ -116,6 +116,42 @@ pub struct PeerCounts {
     pub entries: u64,
     /// hand-overs that this machine refused, or that another one refused
     pub refused: u64,
+    /// copies of buckets; none where there are none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopyCounts>,
+}
+
+/// Copies of this machine's buckets at others, and of others' here ([`crate::copies`]), so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct CopyCounts {
+    /// rows that workers told: places of state with their new content
+    pub rows: u64,
+    /// bytes of these
+    pub bytes: u64,
+    /// of these rows, those that are not acknowledged yet: they are lost where this machine dies now
+    pub behind: u64,
+    /// from telling to the acknowledgement, of the row that was acknowledged last, ns
+    pub delay_ns: u64,
+    /// connections over which a copy began
+    pub begun: u64,
+    /// connections that were ended since the other machine took too little
+    pub slow: u64,
+    /// rows of other machines that were filed here
+    pub filed: u64,
+    /// entries of other machines of which there are copies here now
+    pub entries: u64,
+    /// rows of machines that died for which there was no room here
+    pub full: u64,
+    /// streams of rows that were refused
+    pub refused: u64,
+    /// buckets of machines that died with which this one went on
+    pub inherited: u64,
+    /// entries of these that were put in
+    pub inherited_entries: u64,
+    /// entries of these for which there was no room
+    pub lost: u64,
+    /// of these buckets, those of which the copy was not whole
+    pub partial: u64,
 }
 
 /// Other machines, as queues see them. Called for each packet by workers: it does not wait.

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 13;
+pub const ABI: u32 = 14;
 
 /// `enum mr_fate`.
 pub mod fate {
@@ -225,6 +225,9 @@ pub struct Object {
     pub put: Option<unsafe extern "C" fn(*mut Instance, *const Saved, u64) -> c_int>,
     /// puts a table of rules in force
     pub attach: Option<unsafe extern "C" fn(*mut Instance, *const c_void) -> c_int>,
+    /// hands over places that have changed
+    pub changes:
+        Option<unsafe extern "C" fn(*mut Instance, u64, u64, u64, SavedFn, *mut c_void) -> u64>,
     /// 1: one for all workers
     pub shared: u32,
     /// nothing
@@ -573,6 +576,7 @@ mod tests {
             load,
             list,
             attach,
+            changes,
             shared,
             unused,
             max,

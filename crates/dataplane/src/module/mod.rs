@@ -5,6 +5,7 @@
 //! something else altogether; `unsafe` is confined to this folder.
 
 pub mod abi;
+mod changes;
 mod control;
 mod history;
 mod homes;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use millrace_object::state::{self, StateKind};
 
+pub use changes::{Changed, ChangedEntry};
 pub use control::{KeyValue, Record};
 pub use history::Seen;
 pub use homes::Homes;

@@ -62,6 +62,16 @@ impl Rest {
         }
     }
 
+    /// Of an entry at this place that expires by its stamp, and of which nothing else is known.
+    pub(crate) fn refreshed(place: u64) -> Self {
+        Self {
+            place,
+            bound: u64::MAX,
+            due: u64::MAX,
+            ..Self::default()
+        }
+    }
+
     /// Its numbers, for another machine.
     pub(crate) fn numbers(&self) -> [u64; 5] {
         let callback = u64::from(self.callback);

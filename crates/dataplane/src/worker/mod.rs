@@ -62,6 +62,7 @@ pub use shared::Shared;
 
 use crate::account::Account;
 use crate::clock::{Rate, now};
+use crate::copies::Copier;
 use crate::histogram::Histogram;
 use crate::mailbox::{Desk, Job, Mailbox};
 use crate::module::{self, ModuleError};
@@ -420,6 +421,8 @@ fn worker(
         sequenced: shared.sequenced(),
         keep: serve.keep.clone(),
         group: serve.chain.first().and_then(|l| l.replicas().cloned()),
+        copier: (serve.moves.as_ref())
+            .and_then(|m| Some(Copier::new(m.copies.as_ref()?, m, number))),
         mover: serve.moves.as_ref().map(|m| moving::Mover::new(m, number)),
         peers: (serve.moves.as_ref()).is_some_and(|m| m.classes.elsewhere().is_some()),
     };

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::classes::{Classes, Task};
+use crate::copies::Copies;
 use crate::module::{Instance, Module};
 use crate::moved::{self, Contents};
 use crate::replica::Listing;
@@ -22,6 +23,8 @@ pub struct Moves {
     pub contents: Contents,
     /// the code of the function that this is of
     pub module: Arc<Module>,
+    /// other machines that keep copies of its buckets, where there are some
+    pub copies: Option<Arc<dyn Copies>>,
 }
 
 /// One worker's part.

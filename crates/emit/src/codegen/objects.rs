@@ -98,6 +98,7 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
         ("max", operators.max),
         ("or", operators.or),
         ("object", if homes > 0 { id.0 as u64 } else { 0 }),
+        ("noted", u64::from(unit.treatment.notes(id))),
         (
             "numbered",
             u64::from(unit.is_worded(id) && object.kind.key_is_place()),
@@ -127,9 +128,14 @@ fn shape(out: &mut String, unit: &Unit, id: ObjectId, object: &StateObject) {
 
 /// Memory that `state/homes.h` maps: of each number its index, of each index a list.
 fn homes_bytes(capacity: u64, homes: u32) -> u64 {
-    const HUGE: u64 = 2 << 20;
     let lists = (4 * u64::from(homes)).next_multiple_of(64);
     let bytes = capacity.saturating_mul(4).div_ceil(64).saturating_mul(64) + 2 * lists;
+    mapped(bytes)
+}
+
+/// `mr_mapped_bytes` of base.h.
+fn mapped(bytes: u64) -> u64 {
+    const HUGE: u64 = 2 << 20;
     let page = if bytes < HUGE { 4096 } else { HUGE };
     bytes.div_ceil(page).saturating_mul(page)
 }
@@ -169,6 +175,11 @@ pub fn control(unit: &Unit) -> String {
             }
             0 => object.bytes(),
             homes => object.bytes() + homes_bytes(object.capacity, homes),
+        } + match unit.treatment.notes(id) {
+            true => mapped(
+                object.capacity.next_multiple_of(64) + (4 * object.capacity).next_multiple_of(64),
+            ),
+            false => 0,
         };
         let (key_bytes, capacity) = nested::composite(unit.program, object);
         let _ = write!(
@@ -194,9 +205,11 @@ pub fn control(unit: &Unit) -> String {
             for (function, result, parameters, passed) in CONTROL {
                 // Parameters are what a run is told, not what it has learnt.
                 let settings = object.kind.is_global() && object.read_only;
-                if !unit.offers(id, function)
-                    || (settings && ["save", "load", "list", "put"].contains(function))
-                {
+                let there = match *function {
+                    "changes" => unit.treatment.notes(id),
+                    _ => unit.offers(id, function),
+                };
+                if !there || (settings && ["save", "load", "list", "put"].contains(function)) {
                     continue;
                 }
                 let call = format!("{c}_{function}({operands}, {passed})");
@@ -290,4 +303,10 @@ const CONTROL: &[(&str, &str, &str, &str)] = &[
         "piece, now",
     ),
     ("attach", "int", "const void *table", "table"),
+    (
+        "changes",
+        "u64",
+        "u64 from, u64 to, u64 most, mr_saved_fn *fn, void *context",
+        "from, to, most, fn, context",
+    ),
 ];

@@ -101,6 +101,11 @@ pub trait Treatment {
         false
     }
 
+    /// Whether an object notes which of its places change (`struct shape`, `noted`).
+    fn notes(&self, _object: ObjectId) -> bool {
+        false
+    }
+
     /// What stands in `struct mr_shared` beside the objects that are shared; none where there are none.
     fn common(&self) -> Option<Common> {
         None

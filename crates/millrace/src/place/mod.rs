@@ -67,6 +67,8 @@ pub struct Asked<'a> {
     pub foreseen: Option<&'a Foreseen<'a>>,
     /// what the keys are drawn from; none: a fresh secret
     pub secret: Option<[u8; 32]>,
+    /// other machines keep copies of what is divided
+    pub copied: bool,
     /// what is left for the object; none: the plan has no bound but its own
     pub budget: Option<Budget>,
 }
@@ -82,6 +84,7 @@ impl Default for Asked<'_> {
             trace: None,
             foreseen: None,
             secret: None,
+            copied: false,
             budget: None,
         }
     }
@@ -303,6 +306,7 @@ impl Proved<'_> {
             reasons.push(balance::to(&plan, ports, &frames, &mut steering)?);
         }
         let mut found = self.stand(model, &treatments, steering, cores);
+        found.placement.noted = asked.copied;
         if let Some(first) = plan.homes.first() {
             found.placement.indexes = first.indexes;
             for (object, table) in plan.home_tables(&found.placement.steering) {

@@ -86,6 +86,7 @@ fn node(name: &str, peer: SocketAddr) -> Node {
         life: 0,
         alive: true,
         drained: false,
+        copies: false,
     }
 }
 
@@ -123,7 +124,7 @@ fn y(security: &Security) -> Y {
         ("y", &secret, security),
         (machine, 1 << 20),
         admits,
-        &link,
+        (&link, None),
     );
     Y {
         notes,

@@ -41,6 +41,11 @@ pub struct Membership {
     #[arg(long, requires = "cluster")]
     pub peer_plain: bool,
 
+    /// How many other machines keep a copy of each bucket's state, from which they go on where this one dies: 0 or 1, the same on all
+    /// machines; for clusters in etcd (docs/cluster.md)
+    #[arg(long, value_name = "N", requires = "cluster", value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub standby: Option<u8>,
+
     /// The cluster, once it was read
     #[arg(skip)]
     pub described: Option<Arc<Described>>,
@@ -54,6 +59,13 @@ fn agreed(text: &str) -> Result<Agreed, String> {
             .parse::<Endpoint>()
             .map(|endpoint| Agreed::Etcd(endpoint, Tls::default()))
             .map_err(|e| format!("{e}; or static:FILE")),
+    }
+}
+
+impl Membership {
+    /// Whether other machines keep copies of this one's buckets.
+    pub(super) fn is_copied(&self) -> bool {
+        self.standby == Some(1)
     }
 }
 
@@ -91,6 +103,13 @@ impl Run {
                 );
             }
         };
+        let copies = flags.standby == Some(1);
+        if copies && matches!(agreed, Agreed::File(_)) {
+            return Err(Failure::wrong(
+                "--standby 1: with a table in a file nothing notices that a machine is dead",
+            )
+            .help("agree on the table in etcd: --cluster etcd://HOST:2379/NAME"));
+        }
         let mut agreed = agreed.clone();
         if let (Agreed::Etcd(endpoint, tls), Some(folder)) = (&mut agreed, &flags.peer_tls)
             && endpoint.secure
@@ -104,6 +123,7 @@ impl Run {
             name: node.clone(),
             peer,
             security,
+            copies,
         })?;
         Ok(Some(Arc::new(described)))
     }

@@ -602,6 +602,7 @@ impl Run {
             trace: trace.as_ref(),
             // The same as long as the run goes on: what comes into its chain later gets packets by it.
             secret: secret.or(self.drawn),
+            copied: self.cluster.is_copied(),
             ..Asked::default()
         };
         // In a row any packet goes to any worker: where that is right as it is, or under a lock.

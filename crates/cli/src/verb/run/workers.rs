@@ -248,6 +248,7 @@ impl Run {
             placement,
             classes: classes.clone(),
             contents,
+            copies: joined.as_ref().and_then(|j| j.copies.clone()),
             arrivals: joined.as_ref().and_then(|j| j.arrivals.lock().ok()?.take()),
             cpus: self.cpus.clone(),
             burst: self.burst,

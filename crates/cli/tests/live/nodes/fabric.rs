@@ -46,6 +46,11 @@ impl Fabric {
 
     /// Starts `nat` on a machine, with one core.
     pub fn start(&self, node: &str) -> Instance {
+        self.start_with(node, &[])
+    }
+
+    /// The same with further options.
+    pub fn start_with(&self, node: &str, options: &[&str]) -> Instance {
         let peer = format!("10.9.0.{}:7100", number(node));
         let socket = self.socket(node);
         let mut args = vec!["nfs/nat", "--ports", "afpacket:lan,afpacket:wan"];
@@ -53,6 +58,7 @@ impl Fabric {
         args.extend(["--peer-plain", "--control", socket.to_str().unwrap()]);
         let metrics = format!("10.9.0.{}:9184", number(node));
         args.extend(["--metrics", &metrics]);
+        args.extend(options);
         Instance::start(&self.net, node, &args)
     }
 

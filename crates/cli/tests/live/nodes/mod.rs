@@ -3,6 +3,7 @@
 
 mod fabric;
 mod routing;
+mod standby;
 mod talks;
 
 use std::collections::BTreeMap;
@@ -19,10 +20,10 @@ use talks::{Talk, curl, go_on, serve};
 /// Connections that go on: at three machines, of which any has none only once in a thousand runs.
 const TALKS: usize = 20;
 
-/// All of it, with a function on each machine, and routes.
-fn running() -> Option<(Fabric, BTreeMap<&'static str, Instance>)> {
+/// All of it, with a function on each machine, and routes; with these options.
+fn running(options: &[&str]) -> Option<(Fabric, BTreeMap<&'static str, Instance>)> {
     let fabric = Fabric::new()?;
-    let machines = NODES.map(|node| (node, fabric.start(node)));
+    let machines = NODES.map(|node| (node, fabric.start_with(node, options)));
     fabric.until_shared(&NODES);
     for node in NODES {
         fabric.routing.announce(&fabric.net, node);
@@ -108,7 +109,7 @@ fn unanswered(pings: Child) -> u64 {
 
 #[test]
 fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
-    let Some((fabric, mut machines)) = running() else {
+    let Some((fabric, mut machines)) = running(&[]) else {
         return;
     };
     let net = &fabric.net;
@@ -182,7 +183,7 @@ fn flows(fabric: &Fabric, node: &str) -> Vec<u64> {
 
 #[test]
 fn a_machine_that_is_killed_or_cut_off_costs_its_own_connections_and_no_other() {
-    let Some((fabric, mut machines)) = running() else {
+    let Some((fabric, mut machines)) = running(&[]) else {
         return;
     };
     let net = &fabric.net;

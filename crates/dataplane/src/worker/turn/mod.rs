@@ -19,6 +19,7 @@ use super::pressure::Seen;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{self, Rate};
+use crate::copies::Copier;
 use crate::histogram::Histogram;
 use crate::mailbox::{Mailbox, Order};
 use crate::module::{Homes, abi};
@@ -97,6 +98,8 @@ pub struct Worker {
     pub(super) group: Option<Arc<Group>>,
     /// its part in moves of buckets, where these move
     pub(super) mover: Option<Mover>,
+    /// its part in copies on other machines, where there are some
+    pub(super) copier: Option<Copier>,
     /// other machines have buckets
     pub(super) peers: bool,
 }
@@ -151,7 +154,8 @@ impl Worker {
             quiet = quiet.saturating_add(1);
             self.count().once(Once::Idle, 1);
             let awaits = self.chain.stages.iter().any(|stage| stage.awaits());
-            let looks = self.mover.as_ref().is_some_and(Mover::is_wanted);
+            let looks = self.mover.as_ref().is_some_and(Mover::is_wanted)
+                || self.copier.as_ref().is_some_and(Copier::is_busy);
             if quiet > PATIENCE && !self.busy && !awaits && !looks && !self.stays_awake() {
                 self.refresh();
                 self.tables();
@@ -169,6 +173,11 @@ impl Worker {
             self.count_transactions();
         }
         self.settle();
+        if let Some(copier) = &mut self.copier
+            && let Some((instance, _)) = self.chain.stages.first_mut().and_then(Stage::held)
+        {
+            copier.end(instance);
+        }
         self.shared.ends(self.number);
         self.look(true);
         if let Some(keep) = self.keep.clone() {
@@ -225,6 +234,11 @@ impl Worker {
                 None => mover.lacks(),
             }
         }
+        if let Some(copier) = &mut self.copier
+            && let Some((instance, _)) = self.chain.stages.first_mut().and_then(Stage::held)
+        {
+            copier.act(instance);
+        }
     }
 
     /// Behind this no entries of a bucket are on their way.
@@ -253,6 +267,9 @@ impl Worker {
         let mut received = 0;
         for index in 0..self.queues.len() {
             received += self.receive(index);
+        }
+        if let Some(copier) = self.copier.as_mut().filter(|_| received > 0) {
+            copier.received();
         }
         if received == 0 {
             let time = self.queues_time();

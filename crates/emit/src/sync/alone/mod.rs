@@ -1,20 +1,27 @@
 //! Treatment `alone`: one thread owns an instance. The reference for all others, and the fastest on one core.
 
 mod burst;
+mod noting;
 
 use millrace_check::Checked;
 use millrace_object::Program;
+use millrace_object::program::ObjectId;
 
-use super::{Input, Sharing, Treatment};
+use super::{Bodies, Hooks, Input, Sharing, Treatment};
 use crate::codegen::{self, Burst};
 use crate::error::Error;
+use noting::Noting;
 
 /// Each worker, or the only one, has all objects for itself.
-struct Alone;
+struct Alone {
+    /// objects that note which of their places change
+    noting: Noting,
+}
 
 /// For any placement.
-pub(super) fn make(_input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
-    Ok(Some(Box::new(Alone)))
+pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
+    let noting = Noting(noting::noted(input)?);
+    Ok(Some(Box::new(Alone { noting })))
 }
 
 impl Treatment for Alone {
@@ -23,7 +30,25 @@ impl Treatment for Alone {
     }
 
     fn takes_up(&self) -> bool {
-        true
+        // What a body notes is noted by one from its beginning.
+        self.noting.0.is_empty()
+    }
+
+    fn bodies(&self, _entry: usize) -> Bodies<'_> {
+        Bodies {
+            first: &self.noting,
+            fallback: None,
+            hot: true,
+            sites: None,
+        }
+    }
+
+    fn timer(&self, _timer: usize) -> &dyn Hooks {
+        &self.noting
+    }
+
+    fn notes(&self, object: ObjectId) -> bool {
+        self.noting.0.contains(&object)
     }
 
     fn burst(&self, burst: &Burst) -> String {

@@ -1,0 +1,371 @@
+//! A worker's part in copies: tells what has changed of its buckets.
+
+use std::sync::Arc;
+
+use super::row::{self, Kind};
+use super::{Copies, ELSEWHERE, FULL, Following, PERIOD};
+use crate::classes::Classes;
+use crate::classes::away::Whose;
+use crate::clock;
+use crate::module::{Changed, ChangedEntry, Instance};
+use crate::worker::Moves;
+
+/// Places that are looked at after a burst for what was not told: some microseconds.
+const STEP: usize = 1024;
+/// Rows after which a worker goes back to its packets.
+const MOST: u64 = 4096;
+/// Rounds in which a worker that ends tells what is left: as many as a million places take.
+const LAST: u32 = 1024;
+/// Periods after which another [`Following`] is taken up, so that many changes of it begin few searches.
+const REST: u32 = 16;
+
+/// What the machine that keeps a copy was told of a place.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// the connection; 0: nothing
+    to: u32,
+    bucket: u16,
+}
+
+/// A worker's.
+pub struct Copier {
+    copies: Arc<dyn Copies>,
+    moves: Moves,
+    worker: usize,
+    /// of the connections
+    step: u64,
+    following: Arc<Following>,
+    /// by bucket: arrivals that were told
+    arrivals: Vec<u32>,
+    /// objects that are copied, and what was told of their places
+    told: Vec<(usize, Vec<Told>)>,
+    /// the object and the place from which on places are looked at that were not told
+    search: Option<(usize, usize)>,
+    /// frames that are being written, with their connections and rows
+    frames: Vec<(u32, Vec<u8>, u64)>,
+    /// ticks of the clock at which it tells again, and how many make a period
+    next: u64,
+    period: u64,
+    periods: u32,
+    /// packets came since
+    busy: bool,
+    /// the function was changed: there are no copies any more
+    ended: bool,
+}
+
+impl Copier {
+    /// Of worker `worker`.
+    pub fn new(copies: &Arc<dyn Copies>, moves: &Moves, worker: usize) -> Self {
+        let contents = &moves.contents;
+        let lists = [&contents.tables, &contents.elements, &contents.leases];
+        let objects = lists.into_iter().flat_map(|list| list.iter());
+        let noted = objects.filter(|o| moves.module.notes(**o));
+        let places = |o: &usize| {
+            moves
+                .module
+                .objects()
+                .get(*o)
+                .map_or(0, |info| info.capacity)
+        };
+        let told = noted.map(|o| (*o, vec![Told::default(); places(o) as usize]));
+        Self {
+            copies: copies.clone(),
+            worker,
+            step: 0,
+            following: Arc::default(),
+            arrivals: vec![0; moves.classes.count()],
+            told: told.collect(),
+            search: None,
+            frames: Vec::new(),
+            next: 0,
+            period: period(),
+            periods: 0,
+            busy: false,
+            ended: false,
+            moves: moves.clone(),
+        }
+    }
+
+    /// Packets came.
+    #[inline]
+    pub fn received(&mut self) {
+        self.busy = true;
+    }
+
+    /// Whether there is something that it has not told yet.
+    #[inline]
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.busy || self.search.is_some() || (!self.ended && self.copies.step() != self.step)
+    }
+
+    /// Tells what there is to tell, between two bursts, where a period has passed.
+    #[inline]
+    pub fn act(&mut self, instance: &mut Instance) {
+        let now = clock::ticks();
+        if now >= self.next {
+            self.next = now + self.period;
+            self.tell(instance);
+        }
+    }
+
+    /// The worker ends: tells what is left, as far as there is room.
+    pub fn end(&mut self, instance: &mut Instance) {
+        self.busy = true;
+        for _ in 0..LAST {
+            if !self.is_busy() {
+                return;
+            }
+            self.tell(instance);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, instance: &mut Instance) {
+        if self.ended {
+            self.busy = false;
+            return;
+        }
+        if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
+            self.ended = true;
+            self.search = None;
+            self.write_each(|frame| row::head(frame, 0, Kind::Void));
+            self.send();
+            return;
+        }
+        self.periods = self.periods.wrapping_add(1);
+        if self.periods.is_multiple_of(REST) && self.copies.step() != self.step {
+            self.follow();
+        }
+        if !self.copies.has_room() {
+            // What changes meanwhile is told then, once.
+            return;
+        }
+        self.search(instance);
+        let mut left = 0;
+        let clock = clock::now();
+        for at in 0..self.told.len() {
+            let Some((object, mut told)) = self.told.get_mut(at).map(std::mem::take) else {
+                continue;
+            };
+            let telling = &mut Telling {
+                classes: &self.moves.classes,
+                contents: &self.moves.contents,
+                following: &self.following,
+                frames: &mut self.frames,
+                worker: self.worker,
+                object,
+                clock,
+            };
+            // An object that has no such function was left out.
+            let done = instance.changes(object, 0..0, MOST, &mut |changed| {
+                telling.change(&changed, &mut told);
+            });
+            left += done.ok().flatten().unwrap_or(0);
+            if let Some(place) = self.told.get_mut(at) {
+                *place = (object, told);
+            }
+        }
+        self.busy = left > 0;
+        if left > 0 {
+            // At once: there is more than a period's.
+            self.next = 0;
+        } else if self
+            .search
+            .is_some_and(|(object, _)| object >= self.told.len())
+        {
+            self.search = None;
+            let version = self.following.version;
+            self.write_each(|frame| {
+                row::head(frame, 0, Kind::Whole);
+                row::number(frame, version);
+            });
+        }
+        self.send();
+    }
+
+    /// Takes up where copies are by now.
+    fn follow(&mut self) {
+        self.step = self.copies.step();
+        self.following = self.copies.following();
+        let following = self.following.clone();
+        let mut anew = Vec::new();
+        for (bucket, arrivals) in self.arrivals.iter_mut().enumerate() {
+            let now = following.arrivals.get(bucket).copied().unwrap_or(0);
+            let came = std::mem::replace(arrivals, now) != now;
+            let here = self.moves.classes.whose(bucket as u16) == Whose::Worker(self.worker);
+            anew.push(came && here);
+        }
+        let mut forgets = Vec::new();
+        for (_, told) in &mut self.told {
+            for told in told.iter_mut().filter(|told| told.to != 0) {
+                let bucket = usize::from(told.bucket);
+                let to = following.to.get(bucket).copied().unwrap_or(0);
+                if to == ELSEWHERE || anew.get(bucket) == Some(&true) {
+                    forgets.push((told.to, told.bucket));
+                    *told = Told::default();
+                }
+            }
+        }
+        // What came here begins anew also where this worker has told nothing of it.
+        for (bucket, _) in anew.iter().enumerate().filter(|(_, anew)| **anew) {
+            let to = following.to.get(bucket).copied().unwrap_or(0);
+            forgets.push((to, bucket as u16));
+        }
+        forgets.sort_unstable();
+        forgets.dedup();
+        for (to, bucket) in forgets {
+            if is_connection(to) {
+                let frame = frame(&mut self.frames, to, self.worker, clock::now());
+                row::head(frame.0, 0, Kind::Anew);
+                row::number(frame.0, u64::from(bucket));
+            }
+        }
+        let version = following.version;
+        self.write_each(|frame| {
+            row::head(frame, 0, Kind::Begins);
+            row::number(frame, version);
+        });
+        self.search = Some((0, 0));
+    }
+
+    /// Notes places that were not told where they should be.
+    fn search(&mut self, instance: &mut Instance) {
+        let Some((at, first)) = self.search else {
+            return;
+        };
+        let Some((object, told)) = self.told.get(at) else {
+            return;
+        };
+        let last = (first + STEP).min(told.len());
+        for (place, told) in told.iter().enumerate().take(last).skip(first) {
+            let to = self.following.to.get(usize::from(told.bucket)).copied();
+            if told.to == 0 || to != Some(told.to) {
+                let place = place as u64;
+                let _ = instance.changes(*object, place..place + 1, 0, &mut |_| ());
+            }
+        }
+        let next = if last == told.len() {
+            (at + 1, 0)
+        } else {
+            (at, last)
+        };
+        self.search = Some(next);
+    }
+
+    /// Writes a row for each connection.
+    fn write_each(&mut self, write: impl Fn(&mut Vec<u8>)) {
+        let mut all: Vec<u32> = self.following.to.clone();
+        all.sort_unstable();
+        all.dedup();
+        for to in all.into_iter().filter(|to| is_connection(*to)) {
+            write(frame(&mut self.frames, to, self.worker, clock::now()).0);
+        }
+    }
+
+    fn send(&mut self) {
+        for (to, bytes, rows) in self.frames.drain(..) {
+            self.copies.send(to, bytes, rows);
+        }
+    }
+}
+
+fn is_connection(to: u32) -> bool {
+    to != 0 && to != ELSEWHERE
+}
+
+/// Ticks of a period.
+fn period() -> u64 {
+    static NS: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
+    let ns = *NS.get_or_init(|| {
+        let rate = clock::Rate::start();
+        std::thread::sleep(PERIOD);
+        rate.ns_per_tick()
+    });
+    (PERIOD.as_nanos() as f64 / ns.max(0.01)) as u64
+}
+
+/// The frame for a connection, with the number of its rows.
+fn frame(
+    frames: &mut Vec<(u32, Vec<u8>, u64)>,
+    to: u32,
+    worker: usize,
+    clock: u64,
+) -> (&mut Vec<u8>, &mut u64) {
+    // One that is full goes as it is, and its rows before those of another.
+    let open = |(other, bytes, _): &(u32, Vec<u8>, u64)| *other == to && bytes.len() < FULL;
+    let at = frames.iter().position(open);
+    let at = at.unwrap_or_else(|| {
+        frames.push((to, row::begin(worker, clock), 0));
+        frames.len() - 1
+    });
+    let (_, bytes, rows) = &mut frames[at];
+    (bytes, rows)
+}
+
+/// What has changed of an object, as it is told.
+struct Telling<'a> {
+    classes: &'a Classes,
+    contents: &'a crate::moved::Contents,
+    following: &'a Following,
+    frames: &'a mut Vec<(u32, Vec<u8>, u64)>,
+    worker: usize,
+    object: usize,
+    clock: u64,
+}
+
+impl Telling<'_> {
+    fn change(&mut self, changed: &Changed<'_>, told: &mut [Told]) {
+        let Some(told) = told.get_mut(changed.place as usize) else {
+            return;
+        };
+        let before = *told;
+        let now = changed
+            .entry
+            .and_then(|entry| Some((entry, self.target(&entry)?)));
+        *told = now.map_or(Told::default(), |(_, told)| told);
+        if before.to != 0 && before.to != told.to && self.is_here(before.bucket) {
+            self.row(before.to, Kind::Nothing, changed.place);
+        }
+        if let Some((entry, now)) = now {
+            let same = entry.same && before.to == now.to && before.bucket == now.bucket;
+            let clock = self.clock;
+            let kind = if same { Kind::Value } else { Kind::Entry };
+            let frame = self.row(now.to, kind, changed.place);
+            if !same {
+                row::number(frame, u64::from(now.bucket));
+            }
+            row::stamp(frame, clock, entry.stamp);
+            if !same {
+                frame.extend_from_slice(entry.key);
+            }
+            frame.extend_from_slice(entry.value);
+        }
+    }
+
+    /// Where the copy of an entry is; none: nowhere, or its bucket is not this worker's.
+    fn target(&self, entry: &ChangedEntry<'_>) -> Option<Told> {
+        let bucket = match self.contents.leases.contains(&self.object) {
+            true => u32::try_from(entry.home).ok()?,
+            false => self.contents.buckets.entry(self.object, entry.key)?,
+        };
+        let to = self.following.to.get(bucket as usize).copied()?;
+        let bucket = u16::try_from(bucket).ok()?;
+        let own = self.classes.whose(bucket) == Whose::Worker(self.worker);
+        (own && is_connection(to)).then_some(Told { to, bucket })
+    }
+
+    /// Whether a bucket is at some worker of this machine: what has gone of another one is on its way elsewhere, with it, or this machine may
+    /// not act any more. Its copy stays as it was.
+    fn is_here(&self, bucket: u16) -> bool {
+        matches!(self.classes.whose(bucket), Whose::Worker(_))
+    }
+
+    fn row(&mut self, to: u32, kind: Kind, place: u64) -> &mut Vec<u8> {
+        let (bytes, rows) = frame(self.frames, to, self.worker, self.clock);
+        *rows += 1;
+        row::head(bytes, self.object, kind);
+        row::number(bytes, place);
+        bytes
+    }
+}

@@ -1,0 +1,59 @@
+//! Copies of a machine's buckets on other machines, which go on with them where it dies.
+//!
+//! Emitted code notes which places of its objects change (`fastpath/state/notes.h`). Each worker tells the machine that keeps a copy of a bucket what
+//! is at these places, once a period ([`PERIOD`]): a *row* says a place and its new content, so that a later row replaces an earlier one and a row that is
+//! late says what is true by then ([`row`], [`Copier`]). The other machine files rows by their places ([`Mirror`]), and makes entries of a bucket
+//! of them when the bucket is its own.
+//!
+//! A copy begins, and begins again after a lost connection or under another table, by noting all places that the machine was not told
+//! ([`Following`]); rows of packets go on meanwhile on the same stream, behind those of before. No more than one row waits for each place, so
+//! what a slow machine costs here is bounded by what the objects have room for.
+
+mod copier;
+mod mirror;
+mod row;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use copier::Copier;
+pub use mirror::{Content, Mirror};
+pub use row::RowError;
+
+/// How often a worker tells what has changed. What it did in the last period before it dies is lost, beside what is on its way.
+pub const PERIOD: Duration = Duration::from_millis(1);
+
+/// Bytes of rows behind which a frame is full.
+const FULL: usize = 64 << 10;
+/// Bytes of a frame, at most: it was not full yet, and the last row has four numbers of 10 bytes before its key and its value.
+pub const FRAME: usize = FULL + 40 + millrace_place::MOST_NOTED as usize;
+
+/// Stands in the place of a connection: the bucket is another machine's.
+pub const ELSEWHERE: u32 = u32::MAX;
+
+/// Where the copy of each bucket is, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Following {
+    /// of the table
+    pub version: u64,
+    /// by bucket: the connection to the machine that keeps its copy, by a number that is never used again; 0: there is none;
+    /// [`ELSEWHERE`]: the bucket was handed to another machine, and its copy here is to be forgotten
+    pub to: Vec<u32>,
+    /// by bucket: how often it has come to this machine
+    pub arrivals: Vec<u32>,
+}
+
+/// Machines that keep copies, as workers see them. Calls do not wait.
+pub trait Copies: Send + Sync {
+    /// Raised whenever [`Self::following`] is another one.
+    fn step(&self) -> u64;
+
+    /// Where the copies are.
+    fn following(&self) -> Arc<Following>;
+
+    /// Whether each connection has room for what a worker tells at once.
+    fn has_room(&self) -> bool;
+
+    /// Sends what a worker tells, with so many rows in it. What is for a connection that is no more is dropped: another one begins anew.
+    fn send(&self, connection: u32, bytes: Vec<u8>, rows: u64);
+}

@@ -1,0 +1,201 @@
+//! A connection to a node that keeps copies of this machine's buckets.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use millrace_cluster::{Node, Refused};
+use millrace_dataplane::clock;
+
+use super::{Counters, Standby, add, lock};
+use crate::STEP;
+use crate::hands::{fresh, unexpected};
+use crate::message::{Message, Offer, read, refused, write};
+
+/// Bytes that wait for a connection, beyond which workers tell nothing until there are fewer.
+const ROOM: usize = 4 << 20;
+/// How long there may be no room: a copy over another connection begins anew then.
+const SLOW: Duration = Duration::from_secs(1);
+/// How often something is sent, so that the other end knows that this one is there.
+const BEAT: Duration = Duration::from_millis(100);
+/// Frames that are sent before their acknowledgements are read.
+const TOGETHER: usize = 32;
+
+/// Rows that wait.
+#[derive(Default)]
+struct Queue {
+    frames: VecDeque<(Vec<u8>, u64, Instant)>,
+    bytes: usize,
+    /// rows of these, and of those whose acknowledgement has not come
+    rows: u64,
+    /// since when there is no room
+    full: Option<Instant>,
+}
+
+/// See the module.
+pub struct Connection {
+    pub number: u32,
+    pub name: String,
+    node: Node,
+    /// of this machine
+    pub life: u64,
+    queue: Mutex<Queue>,
+    ready: Condvar,
+    over: AtomicBool,
+    slow: AtomicBool,
+}
+
+impl Connection {
+    pub fn new(number: u32, node: &Node, life: u64) -> Self {
+        Self {
+            number,
+            name: node.name.clone(),
+            node: node.clone(),
+            life,
+            queue: Mutex::default(),
+            ready: Condvar::new(),
+            over: AtomicBool::new(false),
+            slow: AtomicBool::new(false),
+        }
+    }
+
+    /// Connects on a thread of its own; whether there is one.
+    pub fn begin(self: &Arc<Self>, standby: &Arc<Standby>, version: u64) -> bool {
+        let (own, standby) = (self.clone(), standby.clone());
+        let thread = std::thread::Builder::new().name("copies".to_owned());
+        let begun = thread.spawn(move || {
+            // Why is of no use to anybody: the table says whether the node is there, and the copy begins again.
+            let _ = own.serve(&standby, version);
+            own.end();
+            let left = std::mem::take(&mut *lock(&own.queue));
+            standby
+                .counts
+                .behind
+                .fetch_sub(left.rows, Ordering::Relaxed);
+        });
+        begun.is_ok()
+    }
+
+    /// Whether it is to this node, in its life.
+    pub fn is_to(&self, node: &Node) -> bool {
+        let of = (&self.name, self.node.life, self.node.peer);
+        of == (&node.name, node.life, node.peer)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether it ended for having no room.
+    pub fn was_slow(&self) -> bool {
+        self.slow.load(Ordering::Acquire)
+    }
+
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.ready.notify_all();
+    }
+
+    pub fn has_room(&self, counts: &Counters) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.bytes < ROOM || self.is_over() {
+            queue.full = None;
+            return true;
+        }
+        let since = *queue.full.get_or_insert_with(Instant::now);
+        drop(queue);
+        if since.elapsed() > SLOW {
+            if !self.slow.swap(true, Ordering::AcqRel) {
+                add(&counts.slow, 1);
+            }
+            self.end();
+        }
+        false
+    }
+
+    pub fn push(&self, bytes: Vec<u8>, rows: u64, counts: &Counters) {
+        let mut queue = lock(&self.queue);
+        if self.is_over() {
+            counts.behind.fetch_sub(rows, Ordering::Relaxed);
+            return;
+        }
+        queue.bytes += bytes.len();
+        queue.rows += rows;
+        queue.frames.push_back((bytes, rows, Instant::now()));
+        self.ready.notify_one();
+    }
+
+    fn serve(&self, standby: &Standby, version: u64) -> Result<(), Refused> {
+        let (mut stream, fingerprint, challenge) = standby.hands.reached(&self.node, STEP)?;
+        if fingerprint != standby.fingerprint {
+            return Err(refused("it runs another function".to_owned()));
+        }
+        let mut offer = Offer {
+            from: standby.name.clone(),
+            to: self.node.name.clone(),
+            fingerprint,
+            bucket: standby.content.workers as u32,
+            version,
+            time: clock::now(),
+            bytes: self.life,
+            digest: [0; 32],
+            nonce: fresh()?,
+            tag: [0; 32],
+        };
+        offer.tag = standby.secret.tag(&[b"follow", &challenge, &offer.said()]);
+        let nonce = offer.nonce;
+        write(&mut stream, &Message::Follow(Box::new(offer)))?;
+        match read(&mut stream)? {
+            Message::Go => {}
+            other => return Err(unexpected(other)),
+        }
+        add(&standby.counts.begun, 1);
+        let mut number = 0_u64;
+        while !self.is_over() {
+            let frames = self.next();
+            let sent = frames.len();
+            for (bytes, ..) in &frames {
+                number += 1;
+                let said = number.to_be_bytes();
+                let tag = standby
+                    .secret
+                    .tag(&[b"rows", &challenge, &nonce, &said, bytes]);
+                let bytes = bytes.clone();
+                write(&mut stream, &Message::Rows { tag, bytes })?;
+            }
+            for _ in 0..sent {
+                match read(&mut stream)? {
+                    Message::Go => {}
+                    other => return Err(unexpected(other)),
+                }
+            }
+            stream.renew();
+            let rows: u64 = frames.iter().map(|(_, rows, _)| rows).sum();
+            lock(&self.queue).rows -= rows;
+            standby.counts.behind.fetch_sub(rows, Ordering::Relaxed);
+            if let Some((.., at)) = frames.first().filter(|_| rows > 0) {
+                let delay = at.elapsed().as_nanos().min(u128::from(u64::MAX)) as u64;
+                standby.counts.delay.store(delay, Ordering::Relaxed);
+            }
+        }
+        // It is told rather than that it has to notice.
+        write(&mut stream, &Message::End)
+    }
+
+    /// What waits; after a while without anything a frame without rows.
+    fn next(&self) -> Vec<(Vec<u8>, u64, Instant)> {
+        let mut queue = lock(&self.queue);
+        if queue.frames.is_empty() && !self.is_over() {
+            let waited = self.ready.wait_timeout(queue, BEAT);
+            queue = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+        let many = queue.frames.len().min(TOGETHER);
+        let frames: Vec<_> = queue.frames.drain(..many).collect();
+        queue.bytes -= frames.iter().map(|(bytes, ..)| bytes.len()).sum::<usize>();
+        match frames.is_empty() {
+            true => vec![(Vec::new(), 0, Instant::now())],
+            false => frames,
+        }
+    }
+}
