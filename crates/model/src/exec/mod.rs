@@ -16,6 +16,7 @@ mod explore;
 mod limits;
 mod memory;
 mod merge;
+mod offset;
 mod order;
 mod pick;
 mod quiet;
