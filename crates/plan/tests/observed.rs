@@ -110,3 +110,16 @@ fn of_objects_of_the_kernel() {
 fn of_objects_of_handlers() {
     all("handlers.cases", "handlers.h", "}\n");
 }
+
+#[test]
+fn a_visit_of_all_entries_is_said_to_be_one() {
+    let Some(plan) = support::program("visits") else {
+        return;
+    };
+    let sources = support::object(&plan, "sources");
+    assert_eq!(sources.treatment, Treatment::Lock);
+    assert_eq!(
+        sources.reason,
+        "the key of sources is that of any entry that it holds, which the NIC does not hash"
+    );
+}
