@@ -2,7 +2,7 @@
 
 use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
-use millrace_object::state::lpm;
+use millrace_object::state::{lpm, lpm_trie};
 
 use super::super::{APART, Machine};
 use super::handlers::over;
@@ -146,6 +146,9 @@ impl Machine<'_> {
             }
             _ => {}
         }
+        // Keys that differ in bits beyond their length are one prefix.
+        let masked = (*o.kind == lpm_trie::KIND).then(|| prefix::masked(key));
+        let key = masked.as_deref().unwrap_or(key);
         match exact.maps.get(&object)?.get(key) {
             Some(at) => bytes(at).filter(|_| !self.expired(object, o, key)),
             None => {
