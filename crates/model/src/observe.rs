@@ -77,6 +77,7 @@ fn channels(
         // Which calls were made, and how many draws, is decided by the guard, or told.
         tells: _,
         random: _,
+        drawn: _,
         undecided: _,
         loose: _,
         witness: _,
@@ -409,6 +410,7 @@ impl Path {
             told: _,
             tells,
             random: _,
+            drawn: _,
             undecided: _,
             loose: _,
             witness: _,
@@ -444,6 +446,7 @@ impl Path {
             told,
             tells,
             random,
+            drawn: _,
             undecided: _,
             loose: _,
             witness: _,

@@ -9,5 +9,6 @@
 
 mod common;
 mod cut;
+mod draws;
 mod functions;
 mod plant;

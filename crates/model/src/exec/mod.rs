@@ -268,6 +268,7 @@ impl<'a> Engine<'a> {
             told: BTreeSet::new(),
             tells: 0,
             random: 0,
+            drawn: Vec::new(),
         }
     }
 
@@ -335,6 +336,7 @@ impl<'a> Engine<'a> {
             told: s.told.into_iter().collect(),
             tells: s.tells,
             random: s.random,
+            drawn: s.drawn,
             undecided: s.undecided,
             loose: s.loose,
             witness: s.model,

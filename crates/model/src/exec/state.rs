@@ -216,6 +216,8 @@ pub struct State {
     /// which symbols are random draws, a number of their sequence, 0 for none: what the next one gives depends on how
     /// many there were
     pub random: u64,
+    /// random draws so far, their symbols in order
+    pub drawn: Vec<ExprId>,
 }
 
 impl Place {
