@@ -279,13 +279,18 @@ pub(crate) fn of(program: &Program, entry: &Entry) -> Vec<Observed> {
             &mut |_, _| {},
         );
     }
+    // The host takes records, and so sees what they say of their own ring.
+    let records: Vec<bool> = (program.objects.iter())
+        .map(|o| o.kind.holds_records())
+        .collect();
     for path in &entry.paths {
         channels(path, &mut |_| {}, &mut |object, roots| {
+            let taken = records.get(object.0) == Some(&true);
             let Some(leaves) = held.get_mut(object.0) else {
                 return;
             };
             parts(program, a, leaves, roots, |other, seen| {
-                if other != object.0 {
+                if other != object.0 || taken {
                     note(other, seen);
                 }
             });
