@@ -12,3 +12,4 @@ mod cut;
 mod draws;
 mod functions;
 mod plant;
+mod uncompared;
