@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use millrace_place::Treatment;
+use millrace_place::{Strategy, Treatment};
 use millrace_plan::Plan;
 
 /// A case: its name, what is expected, the function's body.
@@ -115,9 +115,11 @@ fn of_objects_of_handlers() {
 
 #[test]
 fn a_visit_of_all_entries_is_said_to_be_one() {
-    let Some(plan) = support::program("visits") else {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/visits.c");
+    let Some(mut visits) = support::modelled(&source) else {
         return;
     };
+    let plan = visits.plan("generic");
     let sources = support::object(&plan, "sources");
     assert_eq!(sources.treatment, Treatment::Lock);
     assert_eq!(
@@ -125,12 +127,13 @@ fn a_visit_of_all_entries_is_said_to_be_one() {
         "the key of sources is that of any entry that it holds, which the NIC does not hash"
     );
     // Which entry a visit meets first is another one where each core takes places of its own.
+    let why =
+        "packets visit all entries of sources, in an order that depends on which core added which";
     let mut offers = sources.offers.iter();
     let transact = offers.find(|o| o.treatment == Treatment::Transact);
-    assert_eq!(
-        transact.and_then(|o| o.impossible.as_deref()),
-        Some(
-            "packets visit all entries of sources, in an order that depends on which core added which"
-        )
-    );
+    let offered = transact.and_then(|o| o.impossible.as_deref());
+    assert_eq!(offered, Some(why));
+    let refused = visits.asked(Strategy::Transact).unwrap_err().to_string();
+    assert!(refused.ends_with(why), "{refused}");
+    assert!(visits.asked(Strategy::Lock).is_ok());
 }
