@@ -94,6 +94,8 @@ pub struct Path {
     pub tells: u64,
     /// which symbols are random draws: a number of their sequence, 0 for none
     pub random: u64,
+    /// random draws in order, each a symbol, also those that nothing else of the path has
+    pub drawn: Vec<ExprId>,
     /// the solver could not say whether it is possible
     pub undecided: bool,
     /// why it may be impossible although its guard can hold: something is taken for any number here that

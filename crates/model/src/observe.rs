@@ -77,6 +77,7 @@ fn channels(
         // Which calls were made, and how many draws, is decided by the guard, or told.
         tells: _,
         random: _,
+        drawn: _,
         undecided: _,
         loose: _,
         witness: _,
@@ -278,13 +279,18 @@ pub(crate) fn of(program: &Program, entry: &Entry) -> Vec<Observed> {
             &mut |_, _| {},
         );
     }
+    // The host takes records, and so sees what they say of their own ring.
+    let records: Vec<bool> = (program.objects.iter())
+        .map(|o| o.kind.holds_records())
+        .collect();
     for path in &entry.paths {
         channels(path, &mut |_| {}, &mut |object, roots| {
+            let taken = records.get(object.0) == Some(&true);
             let Some(leaves) = held.get_mut(object.0) else {
                 return;
             };
             parts(program, a, leaves, roots, |other, seen| {
-                if other != object.0 {
+                if other != object.0 || taken {
                     note(other, seen);
                 }
             });
@@ -409,6 +415,7 @@ impl Path {
             told: _,
             tells,
             random: _,
+            drawn: _,
             undecided: _,
             loose: _,
             witness: _,
@@ -444,6 +451,7 @@ impl Path {
             told,
             tells,
             random,
+            drawn: _,
             undecided: _,
             loose: _,
             witness: _,

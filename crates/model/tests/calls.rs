@@ -262,6 +262,7 @@ fn a_packet_takes_the_path_that_the_model_says() {
         ("updates", 2),
         ("elements", 2),
         ("targets", 4),
+        ("indexed", 3),
     ];
     assert_eq!(model.entries.len(), expected.len());
     for (i, (name, least)) in expected.into_iter().enumerate() {

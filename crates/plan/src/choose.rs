@@ -136,6 +136,8 @@ pub(crate) fn draft(
         } else if treatments::divides(declared) {
             open.insert(i);
             continue;
+        } else if declared.kind.holds_records() {
+            Answer::Not(incompatible::records(name))
         } else {
             Answer::Not(incompatible::kind(name, declared.kind.name))
         };
@@ -209,6 +211,7 @@ impl Draft {
             let subject = Subject {
                 declared,
                 answer,
+                visited: treatments::is_visited(model, program, ObjectId(*object)),
                 unreplicated: replication::bar(device.history, program, ObjectId(*object)),
             };
             let plan = subject.planned(ObjectId(*object), treatments::by_order);

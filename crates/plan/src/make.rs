@@ -181,7 +181,7 @@ fn joined_plan(
     }
     if strategy != found {
         let history = wanted.history.as_deref();
-        asked_for((program, history), (strategy, found), &mut objects)?;
+        asked_for((program, model, history), (strategy, found), &mut objects)?;
         solved = &spread;
     }
     let cores = match strategy {

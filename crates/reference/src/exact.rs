@@ -8,6 +8,7 @@
 mod aead;
 mod checksum;
 mod cookie;
+mod crowd;
 mod draw;
 mod entries;
 mod events;
@@ -71,8 +72,10 @@ pub struct Exact {
     pub(super) produced: BTreeMap<ObjectId, (u64, u64)>,
     /// of each LRU map, whose turn it is
     pub(super) clocks: BTreeMap<ObjectId, lru::Clock>,
-    /// entries that take room and have no key
-    crowds: BTreeMap<ObjectId, u64>,
+    /// entries that take room and are not made yet
+    crowds: BTreeMap<ObjectId, crowd::Crowd>,
+    /// keys of maps in the order in which entries are visited
+    orders: BTreeMap<ObjectId, Vec<Vec<u8>>>,
     /// what random draws come from
     pub(super) seed: u64,
     /// the number of the next packet, that of this one, and its random draws so far

@@ -9,5 +9,6 @@
 
 mod callbacks;
 mod nested;
+mod prefixes;
 mod soundness;
 mod zeros;

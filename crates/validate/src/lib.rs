@@ -9,7 +9,7 @@
 //!
 //! What is not compared: the ages of entries, but by their effects; which entry an LRU map evicts, but how many
 //! it has; timers in values of maps. A random draw is taken as it comes. Programs are not compared at all ([`uncompared`])
-//! whose state is in queues, stacks, Bloom filters or maps of maps.
+//! whose state is in queues, stacks, Bloom filters or maps of maps, or that ask how full a ring buffer is.
 
 mod alone;
 mod chain;

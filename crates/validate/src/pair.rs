@@ -6,6 +6,8 @@ use millrace_classify::{Budget, Classifier, Key, Rules};
 use millrace_dataplane::module::{Config, Instance, Module};
 use millrace_dataplane::packet::{Arrival, Burst, Fate, HEADROOM, Layout, TAILROOM};
 use millrace_dataplane::runner::hex;
+use millrace_object::helper::FOR_EACH_MAP_ELEM;
+use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
 use millrace_object::state::{allocator, classifier, hash, lpm, map};
 use millrace_reference::{End, Log, Machine, Target, index_key};
@@ -41,6 +43,22 @@ pub struct Pair<'a> {
     now: u64,
     /// the ring that has been filled
     filled: Option<usize>,
+    /// maps whose entries the program may visit
+    visited: Vec<ObjectId>,
+}
+
+/// The maps whose entries a program may visit, one after another.
+fn visited(program: &Program) -> Vec<ObjectId> {
+    let visit =
+        |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == FOR_EACH_MAP_ELEM.number);
+    let mut insns = program.functions.iter().flat_map(|f| &f.insns);
+    if !insns.any(visit) {
+        return Vec::new();
+    }
+    let objects = program.objects.iter().enumerate();
+    let tables = objects.filter(|(_, o)| o.kind.is_table() && !o.is_shape());
+    let tables = tables.filter(|(_, o)| o.kind.does(&FOR_EACH_MAP_ELEM).is_some());
+    tables.map(|(i, _)| ObjectId(i)).collect()
 }
 
 impl<'a> Pair<'a> {
@@ -66,6 +84,7 @@ impl<'a> Pair<'a> {
             packets: 0,
             now,
             filled: None,
+            visited: visited(program),
         };
         pair.advance(now)?;
         Ok(pair)
@@ -124,7 +143,10 @@ impl<'a> Pair<'a> {
                         false => added += 1,
                     }
                 }
-                self.machine.crowd(*object, added);
+                match o.kind.is_table() && *o.kind != lpm::KIND {
+                    true => self.machine.crowd_under(*object, added, o.first..next, but),
+                    false => self.machine.crowd(*object, added),
+                }
             }
             Seed::Next { object, number } => {
                 let Some(o) = self.program.objects.get(object.0) else {
@@ -301,6 +323,7 @@ impl<'a> Pair<'a> {
         self.machine.packet(&trial.packet, HEADROOM, trial.port);
         self.machine.tailroom(TAILROOM);
         self.machine.record();
+        self.visits()?;
         let before = self.evicting();
         let end = self.machine.run(entry.function, entry.role, STEPS);
         let log = self.machine.take_log();
@@ -351,6 +374,17 @@ impl<'a> Pair<'a> {
             log,
             counts: counts.map(|(b, a)| (b.0, b.1, a.1)).collect(),
         })
+    }
+
+    /// Lets the interpreter visit entries in the order of their places in emitted code.
+    fn visits(&mut self) -> Result<(), String> {
+        for id in &self.visited {
+            let entries = self.instance.entries(id.0, usize::MAX, self.now);
+            let entries = entries.map_err(|e| e.to_string())?;
+            let keys = entries.into_iter().map(|(key, _)| key).collect();
+            self.machine.visited_in(*id, keys);
+        }
+        Ok(())
     }
 
     /// How many entries each object has that evicts.

@@ -7,6 +7,7 @@ use millrace_dataplane::module::Module;
 use millrace_dataplane::runner::hex;
 use millrace_model::Model;
 use millrace_object::contract::Holds;
+use millrace_object::helper::RINGBUF_QUERY;
 use millrace_object::program::{Program, StateObject};
 use millrace_report::Guards;
 
@@ -58,19 +59,25 @@ pub(crate) struct Validation<'a> {
 }
 
 /// An object that packets touch and of which no prediction says what calls find in it: a queue, a stack, a Bloom filter,
-/// or what is found in a map of maps, which has another name in an execution.
+/// a ring buffer whose fill is asked for, or what is found in a map of maps, which has another name in an execution.
 #[must_use]
 pub fn uncompared<'a>(program: &'a Program, model: &Model) -> Option<&'a StateObject> {
     let paths = model.entries.iter().flat_map(|e| &e.paths);
-    let touched: BTreeSet<usize> = paths
-        .flat_map(|p| &p.accesses)
-        .map(|a| a.object.0)
-        .collect();
-    let mut objects = touched.iter().filter_map(|i| program.objects.get(*i));
-    objects.find(|o| {
-        let other = matches!(o.kind.holds, Holds::Sequence { .. } | Holds::Membership);
-        other || o.is_shape()
-    })
+    let mut touched: BTreeSet<usize> = BTreeSet::new();
+    let mut asked: BTreeSet<usize> = BTreeSet::new();
+    for a in paths.flat_map(|p| &p.accesses) {
+        touched.insert(a.object.0);
+        if a.operation == RINGBUF_QUERY.name {
+            asked.insert(a.object.0);
+        }
+    }
+    let mut objects = touched.iter().filter(|i| {
+        program.objects.get(**i).is_some_and(|o| {
+            let other = matches!(o.kind.holds, Holds::Sequence { .. } | Holds::Membership);
+            other || o.is_shape() || asked.contains(*i)
+        })
+    });
+    program.objects.get(*objects.next()?)
 }
 
 /// Holds a model against executions of its program: of the module that was emitted from it, and of the

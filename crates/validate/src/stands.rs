@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use millrace_model::expr::{Arena, ExprId, Origin, SymId};
+use millrace_model::expr::{Arena, ExprId, Node, Origin, SymId};
 use millrace_model::model::Path;
 use millrace_object::program::ObjectId;
 
@@ -31,6 +31,14 @@ pub(crate) enum Stands {
     Answer(String, usize),
 }
 
+/// The helper of which a symbol is an answer.
+fn name(arena: &Arena, e: ExprId) -> Option<&str> {
+    match arena.node(e) {
+        Node::Sym(s) => Some(arena.symbol(*s).name.rsplit_once('#')?.0),
+        _ => None,
+    }
+}
+
 /// Meanings of a path's symbols.
 pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, Stands)> {
     let mut out = Vec::new();
@@ -48,6 +56,13 @@ pub(crate) fn stand(arena: &Arena, path: &Path, own: &[SymId]) -> Vec<(SymId, St
         let symbol = arena.symbol(*s);
         let Origin::State(object) = symbol.origin else {
             if let Some((helper, n)) = symbol.name.rsplit_once('#') {
+                // Draws that decide nothing of a path count.
+                let of_helper = |e: &&ExprId| name(arena, **e).is_some_and(|n| n == helper);
+                let mut draws = path.drawn.iter().filter(of_helper);
+                if let Some(n) = draws.position(|e| *arena.node(*e) == Node::Sym(*s)) {
+                    out.push((*s, Stands::Answer(helper.to_owned(), n)));
+                    continue;
+                }
                 let calls = calls.entry(helper).or_default();
                 calls.push((n.parse().unwrap_or(u32::MAX), *s));
             }

@@ -18,10 +18,15 @@ use crate::pair::Happened;
 use crate::predict::{Disagreement, Prediction, outcome};
 use crate::stands::Stands;
 
-/// Whether a path goes through such a loop.
+/// Whether a path goes through such a loop, or visits the entries of a table: which of them is in which place no key says.
 #[must_use]
 pub(crate) fn has_turns(path: &Path) -> bool {
-    path.loose.is_some()
+    path.loose.is_some() || path.accesses.iter().any(is_visit)
+}
+
+/// A look at a place of a table. Executions report what is done to the entries that are found, and not the looks.
+fn is_visit(a: &Access) -> bool {
+    a.operation == "map_slot"
 }
 
 /// The symbols of a path through loops that an execution settles: what comes in, and what is under keys that are made
@@ -263,7 +268,8 @@ impl Places {
 }
 
 fn repeated(path: &Path, at: usize) -> bool {
-    path.accesses.get(at).is_some_and(|a| a.repeated)
+    let a = path.accesses.get(at);
+    a.is_some_and(|a| a.repeated || is_visit(a))
 }
 
 /// The objects that a path writes to; those that it does not are as before.

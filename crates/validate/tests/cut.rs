@@ -14,6 +14,7 @@ fn every_execution_is_a_sequence_of_paths() {
     for (source, cuts) in [
         (here.join("borders.c"), &[None, Some(1)][..]),
         (here.join("grown.c"), &[None, Some(1)]),
+        (here.join("visited.c"), &[None]),
         (walks.join("names.c"), &[Some(1), Some(16)]),
     ] {
         for cut in cuts {

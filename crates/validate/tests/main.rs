@@ -9,5 +9,7 @@
 
 mod common;
 mod cut;
+mod draws;
 mod functions;
 mod plant;
+mod uncompared;

@@ -4,7 +4,7 @@ use millrace_object::helper::{Arg, Helper};
 use millrace_object::state::{Addressing, classifier};
 
 use super::call::On;
-use super::state::{Access, Place, Presence, Region, State, Value};
+use super::state::{Access, DELETED, Place, Presence, REPLACED, Region, State, Value};
 use super::{Engine, Gap};
 use crate::expr::{ExprId, Origin, Rel};
 use crate::kinds::{Address, Answer, Meaning};
@@ -156,7 +156,7 @@ impl Engine<'_> {
                 let kernel = call.meaning.answer == Answer::Deleted;
                 if let Some(s) = there {
                     let mut s = call.note(s, "there");
-                    let next = self.lapse(&mut s, place, "its entry was deleted", Presence::Absent);
+                    let next = self.lapse(&mut s, place, DELETED, Presence::Absent);
                     if let Some(p) = s.places.get_mut(next) {
                         p.bytes.clear();
                         (p.fresh, p.room) = (true, true);
@@ -175,7 +175,7 @@ impl Engine<'_> {
                 }
                 let (full, room) = self.full(absent, place, call);
                 if let Some(s) = room {
-                    let s = Self::filled(call.note(s, "added"), place, &call.access.value);
+                    let s = Self::added(call.note(s, "added"), place, &call.access.value);
                     out.push(self.after(s, pointer));
                 }
                 if let Some(s) = full {
@@ -235,7 +235,7 @@ impl Engine<'_> {
             if evicts {
                 self.evict(&mut s, place, call);
             }
-            let s = Self::filled(call.note(s, "added"), place, &call.access.value);
+            let s = Self::added(call.note(s, "added"), place, &call.access.value);
             out.push(self.answers(s, 0));
         }
         if let Some(s) = full {
@@ -282,6 +282,16 @@ impl Engine<'_> {
         };
         let full = self.arena.sym(&name, 1, p.origin());
         self.split(s, full)
+    }
+
+    /// A new entry with this value. It may take the place of one that the path deleted, in whichever map: two may be one.
+    fn added(mut s: State, place: usize, value: &[ExprId]) -> State {
+        for p in &mut s.places {
+            if p.lapsed == Some(DELETED) {
+                p.lapsed = Some(REPLACED);
+            }
+        }
+        Self::filled(s, place, value)
     }
 
     /// The place with this value in it.

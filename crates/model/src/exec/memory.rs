@@ -2,7 +2,7 @@
 
 use millrace_object::program::{Line, ObjectId, Program};
 
-use super::state::{Access, Cell, Place, Presence, Region, State, Value, Written};
+use super::state::{Access, Cell, DELETED, Place, Presence, Region, State, Value, Written};
 use super::{Engine, Gap};
 use crate::expr::{Arena, Bin, ExprId, Origin, Rel};
 use crate::model::Effect;
@@ -356,10 +356,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A pointer to a value is good until the entry is gone.
+    /// A pointer to a value is good until the entry is gone, and a deleted entry's until another may be in its place
+    /// (fastpath/state/hash.h). What is written to it in between nobody finds.
     fn usable(&self, place: &Place) -> Result<(), Gap> {
         match place.lapsed {
-            None => Ok(()),
+            None | Some(DELETED) => Ok(()),
             Some(why) => gap(format!(
                 "a value of `{}` is used after {why}",
                 self.object_name(place.object)

@@ -312,6 +312,10 @@ impl Engine<'_> {
         tell::joined(&mut s, b, &[this, that]);
         s.steps = a.steps.max(b.steps);
         s.draws = a.draws.max(b.draws);
+        // A draw behind this is another one of the packet's where one of them had more.
+        if b.drawn.len() > s.drawn.len() {
+            s.drawn.clone_from(&b.drawn);
+        }
         s.model = a.model.clone().or_else(|| b.model.clone());
         s
     }

@@ -17,6 +17,7 @@ mod explore;
 mod limits;
 mod memory;
 mod merge;
+mod offset;
 mod order;
 mod pick;
 mod quiet;
@@ -268,6 +269,7 @@ impl<'a> Engine<'a> {
             told: BTreeSet::new(),
             tells: 0,
             random: 0,
+            drawn: Vec::new(),
         }
     }
 
@@ -335,6 +337,7 @@ impl<'a> Engine<'a> {
             told: s.told.into_iter().collect(),
             tells: s.tells,
             random: s.random,
+            drawn: s.drawn,
             undecided: s.undecided,
             loose: s.loose,
             witness: s.model,

@@ -59,6 +59,12 @@ pub enum Presence {
     Absent,
 }
 
+/// An entry that the path deleted: its value can be read and written until an entry is added, which may take its place.
+pub(super) const DELETED: &str = "its entry was deleted";
+
+/// A deleted entry whose place may have been taken.
+pub(super) const REPLACED: &str = "its entry was deleted and another may have taken its place";
+
 /// One entry of a state object that the path has touched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
@@ -74,7 +80,7 @@ pub struct Place {
     pub presence: Presence,
     /// what is not written is zero
     pub fresh: bool,
-    /// why a pointer to its value is good no longer, and no key leads here
+    /// why no key leads here any more; a pointer to its value is good no longer, unless this is [`DELETED`]
     pub lapsed: Option<&'static str>,
     /// how often its presence became open again
     pub doubts: u32,
@@ -210,6 +216,8 @@ pub struct State {
     /// which symbols are random draws, a number of their sequence, 0 for none: what the next one gives depends on how
     /// many there were
     pub random: u64,
+    /// random draws so far, their symbols in order
+    pub drawn: Vec<ExprId>,
 }
 
 impl Place {

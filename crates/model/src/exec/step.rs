@@ -69,9 +69,12 @@ impl Engine<'_> {
             Op::Plain(insn) if self.goes_through_null(&s, insn) => Ok(Next::On(Vec::new())),
             Op::Plain(insn) => {
                 let line = step.line.as_ref();
-                self.plain(&mut s, insn, line)?;
-                s.at += 1;
-                Ok(Next::On(vec![s]))
+                let mut out = self.by_offset(s, insn);
+                for s in &mut out {
+                    self.plain(s, insn, line)?;
+                    s.at += 1;
+                }
+                Ok(Next::On(out))
             }
         }
     }

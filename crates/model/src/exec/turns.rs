@@ -19,7 +19,7 @@ use super::below::Counter;
 use super::call::gap;
 use super::explore::Followed;
 use super::merge;
-use super::state::{Access, Cell, Presence, State, Value, Written};
+use super::state::{Access, Cell, DELETED, Presence, REPLACED, State, Value, Written};
 use super::{Engine, Gap, tell};
 use crate::expr::eval::Assignment;
 use crate::expr::walk::cone;
@@ -224,6 +224,10 @@ impl Engine<'_> {
                 continue;
             };
             if p.lapsed.is_some() {
+                // Iterations may add entries.
+                if let Some(p) = t.places.get_mut(i).filter(|p| p.lapsed == Some(DELETED)) {
+                    p.lapsed = Some(REPLACED);
+                }
                 continue;
             }
             let mut bytes = p.bytes.clone();

@@ -137,6 +137,9 @@ int updates(struct xdp_md *ctx)
 		*found += 1;
 	if (p[6] & 1) {
 		p[7] = delete(&table, &key);
+		/* Still the entry's, if it was that. */
+		if (found && p[2] & 1)
+			p[9] = ++*found;
 		found = lookup(&table, &key);
 		p[8] = found ? 1 : 2;
 	}
@@ -170,4 +173,40 @@ int targets(struct xdp_md *ctx)
 	if (p + 24 > END(ctx))
 		return XDP_DROP;
 	return redirect_map(&ports, p[0] & 7, p[1] & 35);
+}
+
+struct ring {
+	__u8 at;
+	__u8 seen[6];
+	__u8 rest;
+};
+
+struct {
+	__uint(type, HASH);
+	__uint(max_entries, 4);
+	__type(key, __u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
+
+/* Elements of an array within a value and of one on the stack, by an index that state and packet say. */
+SEC("xdp")
+int indexed(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	volatile __u8 order[5] = { 9, 7, 5, 3, 1 };
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	__u32 key = p[0] & 3;
+	struct ring new = { p[1], { 1, 2, 3, 4, 5, 6 }, 0 };
+	struct ring *r = lookup(&rings, &key);
+	if (!r)
+		return update(&rings, &key, &new, 0) ? XDP_ABORTED : XDP_TX;
+	__u8 i = r->at % 6;
+	p[4] = r->seen[i];
+	r->seen[i] = p[2];
+	r->at = i + 1;
+	order[p[3] % 5] = 2;
+	p[5] = order[p[6] % 5];
+	return XDP_PASS;
 }

@@ -252,6 +252,22 @@ int deleted(struct xdp_md *ctx)
 	return *value ? XDP_TX : XDP_PASS;
 }
 
+SEC("xdp")
+int replaced(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u64 *value, new = 1;
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	value = lookup(&table, p);
+	if (!value)
+		return XDP_DROP;
+	delete(&table, p);
+	update(&table, p + 8, &new, 0);
+	return *value ? XDP_TX : XDP_PASS;
+}
+
 /* Two addresses may be in one prefix. */
 SEC("xdp")
 int aliased(struct xdp_md *ctx)

@@ -23,6 +23,15 @@ pub(crate) fn kind(name: &str, kind: &str) -> Barred {
     )
 }
 
+/// Records for the host, where packets are told how many there are.
+pub(crate) fn records(name: &str) -> Barred {
+    judged(
+        format!("packets ask how full {name} is, or for its position"),
+        "ask for neither: the call that puts a record says whether there was room for it",
+        None,
+    )
+}
+
 /// A timer, or the end, touches it.
 pub(crate) fn timer(model: &Model, name: &str, at: At) -> Barred {
     let entry = model.entries.get(at.entry);

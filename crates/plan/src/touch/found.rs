@@ -109,7 +109,12 @@ pub(super) fn source(
                 places.push(Some(byte));
             }
             Some((object, None)) if object == accessed => {
-                return Source::Leased;
+                let kind = program.objects.get(object).map(|o| o.kind);
+                return match kind.is_some_and(|k| k.leases()) {
+                    true => Source::Leased,
+                    // A visit of all entries, as by `bpf_for_each_map_elem`.
+                    false => Source::Foreign("that of any entry that it holds".to_owned()),
+                };
             }
             _ if arena.constant(*e).is_some() => places.push(None),
             _ => return Source::Fields,

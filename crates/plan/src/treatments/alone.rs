@@ -15,6 +15,9 @@ pub(super) const CONTRACT: Contract = Contract {
 fn reason(of: &Subject<'_>) -> String {
     let own = of.answer.reason();
     match (lock::bar(of), of.answer.barred().map(|b| &b.by)) {
+        (Some(bar), Some(Bar::Paths)) if of.declared.kind.holds_records() => {
+            format!("{own}, and {bar}")
+        }
         (Some(_), Some(Bar::Paths)) => format!(
             "{own}, so nothing says that what earlier packets of a CPU left there decides over none"
         ),

@@ -2,9 +2,11 @@
 
 use millrace_history::History;
 use millrace_history::effects;
+use millrace_model::Model;
 use millrace_object::program::Program;
 use millrace_place::{Strategy, Treatment};
 
+use super::transact;
 use crate::make::PlanError;
 use crate::plan::ObjectPlan;
 use crate::rules::replication;
@@ -14,7 +16,7 @@ use crate::rules::replication;
 /// # Errors
 /// [`PlanError::Strategy`]: the reasons for these exclude it.
 pub(crate) fn asked_for(
-    (program, history): (&Program, Option<&History>),
+    (program, model, history): (&Program, &Model, Option<&History>),
     (wanted, found): (Strategy, Strategy),
     objects: &mut [ObjectPlan],
 ) -> Result<(), PlanError> {
@@ -52,6 +54,16 @@ pub(crate) fn asked_for(
     let others = |o: &&mut ObjectPlan| {
         to == Treatment::Alone || matches!(o.treatment, Treatment::Shard | Treatment::Lock)
     };
+    let visited = |o: &&mut ObjectPlan| others(o) && transact::is_visited(model, program, o.id);
+    if to == Treatment::Transact
+        && let Some(o) = objects.iter_mut().find(visited)
+    {
+        return Err(PlanError::Strategy {
+            name: program.name.clone(),
+            wanted: wanted.name(),
+            reason: transact::visited(&o.name),
+        });
+    }
     for o in objects.iter_mut().filter(others) {
         o.treatment = to;
         o.reason = format!("asked for; of itself: {}", o.reason);

@@ -11,8 +11,15 @@ pub(super) const CONTRACT: Contract = Contract {
     reason,
 };
 
-/// An author who chose a per-CPU kind wants no values that CPUs share.
+/// An author who chose a per-CPU kind wants no values that CPUs share. How full a ring is depends on when its
+/// records are taken, with several workers at other moments than with one, whatever order the lock gives their packets.
 pub(super) fn bar(of: &Subject<'_>) -> Option<String> {
+    if of.declared.kind.holds_records() && of.answer.barred().is_some() {
+        return Some(format!(
+            "what a packet is told of {} depends on when its records are taken, which no order of packets decides",
+            of.declared.name
+        ));
+    }
     of.declared.kind.per_cpu.then(|| {
         format!(
             "what a packet finds in {} is what earlier packets of its CPU left there, so the result depends on which CPU \

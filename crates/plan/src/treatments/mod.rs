@@ -23,6 +23,7 @@ use crate::rules::{Answer, Said};
 
 pub(crate) use asked::asked_for;
 pub(crate) use shard::divides;
+pub(crate) use transact::is_visited;
 
 /// Every treatment, in order of preference: what needs no steering first, then what shares nothing, and what always serves
 /// last. Transactions and replication come behind that: whether they are faster than the lock or one core, a measurement says.
@@ -49,6 +50,8 @@ struct Contract {
 pub(crate) struct Subject<'a> {
     pub declared: &'a StateObject,
     pub answer: &'a Answer,
+    /// packets visit its entries one after another, in the order of their places
+    pub visited: bool,
     /// why it cannot be replicated (R7)
     pub unreplicated: Option<String>,
 }
@@ -108,6 +111,7 @@ pub(crate) fn is_vital(declared: &StateObject) -> bool {
     let subject = Subject {
         declared,
         answer: &Answer::Not(nothing),
+        visited: false,
         unreplicated: None,
     };
     by_order(&possible(&subject.offers())) == Treatment::Alone

@@ -108,9 +108,14 @@ impl Modelled {
 
     /// The plan for 16 cores with all state replicated.
     pub fn replicated(&mut self) -> Result<Plan, PlanError> {
+        self.asked(Strategy::Replicate)
+    }
+
+    /// The plan for 16 cores by this strategy.
+    pub fn asked(&mut self, strategy: Strategy) -> Result<Plan, PlanError> {
         let wanted = Wanted {
             cores: 16,
-            strategy: Some(Strategy::Replicate),
+            strategy: Some(strategy),
             history: Some(self.history.clone()),
             ..Wanted::default()
         };

@@ -86,7 +86,7 @@ impl Machine<'_> {
     }
 
     /// The keys of a map, an array's in their order.
-    pub(crate) fn exact_keys(&self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
+    pub(crate) fn exact_keys(&mut self, id: ObjectId) -> Option<VecDeque<Vec<u8>>> {
         if let Some(o) = self.declaration(id).filter(|o| is_array(o)) {
             return Some(
                 (0..o.capacity)
@@ -94,11 +94,24 @@ impl Machine<'_> {
                     .collect(),
             );
         }
-        let entries = self.exact.as_ref()?.maps.get(&id)?;
-        let mut keys: Vec<Vec<u8>> = entries.keys().cloned().collect();
+        self.meet_all(id);
+        let exact = self.exact.as_ref()?;
+        let mut keys: Vec<Vec<u8>> = exact.maps.get(&id)?.keys().cloned().collect();
         // Little-endian numbers, read from their last byte.
         keys.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        if let Some(order) = exact.orders.get(&id) {
+            let places: BTreeMap<_, _> = order.iter().zip(0..).collect();
+            keys.sort_by_key(|key| places.get(key).copied().unwrap_or(usize::MAX));
+        }
         Some(keys.into())
+    }
+
+    /// Says in which order the entries of a map are visited, as another implementation has them; others come behind
+    /// these, in the order of their keys.
+    pub fn visited_in(&mut self, object: ObjectId, keys: Vec<Vec<u8>>) {
+        if let Some(exact) = &mut self.exact {
+            exact.orders.insert(object, keys);
+        }
     }
 
     /// Address of a key's value, if the key is there.
@@ -139,6 +152,7 @@ impl Machine<'_> {
         a: [u64; 5],
     ) -> Result<u64, Violation> {
         let key = self.bytes_at(a[1], o.key_bytes)?;
+        self.meet(id, o, &key);
         match h.name {
             "map_update_elem" => {
                 let value = self.bytes_at(a[2], o.value_bytes)?;

@@ -101,8 +101,9 @@ impl Machine<'_> {
         a: [u64; 5],
     ) -> Result<u64, Violation> {
         let now = self.now();
-        let crowd = self.crowd_of(id);
         let key = self.bytes_at(a[1], o.key_bytes)?;
+        self.meet(id, o, &key);
+        let crowd = self.crowd_of(id);
         let value = if name == "map_put" {
             self.bytes_at(a[2], o.value_bytes)?
         } else {

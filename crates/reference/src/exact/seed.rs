@@ -2,33 +2,19 @@
 
 use millrace_object::contract::Holds;
 use millrace_object::program::{ObjectId, StateObject};
-use millrace_object::state::lpm;
+use millrace_object::state::{lpm, lpm_trie};
 
 use super::super::{APART, Machine};
 use super::handlers::over;
 use super::prefix;
 
 /// The number that a key of an element or a lease is.
-fn number(key: &[u8]) -> u64 {
+pub(super) fn number(key: &[u8]) -> u64 {
     let low = key.iter().take(8).rev();
     low.fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
 impl Machine<'_> {
-    /// Fills an object with this many entries whose keys nobody will ask for. They do not expire; an allocator
-    /// has no free number then.
-    pub fn crowd(&mut self, object: ObjectId, entries: u64) {
-        if let Some(exact) = &mut self.exact {
-            exact.crowds.insert(object, entries);
-        }
-    }
-
-    /// Number of such entries of an object.
-    pub(super) fn crowd_of(&self, id: ObjectId) -> u64 {
-        let crowds = self.exact.as_ref().map(|e| &e.crowds);
-        crowds.and_then(|c| c.get(&id)).copied().unwrap_or(0)
-    }
-
     /// Sets an entry of a map of the handlers, its age 0.
     pub(super) fn put_aging(&mut self, id: ObjectId, key: &[u8], value: &[u8]) {
         let now = self.now();
@@ -146,10 +132,14 @@ impl Machine<'_> {
             }
             _ => {}
         }
+        // Keys that differ in bits beyond their length are one prefix.
+        let masked = (*o.kind == lpm_trie::KIND).then(|| prefix::masked(key));
+        let key = masked.as_deref().unwrap_or(key);
         match exact.maps.get(&object)?.get(key) {
             Some(at) => bytes(at).filter(|_| !self.expired(object, o, key)),
             None => {
-                let there = super::is_array(o) && number(key) < o.capacity;
+                let there = (super::is_array(o) && number(key) < o.capacity)
+                    || self.is_crowded(object, o, key);
                 there.then(|| vec![0; o.value_bytes as usize])
             }
         }

@@ -34,6 +34,9 @@ pub fn meaning(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Result<Vec<
         Origin::Helper
     };
     let e = engine.unknown(&mut s, h.name, 64, origin);
+    if origin == Origin::Random {
+        s.drawn.push(e);
+    }
     let over = engine.exceeds(e, max);
     let under = min.checked_sub(1).map(|least| engine.exceeds(e, least));
     let mut within = vec![engine.arena.not(over)];

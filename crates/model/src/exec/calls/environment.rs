@@ -27,6 +27,7 @@ pub fn jiffies(engine: &mut Engine<'_>, s: State, _: &Helper) -> Ways {
 pub fn random(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     s.random = numbered(s.random, u64::from(s.draws));
     let e = engine.unknown(&mut s, h.name, 32, Origin::Random);
+    s.drawn.push(e);
     let e = engine.arena.resize(e, 64);
     Ok(vec![engine.after(s, Value::Num(e))])
 }

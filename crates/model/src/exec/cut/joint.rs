@@ -176,6 +176,7 @@ impl Engine<'_> {
         s.told = BTreeSet::new();
         s.tells = 0;
         s.random = 0;
+        s.drawn = Vec::new();
         s.segment = cut;
         s
     }

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use millrace_check::facts::FrameId;
 
 use super::super::Engine;
-use super::super::state::{Cell, Presence, Region, State, Target, Value, Written};
+use super::super::state::{Cell, DELETED, Presence, Region, State, Target, Value, Written};
 use crate::expr::walk::each_of;
 use crate::expr::{ExprId, Node, Origin};
 
@@ -217,7 +217,11 @@ impl Engine<'_> {
             Presence::Absent => 2,
         };
         out.extend([p.object.0 as u64, presence, p.key.len() as u64]);
-        out.push(u64::from(p.lapsed.is_some()));
+        out.push(match p.lapsed {
+            None => 0,
+            Some(DELETED) => 1,
+            Some(_) => 2,
+        });
         for e in &p.key {
             self.number_likeness(*e, level.min(Level::Fields), out);
         }

@@ -1,0 +1,21 @@
+//! Tables of prefixes, seen from outside.
+
+use millrace_assemble::assemble;
+use millrace_object::program::ObjectId;
+use millrace_object::state;
+use millrace_reference::Machine;
+
+#[test]
+fn a_prefix_is_found_whatever_its_bits_beyond_the_length_are() {
+    let mut program = assemble("object routes hash key=8 value=8\nr0 = 2\nexit");
+    program.objects[0].kind = state::by_name("lpm_trie").unwrap();
+    let routes = ObjectId(0);
+    let key = |bits: u8, address: [u8; 4]| [&[bits, 0, 0, 0], address.as_slice()].concat();
+    let mut machine = Machine::exact(&program);
+    machine.set(routes, &key(24, [192, 0, 2, 9]), &[7; 8]);
+    let found = |bits, address| machine.peek(routes, &key(bits, address));
+    assert_eq!(found(24, [192, 0, 2, 0]), Some(vec![7; 8]));
+    assert_eq!(found(24, [192, 0, 2, 200]), Some(vec![7; 8]));
+    assert_eq!(found(25, [192, 0, 2, 9]), None);
+    assert_eq!(found(24, [192, 0, 3, 9]), None);
+}

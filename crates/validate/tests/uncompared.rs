@@ -1,0 +1,19 @@
+//! Programs of which no model says what packets find.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::common;
+
+use common::{built_from, root};
+use millrace_model::Limits;
+use millrace_validate::uncompared;
+
+#[test]
+fn a_ring_whose_fill_is_asked_for_is_not_compared() {
+    let programs = root().join("crates/validate/tests/programs");
+    let of = |name: &str| {
+        let (program, model, _) = built_from(&programs.join(name), &Limits::default());
+        uncompared(&program, &model).map(|o| o.name.clone())
+    };
+    assert_eq!(of("asked.c").as_deref(), Some("ring"));
+    assert_eq!(of("draws.c"), None);
+}
