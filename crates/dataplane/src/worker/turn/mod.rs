@@ -16,6 +16,7 @@ use super::keep::Keep;
 use super::made::Made;
 use super::moving::Mover;
 use super::pressure::Seen;
+use super::stage::Stage;
 use super::{Shared, wait};
 use crate::account::Failure;
 use crate::clock::{self, Rate};
