@@ -102,9 +102,9 @@ fn a_cluster_is_shown_checked_and_drained() {
     let shown = String::from_utf8(shown.stdout).unwrap();
     let expected = "\
 cluster lab: version 7, 4 buckets, 0 to move, 1 without owner
-node  peer           buckets   wanted  state
-a     10.0.0.1:4800        2        2  lost
-b     10.0.0.2:4800        1        2  lost
+node  peer           buckets   wanted   copies  state
+a     10.0.0.1:4800        2        2        0  lost
+b     10.0.0.2:4800        1        2        0  lost
 ";
     assert_eq!(shown, expected, "{text}");
     let (document, status) = json(&mut cluster(&["check", &at]));

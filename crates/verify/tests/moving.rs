@@ -190,7 +190,6 @@ fn leases_are_equal() {
 fn a_part_of_a_mixed_plan_is_equal() {
     equal("monitor", &[3], 4000);
     equal("sidejacking", &[4], 4000);
-    equal("lb", &[5], 4000);
 }
 
 #[test]

@@ -385,8 +385,8 @@ const FAULTS: &[Fault] = &[
         base: Base::Firewall,
         wrong: header(
             "state/hash.h",
-            "*hash_stamp(entry) = now;\n}",
-            "*hash_stamp(entry) += 0;\n}",
+            "*hash_stamp(entry) = now;\n    }",
+            "*hash_stamp(entry) += 0;\n    }",
         ),
         found: ANY,
     },
