@@ -62,7 +62,7 @@ fn check(name: &str) -> Findings {
         packets: 2000,
         most: (name == "einat").then_some(400),
         // The last path that is found comes within so many executions of the one before.
-        patience: 250,
+        patience: 500,
         ..Options::default()
     };
     validate(&program, &model, &module, &options)
