@@ -2,7 +2,7 @@
 //!
 //! Emitted code notes which places of its objects change (`fastpath/state/notes.h`). Each worker tells the machine that keeps a copy of a bucket what
 //! is at these places, once a period ([`PERIOD`]): a *row* says a place and its new content, so that a later row replaces an earlier one and a row that is
-//! late says what is true by then ([`row`], [`Copier`]). The other machine files rows by their places ([`Mirror`]), and makes entries of a bucket
+//! late says what is true by then (row.rs, [`Copier`]). The other machine files rows by their places ([`Mirror`]), and makes entries of a bucket
 //! of them when the bucket is its own.
 //!
 //! A copy begins, and begins again after a lost connection or under another table, by noting all places that the machine was not told

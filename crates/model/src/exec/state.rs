@@ -80,7 +80,7 @@ pub struct Place {
     pub presence: Presence,
     /// what is not written is zero
     pub fresh: bool,
-    /// why no key leads here any more; a pointer to its value is good no longer, unless this is [`DELETED`]
+    /// why no key leads here any more; a pointer to its value is good no longer, unless this is "its entry was deleted"
     pub lapsed: Option<&'static str>,
     /// how often its presence became open again
     pub doubts: u32,
