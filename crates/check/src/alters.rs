@@ -4,7 +4,7 @@
 //! them may change it. The proof says of each store and of each argument of a helper which memory it goes to; where it does not, the packet is assumed to be
 //! among it.
 
-use millrace_object::helper::{self, Arg};
+use millrace_object::helper;
 use millrace_object::insn::Insn;
 use millrace_object::program::Program;
 
@@ -17,7 +17,9 @@ pub fn alters<'a>(checked: &'a Checked, program: &'a Program) -> Option<&'a Step
     steps.find(|step| step.reached && changes(step))
 }
 
-fn changes(step: &Step) -> bool {
+/// Whether a step may change a packet.
+#[must_use]
+pub fn changes(step: &Step) -> bool {
     let Op::Plain(insn) = step.op else {
         return false;
     };
@@ -37,16 +39,8 @@ fn changes(step: &Step) -> bool {
             }
             let mut written = helper.args.iter().zip(&step.args);
             written.any(|(arg, fact)| {
-                let writes = matches!(
-                    arg,
-                    Arg::Write { .. }
-                        | Arg::Update
-                        | Arg::Out(_)
-                        | Arg::InOut(_)
-                        | Arg::KeyOut
-                        | Arg::ValueOut
-                );
-                writes && matches!(fact, ArgFact::Memory { access, .. } if packet(*access))
+                arg.writes_memory()
+                    && matches!(fact, ArgFact::Memory { access, .. } if packet(*access))
             })
         }
         _ => false,

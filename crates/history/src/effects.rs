@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use millrace_check::facts::{Access, ArgFact, Kind, Op, Step};
 use millrace_object::Program;
 use millrace_object::contract::Act;
-use millrace_object::helper::{self, Arg, Helper};
+use millrace_object::helper::{self, Helper};
 use millrace_object::insn::Insn;
 use millrace_object::program::ObjectId;
 
@@ -126,7 +126,7 @@ fn call(
         let ArgFact::Memory { access, .. } = *fact else {
             continue;
         };
-        let writes = writes_memory(*arg);
+        let writes = arg.writes_memory();
         let here = match access {
             // Locks in values: one thread has a replica.
             Access::Value(_)
@@ -147,21 +147,6 @@ fn call(
         found = stronger(found, here);
     }
     found
-}
-
-/// Whether a call may write the memory of this argument.
-#[must_use]
-pub fn writes_memory(arg: Arg) -> bool {
-    matches!(
-        arg,
-        Arg::Write { .. }
-            | Arg::Update
-            | Arg::Out(_)
-            | Arg::InOut(_)
-            | Arg::KeyOut
-            | Arg::ValueOut
-            | Arg::Record
-    )
 }
 
 fn stronger(a: Effect, b: Effect) -> Effect {

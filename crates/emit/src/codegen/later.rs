@@ -17,9 +17,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_check::facts::{Access, Checked, Flow, FrameId, Op, StepId};
+use millrace_check::alters::changes;
+use millrace_check::facts::{Access, Checked, Flow, FrameId, Op, Step, StepId};
 use millrace_check::{Options, check};
-use millrace_object::helper;
 use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
 use millrace_object::program::{FunctionId, LINKED, Program};
 
@@ -207,14 +207,11 @@ fn changes_packets(program: &Program, flow: &Flow, function: FunctionId) -> bool
     flow.steps.iter().filter(|s| s.reached).any(|step| {
         let own = flow.frames.get(step.frame.0);
         own.is_some_and(|f| all.contains(&f.function))
-            && match step.op {
-                Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }) => !matches!(
-                    step.access,
-                    Some(Access::Stack { .. } | Access::Value(_) | Access::Record(_))
-                ),
-                Op::Plain(Insn::Call { helper }) => helper::by_number(helper)
-                    .is_none_or(|h| h.effects.moves_packet || h.effects.writes_packet),
-                _ => false,
-            }
+            && (changes(step)
+                || matches!(step.access, Some(Access::Context { .. })) && is_store(step))
     })
+}
+
+fn is_store(step: &Step) -> bool {
+    matches!(step.op, Op::Plain(Insn::Store { .. } | Insn::Atomic { .. }))
 }

@@ -5,7 +5,7 @@ use millrace_object::helper::{self, Arg, Helper, Return};
 use millrace_object::insn::{AluOp, AtomicOp, ByteOrder, Imm64, Insn, Operand, Reg, Width};
 use millrace_object::program::{Dialect, ObjectId};
 
-use crate::effects::{constant, writes_memory};
+use crate::effects::constant;
 use crate::places::Place;
 
 use super::{Maker, Origin, Value, Values, is_address, length, low};
@@ -336,14 +336,14 @@ impl Maker<'_> {
                 if new && !matches!(arg, Arg::Out(_) | Arg::KeyOut) {
                     uses.push((place, state[place] as usize));
                 }
-                if writes_memory(*arg) {
+                if arg.writes_memory() {
                     left.push(place);
                 }
             }
             if matches!(access, Access::Packet | Access::Several) {
                 uses.push((self.places.packet(), state[self.places.packet()] as usize));
                 uses.push((self.places.borders(), state[self.places.borders()] as usize));
-                if writes_memory(*arg) {
+                if arg.writes_memory() {
                     left.push(self.places.packet());
                 }
             }

@@ -126,6 +126,23 @@ pub enum Arg {
     ValueOut,
 }
 
+impl Arg {
+    /// Whether a call may write the memory that it points to.
+    #[must_use]
+    pub fn writes_memory(self) -> bool {
+        matches!(
+            self,
+            Arg::Write { .. }
+                | Arg::Update
+                | Arg::Out(_)
+                | Arg::InOut(_)
+                | Arg::KeyOut
+                | Arg::ValueOut
+                | Arg::Record
+        )
+    }
+}
+
 /// From here on numbers are not the kernel's.
 const OWN: u32 = 0x1_0000;
 

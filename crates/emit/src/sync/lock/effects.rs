@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use millrace_check::facts::{Access, ArgFact, Flow, Kind, Op, Step};
 use millrace_object::Program;
 use millrace_object::contract::Act;
-use millrace_object::helper::{self, Arg, Helper};
+use millrace_object::helper::{self, Helper};
 use millrace_object::insn::{Imm64, Insn, Operand, Reg};
 use millrace_object::program::ObjectId;
 
@@ -90,16 +90,7 @@ pub fn on_memory(
         let ArgFact::Memory { access, .. } = *fact else {
             continue;
         };
-        let writes = matches!(
-            arg,
-            Arg::Write { .. }
-                | Arg::Update
-                | Arg::Out(_)
-                | Arg::InOut(_)
-                | Arg::KeyOut
-                | Arg::ValueOut
-                | Arg::Record
-        );
+        let writes = arg.writes_memory();
         let here = match access {
             Access::Stack { .. } | Access::Context { .. } => Effect::None,
             access if may_be_shared(shared, access) && writes => Effect::Write,
