@@ -53,6 +53,112 @@ fn the_order_of_versions_is_repeated() {
     }
 }
 
+/// Functions that transactions cannot have, and what `verify` says of each.
+const REFUSED: &[(&str, &str)] = &[];
+
+/// Every function of nfs/ on 1 to 8 workers: about ten minutes.
+#[test]
+fn every_function_is_repeated() {
+    if std::env::var_os("MILLRACE_LONG").is_none() {
+        println!(
+            "skipped: MILLRACE_LONG=1 runs all functions; four are in the_order_of_versions_is_repeated"
+        );
+        return;
+    }
+    let folders = std::fs::read_dir(common::root().join("nfs")).unwrap();
+    let folders = folders.map(|f| f.unwrap().path());
+    let mut names: Vec<String> = folders
+        .filter(|f| f.is_dir())
+        .map(|f| f.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() > 20);
+    for nf in &names {
+        let words = [&TRANSACT[..], &["--cores", "1,2,3,4,5,6,7,8", "--json"]].concat();
+        let (output, said) = common::output(&mut over("verify", nf, &words));
+        if let Some((_, why)) = REFUSED.iter().find(|(name, _)| name == nf) {
+            assert!(
+                output.status.code() != Some(0) && said.contains(why),
+                "{nf}: {said}"
+            );
+            println!("{nf}: refused ({why})");
+            continue;
+        }
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(
+            (output.status.code(), &found["equal"]),
+            (Some(0), &true.into()),
+            "{nf}: {said}{found}"
+        );
+        let runs = found["runs"].as_array().unwrap();
+        let of = |run: &Value, what: &str| run["transactions"][what].as_u64().unwrap_or(0);
+        let sum = |what: &str| runs.iter().map(|run| of(run, what)).sum::<u64>();
+        println!(
+            "{nf}: {} runs equal; {} committed, {} alone, {} dependencies",
+            runs.len(),
+            sum("committed"),
+            sum("alone"),
+            sum("dependencies")
+        );
+    }
+}
+
+/// In each module: the 300th packet that has taken what it writes and not shown it yet is the last.
+const DIES: &str = r"
+#include <signal.h>
+#include <unistd.h>
+static unsigned long dies_held;
+static void dies(void)
+{
+	if (__atomic_add_fetch(&dies_held, 1, __ATOMIC_RELAXED) == 300)
+		kill(getpid(), SIGKILL);
+}
+#define TRANSACT_HELD() dies()
+";
+
+/// A worker that dies while it has words ends the run with it, as all of them are in one process. What was kept has none of
+/// these words, and another run goes on with it.
+#[test]
+fn a_worker_that_dies_with_words_leaves_what_was_kept() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let Some(faulty) = Faulty::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (state, header) = (dir.path().join("dummy.state"), dir.path().join("dies.h"));
+    std::fs::write(&header, DIES).unwrap();
+    let run = || {
+        let words = ["--cores", "4", "--control", "none", "--state"];
+        let words = [&TRANSACT[..], &words, &[state.to_str().unwrap()]].concat();
+        over("run", "dummy", &words)
+    };
+    let whole = || {
+        let (account, status) = json(&mut run());
+        assert_eq!(status, 0, "{account}");
+        let of = &account["transactions"];
+        assert_eq!(
+            number(of, "commits") + number(of, "alone"),
+            1619,
+            "{account}"
+        );
+        assert!(number(of, "commits") > 1500, "{account}");
+    };
+    whole();
+    let kept = std::fs::read(&state).unwrap();
+    let mut dying = run();
+    faulty.compiles(
+        &mut dying,
+        "dies",
+        &format!("-include {}", header.display()),
+    );
+    let output = dying.output().unwrap();
+    assert_eq!(output.status.signal(), Some(9), "{output:?}");
+    assert!(
+        kept == std::fs::read(&state).unwrap(),
+        "a run that died has left something"
+    );
+    whole();
+}
+
 /// Packets remove entries while others, some of which came before, look for them and write times.
 const REMOVED: &str = r"
 #include <millrace/nf.h>

@@ -160,6 +160,19 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
 }
 
 impl Transact {
+    /// Objects in which lookups have their words in places of the program's own.
+    fn finds(&self) -> BTreeSet<ObjectId> {
+        let attempts = self.bodies.iter().filter_map(|body| body.attempt.as_ref());
+        attempts.flat_map(Attempting::finds).copied().collect()
+    }
+
+    /// The attempt of an entry; none of one that runs alone.
+    fn attempt(&self, burst: &Burst) -> Option<&Attempting> {
+        let entries = self.bodies.iter().zip(&burst.unit.program.entries);
+        let mut packets = entries.filter(|(_, entry)| takes_packets(entry.role));
+        packets.nth(burst.index)?.0.attempt.as_ref()
+    }
+
     /// Whether it is noted what packets read and wrote.
     fn logs(&self) -> bool {
         self.test.is_some_and(|test| test.log)
@@ -223,6 +236,7 @@ impl Treatment for Transact {
 
     fn includes(&self, unit: &Unit) -> String {
         text::includes(unit, self.whys.len(), self.test, self.sites.any())
+            + &text::sets_declared(unit, &self.finds())
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -247,7 +261,8 @@ impl Treatment for Transact {
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit, self.clock)
+        text::sets_defined(unit, &self.finds())
+            + &text::ageing(unit, self.clock)
             + &text::seen(unit, &self.whys, self.logs())
             + &self.sites.seen(unit)
     }
@@ -265,6 +280,8 @@ impl Treatment for Transact {
                 clock: self.clock,
                 event: self.event,
                 floor: self.floor,
+                few: self.attempt(burst).is_some_and(Attempting::is_few),
+                undoes: self.attempt(burst).is_some_and(Attempting::undoes),
             },
             burst::Test {
                 order,
