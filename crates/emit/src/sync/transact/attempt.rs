@@ -463,13 +463,15 @@ impl Hooks for Attempting {
         Ok(out)
     }
 
-    fn declarations(&self, _: &Body) -> Result<Vec<String>, Error> {
+    fn declarations(&self, body: &Body) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         if self.is_few() {
-            lines.push(
-                "struct transact_few few = { .state = transact_few_begin(&self->transact) };"
-                    .to_owned(),
-            );
+            // Only a first attempt goes on from a prefetch pass.
+            let state = match body.resume {
+                Some(_) => "TRANSACT_FEW_PLACES",
+                None => "transact_few_begin(&self->transact)",
+            };
+            lines.push(format!("struct transact_few few = {{ .state = {state} }};"));
         }
         if let Some((_, bytes)) = self.few.copied {
             lines.push(format!("_Alignas(8) u8 copy[{}];", bytes.max(1)));
