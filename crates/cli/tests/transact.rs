@@ -337,3 +337,59 @@ fn planted_faults_of_the_protocol_are_found() {
         faulty.is_found(&mut command, "TRANSACT_FAULT", fault);
     }
 }
+
+/// A packet either puts one number under two keys, or forwards where it finds the same under both, by two lookups whose words are in
+/// places of the program (fastpath/sync/transact_few.h).
+const PAIRS: &str = r"
+#include <millrace/nf.h>
+
+PORTS(IN, OUT);
+
+MAP(pairs, __u32, __u64, .capacity = 64);
+
+struct head { __u8 bytes[36]; };
+
+ON_PACKET(p)
+{
+	struct head *head = packet_at(p, 0, struct head);
+	__u32 one, other;
+	__u64 n, *a, *b;
+
+	if (!head)
+		return FORWARD(peer(p));
+	/* Of the source port: flows of both kinds are on each worker. */
+	n = head->bytes[34] << 8 | head->bytes[35];
+	one = n & 2;
+	other = one | 1;
+	if (n & 4) {
+		map_put(&pairs, &one, &n);
+		map_put(&pairs, &other, &n);
+		return FORWARD(peer(p));
+	}
+	a = map_get(&pairs, &one);
+	b = map_get(&pairs, &other);
+	if (a && b && *a != *b)
+		return DROP_BECAUSE(torn);
+	return FORWARD(peer(p));
+}
+";
+
+#[test]
+fn words_in_places_are_validated() {
+    let dir = tempfile::tempdir().unwrap();
+    let nf = dir.path().join("pairs.c");
+    std::fs::write(&nf, PAIRS).unwrap();
+    let verify = || {
+        let mut command = millrace();
+        command.args(["verify", nf.to_str().unwrap(), "--cores", "8"]);
+        command.args(["--generate", "packets=6000,flows=100"]);
+        command.args(TRANSACT);
+        command
+    };
+    let (found, status) = json(&mut verify());
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let of = &found["runs"][0]["transactions"];
+    assert!(number(of, "dependencies") > 1000, "{found}");
+    let Some(faulty) = Faulty::new() else { return };
+    faulty.is_found(&mut verify(), "TRANSACT_FAULT", "12");
+}
