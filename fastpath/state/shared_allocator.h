@@ -3,7 +3,8 @@
  *
  * - shared_allocator_NAME: for who holds all lines (a packet that runs alone, handlers, control);
  * - shared_allocator_packet_NAME: for a packet beside others: values are read in place;
- * - shared_allocator_copied_NAME: the same with values that are copies of the packet's own.
+ * - shared_allocator_copied_NAME: the same with values that are copies of the packet's own;
+ * - shared_allocator_few_NAME: either, of those that only look, with the word in a place of the program (sync/transact_few.h).
  *
  * All content is kept in the pieces of allocator.h, so that what one has kept the other goes on with; since when numbers are free
  * is not, and the order in which they are is that of one pool after the other.

@@ -3,9 +3,10 @@
  *
  * - shared_hash_NAME: for who holds all lines (a packet that runs alone, handlers, control);
  * - shared_hash_packet_NAME, of calls that a packet may make beside others: values are read in place;
- * - shared_hash_copied_NAME, of the same calls: values are copies of the packet's own, which it may store to.
+ * - shared_hash_copied_NAME, of the same calls: values are copies of the packet's own, which it may store to;
+ * - shared_hash_few_NAME, of those that only look for an entry: the word is in a place of the program (sync/transact_few.h).
  *
- * The latter two give MR_RESTART or MR_RESTART_NUMBER where the attempt ends. `undo` of the packet is its core's struct
+ * The latter three give MR_RESTART or MR_RESTART_NUMBER where the attempt ends. `undo` of the packet is its core's struct
  * transact. Contract and memory: transact_map.h; it is created with `workers` of the configuration.
  */
 #ifndef MR_SHARED_HASH_H

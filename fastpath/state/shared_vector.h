@@ -3,7 +3,8 @@
  *
  * - shared_vector_vector_at: for who holds all lines;
  * - shared_vector_packet_vector_at: for a packet beside others: the element is read in place;
- * - shared_vector_copied_vector_at: the same with a copy of the packet's own, which it may store to.
+ * - shared_vector_copied_vector_at: the same with a copy of the packet's own, which it may store to;
+ * - shared_vector_few_vector_at: either, with its word in a place of the program (sync/transact_few.h).
  *
  * An index beyond the last reads no word, as it is absent whatever happens. Memory: transact_leases.h.
  */

@@ -10,7 +10,8 @@
 //!
 //! Until an attempt has committed, nothing that it does may show (`Attempting`): as under the lock, a store to the packet or to
 //! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
-//! of shared maps go to private copies.
+//! of shared maps go to private copies. Lookups that each packet comes to at most once keep their words in locals of the attempt,
+//! up to four of them (`attempt::Few`).
 //!
 //! Shared maps have the functions of `fastpath/state/shared_hash.h`, allocators those of `shared_allocator.h`, vectors
 //! those of `shared_vector.h`. Objects of other kinds, and those that the placement locks,
