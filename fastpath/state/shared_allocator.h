@@ -3,7 +3,8 @@
  *
  * - shared_allocator_NAME: for who holds all lines (a packet that runs alone, handlers, control);
  * - shared_allocator_packet_NAME: for a packet beside others: values are read in place;
- * - shared_allocator_copied_NAME: the same with values that are copies of the packet's own.
+ * - shared_allocator_copied_NAME: the same with values that are copies of the packet's own;
+ * - shared_allocator_few_NAME: either, of those that only look, with the word in a place of the program (sync/transact_few.h).
  *
  * All content is kept in the pieces of allocator.h, so that what one has kept the other goes on with; since when numbers are free
  * is not, and the order in which they are is that of one pool after the other.
@@ -100,6 +101,37 @@ MR_INLINE void shared_allocator_settle(struct transact *t, struct shared_allocat
 SHARED_ALLOCATOR_CALLS(packet_, struct transact *t = shared_hash_of(pkt), t, 0)
 SHARED_ALLOCATOR_CALLS(copied_, struct transact *t = shared_hash_of(pkt), t, 1)
 SHARED_ALLOCATOR_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(pkt)), &t, 1)
+
+/* As of shared_hash.h. */
+typedef u8 *shared_allocator_sets_fn(struct shared_allocator *o, u64 number, struct transact *t, int refresh, int stores);
+
+#define SHARED_ALLOCATOR_SETS(name, shape)                                                                              \
+    MR_OUTLINE u8 *name(struct shared_allocator *o, u64 number, struct transact *t, int refresh, int stores)            \
+    {                                                                                                                   \
+        return transact_leases_get(t, &o->map, shape, number, refresh, stores);                                         \
+    }
+
+#define SHARED_ALLOCATOR_FEW(name, refresh)                                                                             \
+    MR_INLINE u8 *shared_allocator_few_##name(struct shared_allocator *o, const struct shape *s, u64 number,            \
+                                struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,                   \
+                                shared_allocator_sets_fn *sets)                                                         \
+    {                                                                                                                   \
+        struct transact *t = shared_hash_of(pkt);                                                                       \
+        u64 index = number - s->first;                                                                                  \
+        u8 *value;                                                                                                      \
+                                                                                                                        \
+        if (index >= s->capacity)                                                                                       \
+            return NULL;                                                                                                \
+        if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {                                                             \
+            if (mr_likely(transact_leases_few_get(t, &o->map, s, index, refresh, copy, pkt->time, &few->read[place], &value)))\
+                return value;                                                                                           \
+            transact_few_sets(t, pkt, few);                                                                             \
+        }                                                                                                               \
+        return sets(o, number, t, refresh, copy != NULL);                                                               \
+    }
+
+SHARED_ALLOCATOR_FEW(allocator_get, 0)
+SHARED_ALLOCATOR_FEW(allocator_refresh, 1)
 
 /* ---- control, by who holds all lines; the key is the number, as many of its bytes as `key_bytes` ---- */
 

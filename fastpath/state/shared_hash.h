@@ -3,9 +3,10 @@
  *
  * - shared_hash_NAME: for who holds all lines (a packet that runs alone, handlers, control);
  * - shared_hash_packet_NAME, of calls that a packet may make beside others: values are read in place;
- * - shared_hash_copied_NAME, of the same calls: values are copies of the packet's own, which it may store to.
+ * - shared_hash_copied_NAME, of the same calls: values are copies of the packet's own, which it may store to;
+ * - shared_hash_few_NAME, of those that only look for an entry: the word is in a place of the program (sync/transact_few.h).
  *
- * The latter two give MR_RESTART or MR_RESTART_NUMBER where the attempt ends. `undo` of the packet is its core's struct
+ * The latter three give MR_RESTART or MR_RESTART_NUMBER where the attempt ends. `undo` of the packet is its core's struct
  * transact. Contract and memory: transact_map.h; it is created with `workers` of the configuration.
  */
 #ifndef MR_SHARED_HASH_H
@@ -160,6 +161,48 @@ MR_INLINE u64 shared_hash_update(struct transact *t, struct shared_hash *h, cons
 
 SHARED_HASH_CALLS(packet_, struct transact *t = shared_hash_of(pkt), t, 0)
 SHARED_HASH_CALLS(copied_, struct transact *t = shared_hash_of(pkt), t, 1)
+
+/* Where the words are in the sets, for one object by name: a function of its own, as the common case does without. */
+typedef u8 *shared_hash_sets_fn(struct shared_hash *h, const u64 *key, u64 token, struct transact *t, int refresh, int stores);
+
+#define SHARED_HASH_SETS(name, shape)                                                                                   \
+    MR_OUTLINE u8 *name(struct shared_hash *h, const u64 *key, u64 token, struct transact *t, int refresh, int stores)  \
+    {                                                                                                                   \
+        return transact_map_get(t, &h->map, shape, key, token, refresh, stores);                                        \
+    }
+
+/* Lookups of a packet whose words are in `few` as long as all is well: `place` is this step's there, `copy` where it has its copy of
+ * the value, of one that the packet may store to; else `sets` is for them. */
+MR_INLINE u8 *shared_hash_few_find(struct shared_hash *h, const struct shape *s, const u64 *key, u64 token,
+                                   struct mr_packet *pkt, int refresh, struct transact_few *few, u32 place, u8 *copy,
+                                   shared_hash_sets_fn *sets)
+{
+    struct transact *t = shared_hash_of(pkt);
+    u64 word[MR_KEY_WORDS_MAX];
+    u8 *value;
+
+    if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {
+        if (mr_likely(transact_map_few_get(t, &h->map, s, key, token, refresh, copy, pkt->time, &few->read[place], &value)))
+            return value;
+        transact_few_sets(t, pkt, few);
+    }
+    /* Nothing points to the program's own. */
+    for (u32 i = 0; i < mr_words(s->key_bytes); i++)
+        word[i] = key[i];
+    return sets(h, word, token, t, refresh, copy != NULL);
+}
+
+#define SHARED_HASH_FEW(name, refresh)                                                                                  \
+    MR_INLINE u8 *shared_hash_few_##name(struct shared_hash *h, const struct shape *s, const u64 *key, u64 token,       \
+                                         struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,          \
+                                         shared_hash_sets_fn *sets)                                                     \
+    {                                                                                                                   \
+        return shared_hash_few_find(h, s, key, token, pkt, refresh, few, place, copy, sets);                            \
+    }
+
+SHARED_HASH_FEW(map_get, 0)
+SHARED_HASH_FEW(map_refresh, 1)
+SHARED_HASH_FEW(map_lookup_elem, 0)
 
 /* ---- alone ---- */
 

@@ -3,7 +3,8 @@
  *
  * - shared_vector_vector_at: for who holds all lines;
  * - shared_vector_packet_vector_at: for a packet beside others: the element is read in place;
- * - shared_vector_copied_vector_at: the same with a copy of the packet's own, which it may store to.
+ * - shared_vector_copied_vector_at: the same with a copy of the packet's own, which it may store to;
+ * - shared_vector_few_vector_at: either, with its word in a place of the program (sync/transact_few.h).
  *
  * An index beyond the last reads no word, as it is absent whatever happens. Memory: transact_leases.h.
  */
@@ -90,6 +91,36 @@ MR_INLINE void shared_vector_settle(struct transact *t, struct shared_vector *v,
 SHARED_VECTOR_AT(packet_, struct transact *t = shared_hash_of(pkt), t, 0)
 SHARED_VECTOR_AT(copied_, struct transact *t = shared_hash_of(pkt), t, 1)
 SHARED_VECTOR_AT(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(pkt)), &t, 1)
+
+/* As of shared_hash.h. */
+typedef u8 *shared_vector_sets_fn(struct shared_vector *o, u64 number, struct transact *t, int refresh, int stores);
+
+#define SHARED_VECTOR_SETS(name, shape)                                                                                 \
+    MR_OUTLINE u8 *name(struct shared_vector *o, u64 number, struct transact *t, int refresh, int stores)               \
+    {                                                                                                                   \
+        return transact_leases_get(t, &o->map, shape, number, refresh, stores);                                         \
+    }
+
+#define SHARED_VECTOR_FEW(name, refresh)                                                                                \
+    MR_INLINE u8 *shared_vector_few_##name(struct shared_vector *o, const struct shape *s, u64 number,                  \
+                                struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,                   \
+                                shared_vector_sets_fn *sets)                                                            \
+    {                                                                                                                   \
+        struct transact *t = shared_hash_of(pkt);                                                                       \
+        u64 index = number - s->first;                                                                                  \
+        u8 *value;                                                                                                      \
+                                                                                                                        \
+        if (index >= s->capacity)                                                                                       \
+            return NULL;                                                                                                \
+        if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {                                                             \
+            if (mr_likely(transact_leases_few_get(t, &o->map, s, index, refresh, copy, pkt->time, &few->read[place], &value)))\
+                return value;                                                                                           \
+            transact_few_sets(t, pkt, few);                                                                             \
+        }                                                                                                               \
+        return sets(o, number, t, refresh, copy != NULL);                                                               \
+    }
+
+SHARED_VECTOR_FEW(vector_at, 0)
 
 /* ---- control, by who holds all lines ---- */
 

@@ -89,6 +89,18 @@ MR_INLINE u8 *transact_leases_get(struct transact *t, struct transact_map *m, co
     return transact_map_found(t, m, s, &f, refresh, stores);
 }
 
+/* As transact_map_few_get, of an index below the capacity. That a number is free is for the sets to say. */
+MR_INLINE int transact_leases_few_get(const struct transact *t, struct transact_map *m, const struct shape *s, u64 index,
+                                      int refresh, u8 *copy, u64 now, struct transact_few_read *f, u8 **value)
+{
+    u8 *entry = transact_map_entry(m, s, (u32)index);
+    u64 seen = transact_load((u64 *)entry);
+
+    if (mr_unlikely(seen & TRANSACT_FLAGS))
+        return 0;
+    return transact_map_few_found(t, m, s, (u32)index, entry, seen, refresh, copy, now, f, value);
+}
+
 MR_INLINE void transact_leases_fill(struct transact_map *m, const struct shape *s, u32 index, const u8 *value, u64 now)
 {
     u64 key[MR_KEY_WORDS_MAX];

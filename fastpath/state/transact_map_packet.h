@@ -114,6 +114,61 @@ MR_INLINE u8 *transact_map_get(struct transact *t, struct transact_map *m, const
     return transact_map_found(t, m, s, &f, refresh, stores);
 }
 
+/* ---- lookups whose words are in places of the program (sync/transact_few.h); 0: it is for the sets to say ---- */
+
+/* The entry whose word is `seen` is what is sought: its value. `copy`: where the packet has its copy of it; NULL: in place. */
+MR_INLINE int transact_map_few_found(const struct transact *t, struct transact_map *m, const struct shape *s, u32 index,
+                                     u8 *entry, u64 seen, int refresh, u8 *copy, u64 now, struct transact_few_read *f,
+                                     u8 **value)
+{
+    u8 *place = table_value(s, entry, transact_map_head(s));
+
+    if (s->expire_after) {
+        MR_POINT();
+        if (mr_unlikely(!transact_stamp_lives(t, m, s, (const u64 *)(entry + 8), index, now)))
+            return 0;
+    }
+    if (s->timed) {
+        MR_POINT();
+        if (mr_unlikely(__atomic_load_n(transact_map_time(m, s, index), __ATOMIC_RELAXED) > now))
+            return 0;
+    }
+    f->word = (u64 *)entry;
+    f->seen = seen;
+    f->stamp = refresh && s->expire_after ? stamps_at(&m->stamps, t->core, index) : NULL;
+    TRANSACT_PROFILED(f->step = t->step;)
+    TRANSACT_LOGGED(f->timed = s->timed;)
+    *value = copy ? copy : place;
+    __builtin_assume(*value > MR_RESTART);
+    if (!copy)
+        return 1;
+    f->place = place;
+    f->copy = copy;
+    f->time = s->timed ? transact_map_time(m, s, index) : NULL;
+    f->object = m;
+    f->index = index;
+    f->bytes = s->value_bytes;
+    transact_get_bytes(copy, place, s->value_bytes);
+    return 1;
+}
+
+MR_INLINE int transact_map_few_get(const struct transact *t, struct transact_map *m, const struct shape *s, const u64 *key,
+                                   u64 token, int refresh, u8 *copy, u64 now, struct transact_few_read *f, u8 **value)
+{
+    u64 seen, named = mr_likely(token & TRANSACT_NAMED) ? token : transact_map_named(m, s, token);
+    u8 *entry;
+
+    if (mr_unlikely(!(named & TRANSACT_NAMED)))
+        return 0;
+    entry = transact_map_entry(m, s, (u32)named);
+    seen = transact_load((u64 *)entry);
+    MR_POINT();
+    if (mr_unlikely(seen & (TRANSACT_TAKEN | TRANSACT_GONE) ||
+                    !transact_key_equal((u64 *)(entry + transact_map_head(s)), key, mr_words(s->key_bytes))))
+        return 0;
+    return transact_map_few_found(t, m, s, (u32)named, entry, seen, refresh, copy, now, f, value);
+}
+
 /* The core's pool is empty: 1 if nothing is free anywhere before `until`, which the packet then depends on and which is counted; 0 for
  * another attempt, which may be alone. */
 MR_OUTLINE int transact_map_refused(struct transact *t, struct transact_map *m)

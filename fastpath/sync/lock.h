@@ -131,12 +131,30 @@ MR_INLINE int lock_wanted(const struct lock *k, u32 core)
     return __atomic_load_n(&l->next, __ATOMIC_RELAXED) != l->serving + 1;
 }
 
+MR_OUTLINE void lock_give_way(struct lock *k, u32 core)
+{
+    lock_read_end(k, core);
+    lock_read(k, core);
+}
+
 /* Lets a writer that waits go first. */
 MR_INLINE void lock_read_again(struct lock *k, u32 core)
 {
-    if (mr_unlikely(lock_wanted(k, core))) {
-        lock_read_end(k, core);
-        lock_read(k, core);
+    if (mr_unlikely(lock_wanted(k, core)))
+        lock_give_way(k, core);
+}
+
+/* The same between the packets of a burst, for one comparison a packet: `line` is the core's, and `next` the ticket that the next
+ * comer gets while nobody waits, as it was when the burst began. Where the line changed hands since, it gives way in vain once. */
+MR_INLINE struct lock_line *lock_line(const struct lock *k, u32 core) { return &k->line[core]; }
+
+MR_INLINE u32 lock_next(const struct lock_line *line) { return line->serving + 1; }
+
+MR_INLINE void lock_read_on(struct lock *k, u32 core, const struct lock_line *line, u32 *next)
+{
+    if (mr_unlikely(__atomic_load_n(&line->next, __ATOMIC_RELAXED) != *next)) {
+        lock_give_way(k, core);
+        *next = lock_next(line);
     }
 }
 

@@ -197,9 +197,11 @@ MR_INLINE void transact_move_on(const struct transact *t, u64 *word, u64 flags)
 
 /* ---- the sets of a packet ---- */
 
+MR_INLINE void transact_begin_sets(struct transact *t) { t->changes = t->course = t->copied = t->late = 0; }
+
 MR_INLINE void transact_begin(struct transact *t)
 {
-    t->changes = t->course = t->copied = t->late = 0;
+    transact_begin_sets(t);
     undo_begin(&t->undo);
 }
 
@@ -488,6 +490,7 @@ MR_INLINE int transact_commit_one(struct transact *t)
         return 0;
     }
     TRANSACT_LOGGED(transact_log(t); accesses_note(t->log, MR_ACCESS_WRITE, p->word, (p->seen >> 25) + 1, 0);)
+    TRANSACT_HELD();
     TRANSACT_FENCE(__ATOMIC_RELEASE);
     transact_touch(t);
     transact_put_bytes(p->place, p->copy, p->bytes);
@@ -524,6 +527,8 @@ MR_OUTLINE int transact_commit_any(struct transact *t)
             i++;
         if (i == t->reads) {
             TRANSACT_LOGGED(transact_log(t);)
+            if (t->writes)
+                TRANSACT_HELD();
             TRANSACT_FENCE(__ATOMIC_RELEASE);
             transact_apply(t);
             for (i = 0; i < t->writes; i++) {
@@ -732,5 +737,7 @@ MR_INLINE void transact_end(struct transact *t)
         lock_write_to_read(t->lock, t->core);
     t->alone = t->crowded = t->attempts = 0;
 }
+
+#include "transact_few.h"
 
 #endif

@@ -25,6 +25,12 @@
 #define TRANSACT_FAULT_ALONE 9
 #define TRANSACT_FAULT_MARK 10
 #define TRANSACT_FAULT_TIME 11
+#define TRANSACT_FAULT_FEW 12
+
+/* For tests: a packet has taken what it writes, and nothing of it shows yet. */
+#ifndef TRANSACT_HELD
+#define TRANSACT_HELD() ((void)0)
+#endif
 
 /* For tests: what packets read and wrote is noted (accesses.h). */
 #ifdef TRANSACT_LOG

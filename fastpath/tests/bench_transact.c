@@ -1,12 +1,15 @@
-/* The table of docs/transact.md: packets of two workers (or WORKERS) that share 65,536 entries, over one worker that shares nothing, for each
- * way to share; and what a reading and a writing packet cost on one worker. Ways take turns in one run, so that what else the
- * machine does meets all alike; medians and quartiles of ratios of packets per processor time. Each worker has a processor of its own if there is one.
+/* The table of docs/transact.md (bench/transact.sh): packets of two workers (or WORKERS) that share 65,536 entries, over one worker that
+ * shares nothing, for each way to share, and what a packet costs on one worker more than there: emitted modules over the same
+ * packets. Ways take turns in one run, so that what else the machine does meets all alike; medians and quartiles of ratios of packets
+ * per processor time. Each worker has a processor of its own if there is one.
  *
- *   bench_transact [TURNS [MILLISECONDS]]
+ *   bench_transact MODULE.so... [TURNS [MILLISECONDS]]
  *
- * A packet is what an emitted program makes of one: bursts of 32 in three passes (token, entry, packet). `N % write`: it looks up one
- * of 65,536 keys, and of every 100 packets N add to its value. `bridge`: it refreshes one entry and reads another. */
+ * Six modules: of bench/transact/entries.c and nfs/bridge the one of one worker, the one under the lock, and the one with
+ * transactions. `N % write`: of every 100 packets N have the byte set at which the program adds to the entry. `bridge`: frames whose
+ * source is known at their port, and whose destination is one of all. Making a packet is measured by itself and left out. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,45 +18,36 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../state/shared_hash.h"
-#include "../sync/hash.h"
+#include "../base.h"
 
 #ifndef WORKERS
 #define WORKERS 2
 #endif
 
-enum { ENTRIES = 65536, KEYS = 1 << 18, MOST_BURST = 32 };
-enum way { PLAIN, SHARD, LOCK, TRANSACT, WAYS };
-static const char *const way_name[] = { "plain", "shard", "lock", "transact" };
+enum { ENTRIES = 65536, KEYS = 1 << 18, MOST_BURST = 32, FRAME = 64 };
+enum way { NOTHING, PLAIN, SHARD, LOCK, TRANSACT, WAYS };
+static const char *const way_name[] = { "nothing", "plain", "shard", "lock", "transact" };
+enum program { WRITES, BRIDGE, PROGRAMS };
 
 struct load {
     const char *name;
+    enum program program;
     u32 writes; /* of 100 packets */
-    u32 bridge;
     double zipf;
     u32 burst;
 };
 
 static const struct load loads[] = {
-    { "0 % write", 0, 0, 0, 32 },  { "1 % write", 1, 0, 0, 32 },    { "10 % write", 10, 0, 0, 32 },
-    { "100 % write", 100, 0, 0, 32 }, { "bridge", 0, 1, 0, 32 }, { "bridge, Zipf 1.1", 0, 1, 1.1, 32 },
-    { "10 % write, bursts of 1", 10, 0, 0, 1 },
+    { "0 % write", WRITES, 0, 0, 32 },        { "1 % write", WRITES, 1, 0, 32 },
+    { "10 % write", WRITES, 10, 0, 32 },     { "100 % write", WRITES, 100, 0, 32 },
+    { "bridge", BRIDGE, 0, 0, 32 },          { "bridge, Zipf 1.1", BRIDGE, 0, 1.1, 32 },
+    { "10 % write, bursts of 1", WRITES, 10, 0, 1 },
 };
 
-static const struct shape table = { .key_bytes = 8, .value_bytes = 16, .capacity = ENTRIES };
-static const struct shape table_shared = { .key_bytes = 8, .value_bytes = 16, .capacity = ENTRIES, .shared = 1 };
-static const struct shape stations = { .key_bytes = 8, .value_bytes = 8, .capacity = ENTRIES, .expire_after = 120000000000ull };
-static const struct shape stations_shared = { .key_bytes = 8, .value_bytes = 8, .capacity = ENTRIES,
-                                              .expire_after = 120000000000ull, .shared = 1 };
-
-struct instance {
-    struct hash *hash;
-    struct shared_hash *map;
-    struct lock *lock;
-    u32 core;
-    struct undo undo;
-    struct transact transact;
-} __attribute__((aligned(128)));
+/* The modules of one load with their state, made once. */
+static const struct mr_module *module_of[PROGRAMS][3];
+static struct mr_instance *instance[WAYS][WORKERS];
+static struct mr_shared *shared[WAYS];
 
 static u32 key_at[KEYS]; /* the keys of packets, drawn before */
 
@@ -94,220 +88,168 @@ static void keys(double zipf)
     }
 }
 
-/* One packet: keys a and b; what it found. `me` says how. The functions of a way differ in nothing else. */
-#define PACKET(name, find, refresh, store_to)                                                                          \
-    MR_INLINE int name(struct instance *me, const struct shape *s, struct mr_packet *pkt, u64 a, u64 ta, u64 b, u64 tb, \
-                       int writes, int bridge, u64 *seen)                                                              \
-    {                                                                                                                  \
-        u8 *p;                                                                                                         \
-                                                                                                                       \
-        if (bridge) {                                                                                                  \
-            p = refresh(me, s, &a, ta, pkt);                                                                           \
-            if (mr_unlikely(p == MR_RESTART))                                                                          \
-                return 0;                                                                                              \
-            *seen += p ? *p : 0;                                                                                       \
-            p = find(me, s, &b, tb, pkt);                                                                              \
-            if (mr_unlikely(p == MR_RESTART))                                                                          \
-                return 0;                                                                                              \
-            *seen += p ? *p : 0;                                                                                       \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-        if (writes) {                                                                                                  \
-            p = store_to(me, s, &a, ta, pkt);                                                                          \
-            if (mr_unlikely(p == MR_RESTART))                                                                          \
-                return 0;                                                                                              \
-            if (p)                                                                                                     \
-                mr_store64(p, mr_load64(p) + 1);                                                                       \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-        p = find(me, s, &a, ta, pkt);                                                                                  \
-        if (mr_unlikely(p == MR_RESTART))                                                                              \
-            return 0;                                                                                                  \
-        *seen += p ? *p : 0;                                                                                           \
-        return 1;                                                                                                      \
+static const struct mr_module *load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct mr_module *(*module)(void) =
+        library ? (const struct mr_module *(*)(void))dlsym(library, "millrace_module") : NULL;
+
+    if (!module || module()->abi != MR_ABI) {
+        fprintf(stderr, "%s: no module of this release\n", path);
+        exit(2);
     }
-
-#define OWN(me, s, k, t, pkt) hash_map_get((me)->hash, s, k, t, pkt)
-#define OWN_REFRESH(me, s, k, t, pkt) hash_map_refresh((me)->hash, s, k, t, pkt)
-#define READER(me, s, k, t, pkt) hash_reader_map_get((me)->hash, s, k, t, pkt)
-#define READER_REFRESH(me, s, k, t, pkt) hash_reader_map_refresh((me)->hash, s, k, t, pkt)
-#define WRITER(me, s, k, t, pkt) MR_RESTART
-#define BESIDE(me, s, k, t, pkt) shared_hash_packet_map_get((me)->map, s, k, t, pkt)
-#define BESIDE_REFRESH(me, s, k, t, pkt) shared_hash_packet_map_refresh((me)->map, s, k, t, pkt)
-#define BESIDE_STORE(me, s, k, t, pkt) shared_hash_copied_map_get((me)->map, s, k, t, pkt)
-PACKET(packet_own, OWN, OWN_REFRESH, OWN)
-PACKET(packet_reader, READER, READER_REFRESH, WRITER)
-PACKET(packet_beside, BESIDE, BESIDE_REFRESH, BESIDE_STORE)
-
-MR_OUTLINE void locked(struct instance *me, const struct shape *s, struct mr_packet *pkt, u64 a, u64 ta, u64 b, u64 tb,
-                       int writes, int bridge, u64 *seen)
-{
-    undo_all(&me->undo);
-    lock_read_to_write(me->lock, me->core);
-    packet_own(me, s, pkt, a, ta, b, tb, writes, bridge, seen);
-    lock_write_to_read(me->lock, me->core);
+    return module();
 }
 
-MR_OUTLINE void again(struct instance *me, const struct shape *s, struct mr_packet *pkt, u64 a, u64 ta, u64 b, u64 tb,
-                      int writes, int bridge, u64 *seen)
+/* An address of a station: unicast, and as a key of the map. */
+static u64 station(u32 key) { return 2 | (u64)key << 16; }
+
+#define NOW 1000000000000ull
+
+static void fill(const struct load *l, const struct mr_module *module, struct mr_instance *of)
 {
-    struct transact *t = &me->transact;
+    const struct mr_object *object = &module->object[0];
+    u8 value[16] = { 0 };
 
-    do {
-        transact_again(t);
-        if (t->alone)
-            break;
-        transact_begin(t);
-    } while (!packet_beside(me, s, pkt, a, ta, b, tb, writes, bridge, seen) || !transact_commit(t));
-    if (t->alone)
-        packet_beside(me, s, pkt, a, ta, b, tb, writes, bridge, seen);
-    transact_end(t);
-}
+    for (u32 k = 0; k < ENTRIES; k++) {
+        u64 key = l->program == BRIDGE ? station(k) : k;
 
-MR_INLINE void one(struct instance *me, const struct shape *s, enum way way, struct mr_packet *pkt, u64 a, u64 ta, u64 b,
-                   u64 tb, int writes, int bridge, u64 *seen)
-{
-    if (way == PLAIN || way == SHARD) {
-        packet_own(me, s, pkt, a, ta, b, tb, writes, bridge, seen);
-    } else if (way == LOCK) {
-        lock_read_again(me->lock, me->core);
-        pkt->core = me->core;
-        undo_begin(&me->undo);
-        pkt->undo = &me->undo;
-        if (mr_unlikely(!packet_reader(me, s, pkt, a, ta, b, tb, writes, bridge, seen)))
-            locked(me, s, pkt, a, ta, b, tb, writes, bridge, seen);
-    } else {
-        struct transact *t = &me->transact;
-
-        lock_read_again(me->lock, me->core);
-        pkt->core = me->core;
-        pkt->undo = t;
-        t->time = pkt->time;
-        transact_begin(t);
-        if (mr_unlikely(!packet_beside(me, s, pkt, a, ta, b, tb, writes, bridge, seen) || !transact_commit(t)))
-            again(me, s, pkt, a, ta, b, tb, writes, bridge, seen);
+        if (l->program == BRIDGE)
+            value[0] = k & 1;
+        else
+            mr_store64(value + 8, 1ull << 60);
+        if (object->set(of, (const u8 *)&key, value, NOW)) {
+            fprintf(stderr, "%s: entry %u does not fit\n", l->name, k);
+            exit(2);
+        }
     }
 }
 
-/* Bursts from the keys at `at` on, for a while; packets, and where it has got to. */
-MR_INLINE u64 run(struct instance *me, const struct shape *s, enum way way, u32 writes, int bridge, u32 burst, u32 at,
-                  const int *stop)
+static void make(const struct load *l)
 {
-    u64 packets = 0, seen = 0;
+    for (u32 way = SHARD; way < WAYS; way++) {
+        const struct mr_module *module = module_of[l->program][way - SHARD];
+        struct mr_config config = { .hash_seed = 1, .workers = way == SHARD ? 1 : WORKERS, .time = NOW };
 
-    while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
-        u64 a[MOST_BURST], b[MOST_BURST], ta[MOST_BURST], tb[MOST_BURST];
-        struct mr_packet pkt = { .time = 1000 + packets };
-
-        if (way == LOCK || way == TRANSACT)
-            lock_read(me->lock, me->core);
-        for (u32 i = 0; i < burst; i++) {
-            a[i] = key_at[at++ % KEYS];
-            b[i] = bridge ? key_at[at++ % KEYS] : 0;
-            if (way == TRANSACT) {
-                ta[i] = shared_hash_token(me->map, s, &a[i]);
-                tb[i] = bridge ? shared_hash_token(me->map, s, &b[i]) : 0;
-                shared_hash_prefetch(me->map, s, ta[i]);
-                if (bridge)
-                    shared_hash_prefetch(me->map, s, tb[i]);
-            } else {
-                ta[i] = hash_token(me->hash, s, &a[i]);
-                tb[i] = bridge ? hash_token(me->hash, s, &b[i]) : 0;
-                hash_prefetch(me->hash, s, ta[i]);
-                if (bridge)
-                    hash_prefetch(me->hash, s, tb[i]);
-            }
+        if (module->shared_bytes) {
+            shared[way] = aligned_alloc(64, mr_round_up(module->shared_bytes, 64));
+            memset(shared[way], 0, module->shared_bytes);
+            if (module->create_shared(shared[way], &config))
+                exit(2);
         }
-        for (u32 i = 0; i < burst; i++) {
-            if (way == TRANSACT) {
-                ta[i] = shared_hash_prefetch_entry_of(me->map, s, ta[i], me->core);
-                if (bridge)
-                    tb[i] = shared_hash_prefetch_entry_of(me->map, s, tb[i], me->core);
-            } else {
-                ta[i] = hash_prefetch_entry(me->hash, s, ta[i]);
-                if (bridge)
-                    tb[i] = hash_prefetch_entry(me->hash, s, tb[i]);
-            }
+        for (u32 w = 0; w < WORKERS; w++) {
+            config.shared = shared[way];
+            config.worker = way == SHARD ? 0 : w;
+            instance[way][w] = aligned_alloc(128, mr_round_up(module->instance_bytes, 128));
+            memset(instance[way][w], 0, module->instance_bytes);
+            if (module->create(instance[way][w], &config))
+                exit(2);
+            if (way == SHARD || w == 0)
+                fill(l, module, instance[way][w]);
         }
-        for (u32 i = 0; i < burst; i++) {
-            int writing = writes && (packets * 61 + i * 37) % 100 < writes;
-
-            one(me, s, way, &pkt, a[i], ta[i], b[i], tb[i], writing, bridge, &seen);
-        }
-        packets += burst;
-        if (way == TRANSACT)
-            transact_counted(&me->transact, burst);
-        if (way == LOCK || way == TRANSACT)
-            lock_read_end(me->lock, me->core);
     }
-    *(volatile u64 *)&me->undo.store[0].old = seen;
-    return packets;
+}
+
+static void unmake(const struct load *l)
+{
+    for (u32 way = SHARD; way < WAYS; way++) {
+        const struct mr_module *module = module_of[l->program][way - SHARD];
+
+        for (u32 w = 0; w < WORKERS; w++) {
+            module->destroy(instance[way][w]);
+            free(instance[way][w]);
+        }
+        if (shared[way]) {
+            module->destroy_shared(shared[way]);
+            free(shared[way]);
+            shared[way] = NULL;
+        }
+    }
 }
 
 struct job {
-    struct instance *me;
     const struct load *load;
     enum way way;
-    u32 worker, workers;
+    u32 worker;
     const int *stop;
     pthread_barrier_t *ready;
-    u64 packets;
+    u64 packets, forwarded;
     double seconds;
 };
 
-#define RUN(w) case w: job->packets = l->bridge ? \
-    (w == LOCK || w == TRANSACT ? run(me, &stations_shared, w, 0, 1, l->burst, at, job->stop) : run(me, &stations, w, 0, 1, l->burst, at, job->stop)) : \
-    (w == LOCK || w == TRANSACT ? run(me, &table_shared, w, l->writes, 0, l->burst, at, job->stop) : run(me, &table, w, l->writes, 0, l->burst, at, job->stop)); break;
+static void no_packets(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
+{
+    __asm__ volatile("" : : "r"(self), "r"(packets), "r"(n) : "memory");
+}
 
 static void *work(void *context)
 {
+    static __thread u8 memory[MOST_BURST][256 + FRAME + 256] __attribute__((aligned(64)));
     struct job *job = (struct job *)context;
-    struct instance *me = job->me;
     const struct load *l = job->load;
+    enum way way = job->way == PLAIN || job->way == NOTHING ? SHARD : job->way;
+    const struct mr_module *module = module_of[l->program][way - SHARD];
+    struct mr_instance *self = instance[way][job->worker];
+    void (*run)(struct mr_instance *, struct mr_packet *const *, u32) = job->way == NOTHING ? no_packets : module->burst[0];
+    struct mr_packet packet[MOST_BURST] = { 0 }, *burst[MOST_BURST];
     u32 at = job->worker * (KEYS / WORKERS) + 17 * (u32)draw();
+    u64 packets = 0;
     cpu_set_t set;
 
     CPU_ZERO(&set);
     CPU_SET(job->worker % (u32)sysconf(_SC_NPROCESSORS_ONLN), &set);
     sched_setaffinity(0, sizeof set, &set);
+    for (u32 i = 0; i < l->burst; i++) {
+        u8 *data = memory[i] + 256;
+
+        packet[i] = (struct mr_packet){ .data = data, .end = data + FRAME, .meta = data, .floor = memory[i],
+                                        .ceiling = memory[i] + sizeof memory[i], .bared = data, .ports = 2,
+                                        .cpu = job->worker };
+        burst[i] = &packet[i];
+    }
     pthread_barrier_wait(job->ready);
     job->seconds = seconds();
-    switch (job->way) {
-        RUN(PLAIN)
-        RUN(SHARD)
-        RUN(LOCK)
-        RUN(TRANSACT)
-    default:
-        break;
+    /* Who is late has some bursts, too. */
+    while (!__atomic_load_n(job->stop, __ATOMIC_RELAXED) || packets < 64 * l->burst) {
+        for (u32 i = 0; i < l->burst; i++) {
+            u8 *data = memory[i] + 256;
+            u32 key = key_at[at++ % KEYS];
+
+            packet[i].time = NOW + packets;
+            if (l->program == BRIDGE) {
+                u64 from = station(key), to = station(key_at[at++ % KEYS]);
+
+                mr_store64(data, to);
+                memcpy(data + 6, &from, 6);
+                packet[i].port = key & 1;
+            } else {
+                mr_store64(data, key);
+                data[8] = l->writes && (packets * 61 + i * 37) % 100 < l->writes;
+            }
+        }
+        run(self, burst, l->burst);
+        packets += l->burst;
+        job->forwarded += packet[0].fate == MR_FORWARD;
     }
     job->seconds = seconds() - job->seconds;
+    job->packets = packets;
     return NULL;
 }
 
-static struct hash own[WORKERS], common_hash;
-static struct shared_hash common_map;
-static struct lock lock_of_hash, lock_of_map;
-static struct instance instance[WORKERS];
-
-/* Million packets a second of all workers together. */
-static double rate(const struct load *load, enum way way, u32 workers, u32 ms)
+/* ns a packet of one worker, or the ns of all workers' packets as if one after the other were one worker's. */
+static double cost(const struct load *l, enum way way, u32 workers, u32 ms, double nothing)
 {
     struct job job[WORKERS];
     pthread_t thread[WORKERS];
     pthread_barrier_t ready;
     int stop = 0;
     double all = 0;
+    u64 forwarded = 0;
     struct timespec pause = { .tv_nsec = ms * 1000000l };
 
     pthread_barrier_init(&ready, NULL, workers + 1);
     for (u32 w = 0; w < workers; w++) {
-        struct instance *me = &instance[w];
-
-        me->hash = way == LOCK ? &common_hash : &own[w];
-        me->map = &common_map;
-        me->lock = way == LOCK ? &lock_of_hash : &lock_of_map;
-        me->core = w;
-        job[w] = (struct job){ .me = me, .load = load, .way = way, .worker = w, .workers = workers, .stop = &stop, .ready = &ready };
+        job[w] = (struct job){ .load = l, .way = way, .worker = w, .stop = &stop, .ready = &ready };
         pthread_create(&thread[w], NULL, work, &job[w]);
     }
     pthread_barrier_wait(&ready);
@@ -315,43 +257,15 @@ static double rate(const struct load *load, enum way way, u32 workers, u32 ms)
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     for (u32 w = 0; w < workers; w++) {
         pthread_join(thread[w], NULL);
-        all += (double)job[w].packets / job[w].seconds / 1e6;
+        all += 1 / (job[w].seconds * 1e9 / (double)job[w].packets - nothing);
+        forwarded += job[w].forwarded;
     }
     pthread_barrier_destroy(&ready);
-    return all;
-}
-
-static void make(const struct shape *s, const struct shape *shared)
-{
-    struct mr_config config = { .hash_seed = 0x1234, .workers = WORKERS };
-    struct mr_packet pkt = { .time = 1000 };
-    u8 value[16] = { 1 };
-
-    lock_create(&lock_of_hash, WORKERS);
-    lock_create(&lock_of_map, WORKERS);
-    hash_create(&common_hash, shared, &config, NULL);
-    shared_hash_create(&common_map, shared, &config, NULL);
-    for (u32 w = 0; w < WORKERS; w++) {
-        hash_create(&own[w], s, &config, NULL);
-        transact_create(&instance[w].transact, &lock_of_map, w);
+    if (way != NOTHING && forwarded == 0) {
+        fprintf(stderr, "%s, %s: nothing was forwarded\n", l->name, way_name[way]);
+        exit(2);
     }
-    for (u64 k = 0; k < ENTRIES; k++) {
-        for (u32 w = 0; w < WORKERS; w++)
-            hash_map_put(&own[w], s, &k, hash_token(&own[w], s, &k), value, &pkt);
-        hash_map_put(&common_hash, shared, &k, hash_token(&common_hash, shared, &k), value, &pkt);
-        pkt.core = (u32)(k % WORKERS);
-        shared_hash_map_put(&common_map, shared, &k, shared_hash_token(&common_map, shared, &k), value, &pkt);
-    }
-}
-
-static void unmake(const struct shape *s, const struct shape *shared)
-{
-    for (u32 w = 0; w < WORKERS; w++)
-        hash_destroy(&own[w], s);
-    hash_destroy(&common_hash, shared);
-    shared_hash_destroy(&common_map, shared);
-    lock_destroy(&lock_of_hash);
-    lock_destroy(&lock_of_map);
+    return 1 / all;
 }
 
 static int by_number(const void *a, const void *b)
@@ -361,31 +275,47 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(double *of, u32 turns)
+{
+    qsort(of, turns, sizeof *of, by_number);
+    return of[turns / 2];
+}
+
 int main(int count, char **words)
 {
-    u32 turns = count > 1 ? (u32)atoi(words[1]) : 21, ms = count > 2 ? (u32)atoi(words[2]) : 30;
-    double *ratio = (double *)calloc((size_t)WAYS * 3 * turns, sizeof(double));
+    const int modules = PROGRAMS * 3;
+    u32 turns = count > modules + 1 ? (u32)atoi(words[modules + 1]) : 21;
+    u32 ms = count > modules + 2 ? (u32)atoi(words[modules + 2]) : 30;
+    double *ratio, *single, *plain, *nothing;
 
+    if (count < modules + 1 || turns == 0) {
+        fprintf(stderr, "usage: bench_transact MODULE.so... [TURNS [MILLISECONDS]], six modules\n");
+        return 2;
+    }
+    for (int i = 0; i < modules; i++)
+        module_of[i / 3][i % 3] = load(words[1 + i]);
+    ratio = (double *)calloc((size_t)(2 * WAYS + 2) * turns, sizeof(double));
+    single = ratio + WAYS * turns;
+    plain = single + WAYS * turns;
+    nothing = plain + turns;
     printf("%u turns of %u ms, %ld processors; %d workers over one that shares nothing: median (quartiles); ns a packet more "
            "on one worker\n", turns, ms, sysconf(_SC_NPROCESSORS_ONLN), WORKERS);
-    for (u32 l = 0; l < sizeof loads / sizeof *loads; l++) {
-        const struct shape *s = loads[l].bridge ? &stations : &table, *shared = loads[l].bridge ? &stations_shared : &table_shared;
-        double plain_ns = 0;
+    for (u32 i = 0; i < sizeof loads / sizeof *loads; i++) {
+        const struct load *l = &loads[i];
 
-        keys(loads[l].zipf);
-        make(s, shared);
+        keys(l->zipf);
+        make(l);
         for (u32 t = 0; t < turns; t++) {
-            double plain = rate(&loads[l], PLAIN, 1, ms);
-
-            plain_ns += 1e3 / plain / turns;
+            nothing[t] = cost(l, NOTHING, 1, ms, 0);
+            plain[t] = cost(l, PLAIN, 1, ms, nothing[t]);
             for (u32 w = SHARD; w < WAYS; w++) {
-                ratio[(w * 3 + 0) * turns + t] = rate(&loads[l], (enum way)w, WORKERS, ms) / plain;
-                ratio[(w * 3 + 1) * turns + t] = 1e3 / rate(&loads[l], (enum way)w, 1, ms) - 1e3 / plain;
+                ratio[w * turns + t] = plain[t] / cost(l, (enum way)w, WORKERS, ms, nothing[t]);
+                single[w * turns + t] = cost(l, (enum way)w, 1, ms, nothing[t]) - plain[t];
             }
         }
-        printf("%-24s plain %.1f ns", loads[l].name, plain_ns);
+        printf("%-24s plain %.1f ns, making a packet %.1f", l->name, median(plain, turns), median(nothing, turns));
         for (u32 w = SHARD; w < WAYS; w++) {
-            double *two = &ratio[w * 3 * turns], *more = two + turns;
+            double *two = &ratio[w * turns], *more = &single[w * turns];
 
             qsort(two, turns, sizeof *two, by_number);
             qsort(more, turns, sizeof *more, by_number);
@@ -394,7 +324,7 @@ int main(int count, char **words)
         }
         printf("\n");
         fflush(stdout);
-        unmake(s, shared);
+        unmake(l);
     }
     free(ratio);
     return 0;

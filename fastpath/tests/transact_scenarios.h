@@ -14,6 +14,12 @@ static const struct model_scenario scenarios[] = {
     /* Each copies the other's number: both are the same then. */
     { .name = "skew", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) },
       .packet = { { AT(0, { MOVE, 0, 1, 0 }) }, { AT(0, { MOVE, 1, 0, 0 }) } } },
+    /* Who reads two numbers that another stores to finds both of one moment. */
+    { .name = "look", .capacity = 4, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }, { ADD, 1, 0, 1 }) }, { AT(0, { GET, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { GET, 0, 0, 0 }) } } },
+    /* The same of three, of which the reader refreshes one. */
+    { .name = "looks", .capacity = 4, .expire_after = 100, .cores = 2, .end = 150, .before = { AT(60, { PUT, 0, 0, 1 }), AT(60, { PUT, 1, 0, 2 }) },
+      .packet = { { AT(70, { ADD, 0, 0, 1 }, { GET, 1, 0, 0 }) }, { AT(80, { REFRESH, 0, 0, 0 }, { GET, 1, 0, 0 }, { ADD, 1, 0, 3 }) } } },
     /* Each inserts unless the other has: one of them does. Of keys in one bucket and in two. */
     { .name = "phantom", .capacity = 8, .cores = 2,
       .packet = { { AT(0, { UNLESS, 0, 1, 5 }) }, { AT(0, { UNLESS, 1, 0, 6 }) } } },
@@ -101,6 +107,9 @@ static const struct model_scenario scenarios[] = {
     { .name = "elements", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
       .packet = { { AT(0, { ADD, 0, 0, 1 }, { GET, 1, 0, 0 }), AT(0, { ADD, 1, 0, 1 }) },
                   { AT(0, { ADD, 1, 0, 2 }, { GET, 0, 0, 0 }), AT(0, { ADD, 0, 0, 2 }) } } },
+    /* Both of one moment, too. */
+    { .name = "columns", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
+      .packet = { { AT(0, { ADD, 0, 0, 1 }, { ADD, 1, 0, 1 }) }, { AT(0, { GET, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { GET, 0, 0, 0 }) } } },
     /* The place of an entry that one core is refreshing is taken by another: its life is its own. */
     { .name = "rest", .capacity = 1, .expire_after = 100, .cores = 2, .end = 205, .before = { AT(90, { PUT, 0, 0, 1 }) },
       .before_core = { 1 },
@@ -126,6 +135,9 @@ static const struct {
     { TRANSACT_FAULT_FULLNESS, "that no number is free is not validated", "dry", 2 },
     { TRANSACT_FAULT_REST, "freed numbers do not rest", "again", 2 },
     { TRANSACT_FAULT_GRACE, "no grace before a lease ends", "kept", 2 },
+    { TRANSACT_FAULT_FEW, "words in places are not validated", "skew", 2 },
+    { TRANSACT_FAULT_FEW, "words of numbers in places are not validated", "columns", 2 },
+    { TRANSACT_FAULT_FEW, "words in places are not validated by who only reads", "look", 2 },
     { TRANSACT_FAULT_ALONE, "a pool lends to who has not all lines", "borrow", 2 },
 };
 

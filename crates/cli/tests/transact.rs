@@ -53,6 +53,127 @@ fn the_order_of_versions_is_repeated() {
     }
 }
 
+/// Every function of nfs/ on 1 to 8 workers: most take seconds, einat, hhh and nat minutes.
+#[test]
+fn every_function_is_repeated() {
+    if std::env::var_os("MILLRACE_LONG").is_none() {
+        println!(
+            "skipped: MILLRACE_LONG=1 runs all functions; four are in the_order_of_versions_is_repeated"
+        );
+        return;
+    }
+    let folders = std::fs::read_dir(common::root().join("nfs")).unwrap();
+    let folders = folders.map(|f| f.unwrap().path());
+    let mut names: Vec<String> = folders
+        .filter(|f| f.is_dir())
+        .map(|f| f.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() > 20);
+    for nf in &names {
+        let words = [&TRANSACT[..], &["--cores", "1,2,3,4,5,6,7,8", "--json"]].concat();
+        let split = match nf.as_str() {
+            "webfront" => "clients=10.0.0.0/24,fd00::/8",
+            _ => SPLIT,
+        };
+        let mut command = millrace();
+        command
+            .args(["verify", nf.as_str(), "--in", "captures/talk.pcap"])
+            .args(["--split", split])
+            .args(&words);
+        let (output, said) = common::output(&mut command);
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(
+            (output.status.code(), &found["equal"]),
+            (Some(0), &true.into()),
+            "{nf}: {said}{found}"
+        );
+        let runs = found["runs"].as_array().unwrap();
+        let of = |run: &Value, what: &str| run["transactions"][what].as_u64().unwrap_or(0);
+        let sum = |what: &str| runs.iter().map(|run| of(run, what)).sum::<u64>();
+        println!(
+            "{nf}: {} runs equal; {} committed, {} alone, {} dependencies",
+            runs.len(),
+            sum("committed"),
+            sum("alone"),
+            sum("dependencies")
+        );
+    }
+}
+
+/// In each module: the 300th packet that has taken what it writes and not shown it yet is the last.
+const DIES: &str = r"
+#ifndef __bpf__
+#include <signal.h>
+#include <unistd.h>
+static unsigned long dies_held;
+static void dies(void)
+{
+	if (__atomic_add_fetch(&dies_held, 1, __ATOMIC_RELAXED) == 300)
+		kill(getpid(), SIGKILL);
+}
+#define TRANSACT_HELD() dies()
+#endif
+";
+
+/// The files of a folder.
+fn content(folder: &std::path::Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    let files = files.filter(|f| f.is_file());
+    files
+        .map(|f| (f.display().to_string(), std::fs::read(&f).unwrap()))
+        .collect()
+}
+
+/// A worker that dies while it has words ends the run with it, as all of them are in one process. What was kept has none of
+/// these words, and another run goes on with it.
+#[test]
+fn a_worker_that_dies_with_words_leaves_what_was_kept() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let Some(faulty) = Faulty::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (state, header) = (dir.path().join("dummy.state"), dir.path().join("dies.h"));
+    std::fs::write(&header, DIES).unwrap();
+    let run = || {
+        let words = ["--cores", "4", "--control", "none", "--state"];
+        let words = [&TRANSACT[..], &words, &[state.to_str().unwrap()]].concat();
+        over("run", "dummy", &words)
+    };
+    let whole = || {
+        let (account, status) = json(&mut run());
+        assert_eq!(status, 0, "{account}");
+        let of = &account["transactions"];
+        assert_eq!(
+            number(of, "commits") + number(of, "alone"),
+            1619,
+            "{account}"
+        );
+        assert!(number(of, "commits") > 1500, "{account}");
+    };
+    whole();
+    let kept = content(&state);
+    assert!(!kept.is_empty());
+    let mut dying = run();
+    faulty.compiles(
+        &mut dying,
+        "dies",
+        &format!("-include {}", header.display()),
+    );
+    let output = dying.output().unwrap();
+    assert_eq!(output.status.signal(), Some(9), "{output:?}");
+    let left = content(&state);
+    for (file, bytes) in &kept {
+        assert!(
+            left.get(file) == Some(bytes),
+            "{file}: a run that died has left something"
+        );
+    }
+    whole();
+}
+
 /// Packets remove entries while others, some of which came before, look for them and write times.
 const REMOVED: &str = r"
 #include <millrace/nf.h>
@@ -230,4 +351,60 @@ fn planted_faults_of_the_protocol_are_found() {
         let mut command = over("verify", "policer", &words);
         faulty.is_found(&mut command, "TRANSACT_FAULT", fault);
     }
+}
+
+/// A packet either puts one number under two keys, or forwards where it finds the same under both, by two lookups whose words are in
+/// places of the program (fastpath/sync/transact_few.h).
+const PAIRS: &str = r"
+#include <millrace/nf.h>
+
+PORTS(IN, OUT);
+
+MAP(pairs, __u32, __u64, .capacity = 64);
+
+struct head { __u8 bytes[36]; };
+
+ON_PACKET(p)
+{
+	struct head *head = packet_at(p, 0, struct head);
+	__u32 one, other;
+	__u64 n, *a, *b;
+
+	if (!head)
+		return FORWARD(peer(p));
+	/* Of the source port: flows of both kinds are on each worker. */
+	n = head->bytes[34] << 8 | head->bytes[35];
+	one = n & 2;
+	other = one | 1;
+	if (n & 4) {
+		map_put(&pairs, &one, &n);
+		map_put(&pairs, &other, &n);
+		return FORWARD(peer(p));
+	}
+	a = map_get(&pairs, &one);
+	b = map_get(&pairs, &other);
+	if (a && b && *a != *b)
+		return DROP_BECAUSE(torn);
+	return FORWARD(peer(p));
+}
+";
+
+#[test]
+fn words_in_places_are_validated() {
+    let dir = tempfile::tempdir().unwrap();
+    let nf = dir.path().join("pairs.c");
+    std::fs::write(&nf, PAIRS).unwrap();
+    let verify = || {
+        let mut command = millrace();
+        command.args(["verify", nf.to_str().unwrap(), "--cores", "8"]);
+        command.args(["--generate", "packets=6000,flows=100"]);
+        command.args(TRANSACT);
+        command
+    };
+    let (found, status) = json(&mut verify());
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let of = &found["runs"][0]["transactions"];
+    assert!(number(of, "dependencies") > 1000, "{found}");
+    let Some(faulty) = Faulty::new() else { return };
+    faulty.is_found(&mut verify(), "TRANSACT_FAULT", "12");
 }

@@ -76,12 +76,24 @@ impl Faulty {
 
     /// Runs a verb that compares, on modules in which `macro_name(n)` is true of this fault alone: it has to find a difference.
     pub fn is_found(&self, command: &mut Command, macro_name: &str, fault: &str) {
+        let options = format!("'-D{macro_name}(n)=((n)=={fault})'");
+        self.compiles(command, fault, &options);
+        let (found, status) = json(command);
+        assert_eq!(
+            (status, &found["equal"]),
+            (1, &false.into()),
+            "{fault}: {found}"
+        );
+    }
+
+    /// Has the modules of a command compiled with more options, as a shell has them, in a folder of that name.
+    pub fn compiles(&self, command: &mut Command, name: &str, options: &str) {
         use std::os::unix::fs::PermissionsExt;
 
-        let folder = self.dir.path().join(fault);
+        let folder = self.dir.path().join(name);
         std::fs::create_dir(&folder).unwrap();
         let script = format!(
-            "#!/bin/sh\nexec {} '-D{macro_name}(n)=((n)=={fault})' \"$@\"\n",
+            "#!/bin/sh\nexec {} {options} \"$@\"\n",
             self.clang.display()
         );
         let wrapper = folder.join(Self::NAME);
@@ -90,12 +102,6 @@ impl Faulty {
         command
             .env("PATH", format!("{}:{}", folder.display(), self.path))
             .env("MILLRACE_CACHE", folder.join("cache"));
-        let (found, status) = json(command);
-        assert_eq!(
-            (status, &found["equal"]),
-            (1, &false.into()),
-            "{fault}: {found}"
-        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, REGISTERS, Reg};
-use millrace_object::program::{Dialect, FunctionId};
+use millrace_object::program::{Dialect, FunctionId, ObjectId, StateObject};
 
 use super::c::{Code, Local, Statement};
 use super::demand::{Cut, Demand};
@@ -369,6 +369,14 @@ impl<'a> Body<'a> {
             self.slice
                 .contradiction(step, "a program that leaves before its end")
         })
+    }
+
+    /// The object that a call works on.
+    ///
+    /// # Errors
+    /// [`Error::Facts`] where there is none.
+    pub fn object(&self, id: StepId) -> Result<(ObjectId, &'a StateObject), Error> {
+        super::call::object(self, id)
     }
 
     /// What is looked at before a step, where somebody asked. `follows`: what it always comes after.

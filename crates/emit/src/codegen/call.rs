@@ -310,6 +310,7 @@ fn arguments(body: &Body, id: StepId, helper: &Helper) -> Result<Call, Error> {
         arguments.push("self->sketch_seed".into());
     }
     arguments.push("pkt".into());
+    arguments.extend(body.hooks.more(body, id)?);
     Ok(Call {
         before,
         expression: c!("{}({})", function, Code::join(&arguments, ", ")),

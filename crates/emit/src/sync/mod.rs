@@ -320,6 +320,14 @@ pub trait Hooks {
     fn callee(&self, _step: StepId) -> Option<&'static str> {
         None
     }
+
+    /// Arguments that the kind's function has for a call behind those of the helper.
+    ///
+    /// # Errors
+    /// Those of the expressions that `body` gives.
+    fn more(&self, _body: &Body, _step: StepId) -> Result<Option<Code>, Error> {
+        Ok(None)
+    }
 }
 
 /// Nothing around any step.

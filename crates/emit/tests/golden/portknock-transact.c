@@ -10,6 +10,7 @@
 #include "state/shared_hash.h"
 #include "sync/hash.h"
 #define WHYS (TRANSACT_WHYS + 0u)
+static shared_hash_sets_fn o0_sources_sets;
 
 /* sources: hash, key 4 B, value 4 B, capacity 65536 */
 static const struct shape shape0_sources = { .key_bytes = 4u, .value_bytes = 4u, .capacity = 65536u, .shared = 1u };
@@ -88,12 +89,14 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 194 "portknock-transact.c"
+#line 195 "portknock-transact.c"
 }
 
 /* portknock as a transaction. */
 MR_INLINE int attempt0_portknock(struct mr_instance *self, struct mr_packet *pkt)
 {
+	struct transact_few few = { .state = transact_few_begin(&self->transact) };
+	_Alignas(8) u8 copy[4];
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0;
@@ -122,21 +125,19 @@ MR_INLINE int attempt0_portknock(struct mr_instance *self, struct mr_packet *pkt
 	if ((u32)r4_0 != 64) goto L30;                           /* 10: if w4 != 64 goto 30 */
 #line 45
 	r3_0 = (u32)r3_0 << 2;                                   /* 11: w3 <<= 2 */
-#line 45
-	r3_0 = (u32)r3_0 & 60;                                   /* 12: w3 &= 60 */
-	/* ... 111 lines ... */
-#line 84
-	r2_0 = 1;                                                /* 67: w2 = 1 */
+	/* ... 119 lines ... */
 #line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
 	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
 #line 82
 	r2_0 = 0;                                                /* 69: w2 = 0 */
 L68:
 #line 82
-	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+	few.stored = 1;                                          /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
-	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
-#line 352 "portknock-transact.c"
+	*(mr_u32 *)p1_0 = (u32)r2_0;
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), transact_few_end(&self->transact, pkt, &few); /* 71: goto 31 */
+#line 361 "portknock-transact.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -184,12 +185,14 @@ static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packe
 		return;
 #line 70
 	}
-#line 454 "portknock-transact.c"
+#line 463 "portknock-transact.c"
 }
 
 /* portknock from its first keyed operation on. */
 MR_INLINE int resume0_portknock(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
+	struct transact_few few = { .state = TRANSACT_FEW_PLACES };
+	_Alignas(8) u8 copy[4];
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
 	u64 r0_0, r2_0, r3_0, r4_0, r6_0;
@@ -207,9 +210,9 @@ L39:
 #line 70
 		memcpy(key, slot->key, sizeof(key));
 #line 70
-		u8 *const found = shared_hash_copied_map_lookup_elem(&self->shared->o0_sources, &shape0_sources, key, slot->token, pkt);
+		u8 *const found = shared_hash_few_map_lookup_elem(&self->shared->o0_sources, &shape0_sources, key, slot->token, pkt, &few, 0, copy, o0_sources_sets);
 #line 70
-		if (mr_unlikely(found == MR_RESTART)) return TRANSACT_AGAIN;
+		if (mr_unlikely(found == MR_RESTART)) return transact_few_leave(&self->transact, pkt, &few);
 #line 70
 		p0_0 = found;
 #line 70
@@ -218,21 +221,19 @@ L39:
 	p1_0 = p0_0;                                             /* 41: r1 = r0 */
 	if (p1_0) goto L52;                                      /* 42: if r1 != 0 goto 54 */
 #line 71 /* if (!state) { */
-	r0_0 = 1;                                                /* 43: w0 = 1 */
-	if ((u32)r6_0 != 0x6400u) return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE; /* 44: if w6 != 25600 goto 31 */
-	/* ... 49 lines ... */
-#line 84
-	r2_0 = 1;                                                /* 67: w2 = 1 */
+	/* ... 57 lines ... */
 #line 82 /* *state = port == FIRST_PORT ? KNOCK_2 : KNOCK_1; */
 	if ((u32)r6_0 == 0x6400u) goto L68;                      /* 68: if w6 == 25600 goto 70 */
 #line 82
 	r2_0 = 0;                                                /* 69: w2 = 0 */
 L68:
 #line 82
-	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
+	few.stored = 1;                                          /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
-	return mr_verdict_xdp(pkt, r0_0), TRANSACT_DONE;         /* 71: goto 31 */
-#line 550 "portknock-transact.c"
+	*(mr_u32 *)p1_0 = (u32)r2_0;
+#line 82
+	return mr_verdict_xdp(pkt, r0_0), transact_few_end(&self->transact, pkt, &few); /* 71: goto 31 */
+#line 567 "portknock-transact.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)
@@ -272,6 +273,8 @@ static int create(struct mr_instance *self, const struct mr_config *config)
 static void destroy(struct mr_instance *self)
 {
 }
+
+SHARED_HASH_SETS(o0_sources_sets, &shape0_sources)
 
 /* Once a burst, at its first packet's time, by who has the line of its core. */
 static void age_shared(struct mr_instance *self, u64 now)
@@ -324,18 +327,20 @@ static __attribute__((noinline)) void again0(struct mr_instance *self, struct mr
 MR_INLINE void packet0(struct mr_instance *self, struct mr_packet *pkt)
 {
 	pkt->undo = &self->transact;
-	self->transact.time = pkt->time;
-	transact_begin(&self->transact);
-	if (mr_unlikely(attempt0_portknock(self, pkt) != TRANSACT_DONE || !transact_commit(&self->transact)))
+	if (mr_unlikely(attempt0_portknock(self, pkt) != TRANSACT_DONE))
 		again0(self, pkt);
 }
 
 static __attribute__((noinline)) void try0(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {
+	const u32 core = self->core;
+	struct lock_line *const line = lock_line(&self->shared->lock, core);
+	u32 next = lock_next(line);
+
 	for (u32 i = 0; i < n; i++) {
 		fetch_ahead(packets, i, n);
-		lock_read_again(&self->shared->lock, self->core);
-		packets[i]->core = self->core;
+		lock_read_on(&self->shared->lock, core, line, &next);
+		packets[i]->core = core;
 		packet0(self, packets[i]);
 	}
 }
@@ -354,9 +359,7 @@ static __attribute__((noinline)) void burst0_plain(struct mr_instance *self, str
 MR_INLINE void taken_up0(struct mr_instance *self, struct mr_packet *pkt, const struct slot *slot)
 {
 	pkt->undo = &self->transact;
-	self->transact.time = pkt->time;
-	transact_begin(&self->transact);
-	if (mr_unlikely(resume0_portknock(self, pkt, slot) != TRANSACT_DONE || !transact_commit(&self->transact)))
+	if (mr_unlikely(resume0_portknock(self, pkt, slot) != TRANSACT_DONE))
 		again0(self, pkt);
 }
 
@@ -376,6 +379,9 @@ static __attribute__((noinline)) void try0_passes(struct mr_instance *self, stru
 {
 	struct slot slots[MR_BATCH];
 
+	const u32 core = self->core;
+	struct lock_line *const line = lock_line(&self->shared->lock, core);
+	u32 next = lock_next(line);
 	while (n > 0) {
 		const u32 count = n < MR_BATCH ? n : MR_BATCH;
 
@@ -387,12 +393,13 @@ static __attribute__((noinline)) void try0_passes(struct mr_instance *self, stru
 		for (u32 i = 0; i < count; i++)
 			prefetch0_portknock_entry(self, &slots[i]);
 		for (u32 i = 0; i < count; i++) {
-			lock_read_again(&self->shared->lock, self->core);
-			packets[i]->core = self->core;
-			if (slots[i].site)
-				taken_up0(self, packets[i], &slots[i]);
-			else
-				packet0(self, packets[i]);
+			lock_read_on(&self->shared->lock, core, line, &next);
+			packets[i]->core = core;
+			if (mr_unlikely(!(slots[i].site))) {
+				try0(self, packets + i, 1);
+				continue;
+			}
+			taken_up0(self, packets[i], &slots[i]);
 		}
 		packets += count;
 		n -= count;

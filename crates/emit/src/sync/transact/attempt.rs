@@ -11,7 +11,7 @@ use millrace_object::program::ObjectId;
 
 use super::alone::Whys;
 use crate::c;
-use crate::codegen::{Body, Code, Slice, Statement};
+use crate::codegen::{Body, Code, Slice, Statement, Unit};
 use crate::error::Error;
 use crate::sync::lock::effects::{Effect, effect, object, on_memory};
 use crate::sync::lock::reader::{Points, leading};
@@ -20,6 +20,12 @@ use crate::sync::{Attempt, Hooks};
 
 /// How an attempt ends before the program does.
 const AGAIN: &str = "return TRANSACT_AGAIN;";
+
+/// The same where the words that it read may be in places of its own.
+const FEW_AGAIN: &str = "return transact_few_leave(&self->transact, pkt, &few);";
+
+/// How it ends with the program then.
+const FEW_DONE: &str = "transact_few_end(&self->transact, pkt, &few)";
 
 /// The calls of which what is shared has functions for packets beside each other (fastpath/state/shared_hash.h,
 /// shared_allocator.h).
@@ -117,6 +123,7 @@ pub struct Attempting {
     keeps: BTreeSet<StepId>,
     /// a refresh of an own entry that may have to be undone
     refreshed: BTreeSet<StepId>,
+    few: Few,
 }
 
 impl Attempting {
@@ -151,6 +158,7 @@ impl Attempting {
             commits: BTreeSet::new(),
             keeps: BTreeSet::new(),
             refreshed: BTreeSet::new(),
+            few: Few::of(whole, &order, &parts, &copied),
         };
         for (&id, part) in &parts {
             for next in whole.successors(id) {
@@ -192,6 +200,97 @@ impl Attempting {
     }
 }
 
+/// Lookups whose words are in places of the program's own, in registers, as long as each finds an entry
+/// (fastpath/sync/transact_few.h).
+#[derive(Default)]
+struct Few {
+    /// the place of each
+    places: BTreeMap<StepId, usize>,
+    /// the one whose value is a copy, which has place 0, and its size
+    copied: Option<(StepId, u32)>,
+    /// steps that may store to that copy
+    stores: BTreeSet<StepId>,
+    /// what they look in
+    objects: BTreeSet<ObjectId>,
+}
+
+impl Few {
+    /// As many as there are places for, each of which a packet comes to at most once; one of them may copy. None of a program
+    /// that asks objects of other kinds, as the reasons why these run alone are kept with the sets.
+    fn of(
+        whole: &Slice,
+        order: &[StepId],
+        parts: &BTreeMap<StepId, Part>,
+        copied: &BTreeSet<StepId>,
+    ) -> Few {
+        let mut few = Few::default();
+        if parts
+            .values()
+            .any(|p| matches!(p, Part::Ask | Part::Compare))
+        {
+            return few;
+        }
+        let finds = order.iter().filter_map(|id| match parts.get(id) {
+            Some(Part::Shared(Some(map))) if is_find(whole.step(*id)) => Some((*id, *map)),
+            _ => None,
+        });
+        let once = |id: StepId| !leading(whole, order, BTreeSet::from([id])).contains(&id);
+        let finds: Vec<(StepId, ObjectId)> = finds.filter(|(id, _)| once(*id)).collect();
+        let bytes = |map: ObjectId| whole.program.objects[map.0].value_bytes;
+        few.copied = (finds.iter())
+            .find(|(id, map)| copied.contains(id) && bytes(*map) <= MOST_COPIED)
+            .map(|(id, map)| (*id, bytes(*map)));
+        if let Some((id, _)) = few.copied {
+            few.places.insert(id, 0);
+            let map = finds.iter().find(|(of, _)| *of == id).map(|(_, map)| *map);
+            let stores = |id: &&StepId| {
+                let step = whole.step(**id);
+                let loads = matches!(step.op, Op::Plain(Insn::Load { .. }));
+                !loads && map.is_some_and(|map| touches(step, map))
+            };
+            few.stores = order.iter().filter(stores).copied().collect();
+        }
+        let rest = finds.iter().filter(|(id, _)| !copied.contains(id));
+        for (id, _) in rest.take(PLACES - few.places.len()) {
+            few.places.insert(*id, few.places.len());
+        }
+        let found = finds.iter().filter(|(id, _)| few.places.contains_key(id));
+        few.objects = found.map(|(_, map)| *map).collect();
+        few
+    }
+
+    fn any(&self) -> bool {
+        !self.places.is_empty()
+    }
+}
+
+/// The function of an object's lookups whose words are in the sets.
+pub fn sets(unit: &Unit, object: ObjectId) -> String {
+    format!("{}_sets", unit.member(object))
+}
+
+/// `TRANSACT_FEW`.
+const PLACES: usize = 4;
+
+/// Bytes of a value that a packet copies into a local.
+const MOST_COPIED: u32 = 128;
+
+/// Whether a call only looks for an entry, and has a function for it whose word is in a place (fastpath/state/shared_hash.h).
+fn is_find(step: &Step) -> bool {
+    const FINDS: &[&str] = &[
+        "map_get",
+        "map_refresh",
+        "map_lookup_elem",
+        "vector_at",
+        "allocator_get",
+        "allocator_refresh",
+    ];
+    let Op::Plain(Insn::Call { helper }) = step.op else {
+        return false;
+    };
+    helper::by_number(helper).is_some_and(|h| FINDS.contains(&h.name))
+}
+
 /// The steps to which control comes from here by branches and jumps alone, before which nothing can stand.
 fn first_plain(whole: &Slice, from: StepId) -> BTreeSet<StepId> {
     let (mut found, mut seen, mut pending) = (BTreeSet::new(), BTreeSet::new(), vec![from]);
@@ -205,9 +304,38 @@ fn first_plain(whole: &Slice, from: StepId) -> BTreeSet<StepId> {
     found
 }
 
-/// The reason why the packet runs alone, if it leaves here.
-fn says(why: usize) -> Statement {
-    c!("self->transact.why = TRANSACT_WHYS + {};", why).into()
+impl Attempting {
+    /// The objects in which lookups have places.
+    pub fn finds(&self) -> &BTreeSet<ObjectId> {
+        &self.few.objects
+    }
+
+    /// Whether it keeps something to undo.
+    pub fn undoes(&self) -> bool {
+        !self.keeps.is_empty() || !self.refreshed.is_empty()
+    }
+
+    /// Whether words may be in places of the program's own, so that nothing has to begin the sets before it.
+    pub fn is_few(&self) -> bool {
+        self.few.any()
+    }
+
+    /// The statement with which it leaves.
+    fn again(&self) -> &'static str {
+        if self.is_few() { FEW_AGAIN } else { AGAIN }
+    }
+
+    /// What the packet read is in the sets from here on.
+    fn sets(&self) -> Option<Statement> {
+        let few = self.is_few();
+        few.then(|| "transact_few_sets(&self->transact, pkt, &few);".into())
+    }
+
+    /// The reason why the packet runs alone, if it leaves here.
+    fn says(&self, why: usize) -> Vec<Statement> {
+        let why = c!("self->transact.why = TRANSACT_WHYS + {};", why).into();
+        self.sets().into_iter().chain([why]).collect()
+    }
 }
 
 /// The calls whose value has to be a copy of the packet's own: on a map to whose values some step stores; and those behind
@@ -269,8 +397,12 @@ impl Hooks for Attempting {
         Some(Attempt {
             prefix: "attempt",
             title: " as a transaction.",
-            done: "TRANSACT_DONE",
-            leave: AGAIN,
+            done: if self.is_few() {
+                FEW_DONE
+            } else {
+                "TRANSACT_DONE"
+            },
+            leave: self.again(),
         })
     }
 
@@ -279,18 +411,15 @@ impl Hooks for Attempting {
     }
 
     fn leaving(&self, step: StepId) -> Vec<Statement> {
-        self.stops
-            .get(&step)
-            .map(|why| says(*why))
-            .into_iter()
-            .collect()
+        let why = self.stops.get(&step);
+        why.map(|why| self.says(*why)).unwrap_or_default()
     }
 
     /// To store what is there changes nothing.
     fn store(&self, step: StepId, place: &Code, value: &Code) -> Option<Vec<Statement>> {
         self.compares
             .contains_key(&step)
-            .then(|| vec![c!("if ({} != {}) {}", place, value, AGAIN).into()])
+            .then(|| vec![c!("if ({} != {}) {}", place, value, self.again()).into()])
     }
 
     fn before(&self, body: &Body, step: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
@@ -298,9 +427,19 @@ impl Hooks for Attempting {
         let site = self.sites.get(&step);
         out.extend(site.map(|site| Statement::from(c!("self->transact.step = {};", *site))));
         let why = self.asks.get(&step).or(self.compares.get(&step));
-        out.extend(why.map(|why| says(*why)));
+        out.extend(why.into_iter().flat_map(|why| self.says(*why)));
         if self.commits.contains(&step) {
-            out.push(c!("if (!transact_commit(&self->transact)) {}", AGAIN).into());
+            let commit = match self.is_few() {
+                true => "transact_few_commit(&self->transact, pkt, &few)",
+                false => "transact_commit(&self->transact)",
+            };
+            out.push(c!("if (mr_unlikely(!{})) {}", commit, self.again()).into());
+        }
+        if self.calls.contains_key(&step) && !self.few.places.contains_key(&step) {
+            out.extend(self.sets());
+        }
+        if self.few.stores.contains(&step) {
+            out.push("few.stored = 1;".into());
         }
         if let Insn::Store {
             size, base, offset, ..
@@ -316,7 +455,7 @@ impl Hooks for Attempting {
                     "if (undo_keep(&self->transact.undo, {}, {})) {}",
                     address,
                     bytes,
-                    AGAIN
+                    self.again()
                 )
                 .into(),
             );
@@ -324,7 +463,37 @@ impl Hooks for Attempting {
         Ok(out)
     }
 
+    fn declarations(&self, body: &Body) -> Result<Vec<String>, Error> {
+        let mut lines = Vec::new();
+        if self.is_few() {
+            // Only a first attempt goes on from a prefetch pass.
+            let state = match body.resume {
+                Some(_) => "TRANSACT_FEW_PLACES",
+                None => "transact_few_begin(&self->transact)",
+            };
+            lines.push(format!("struct transact_few few = {{ .state = {state} }};"));
+        }
+        if let Some((_, bytes)) = self.few.copied {
+            lines.push(format!("_Alignas(8) u8 copy[{}];", bytes.max(1)));
+        }
+        Ok(lines)
+    }
+
+    fn more(&self, body: &Body, step: StepId) -> Result<Option<Code>, Error> {
+        let Some(place) = self.few.places.get(&step) else {
+            return Ok(None);
+        };
+        let copies = self.few.copied.is_some_and(|(id, _)| id == step);
+        let copy = if copies { "copy" } else { "NULL" };
+        let (object, _) = body.object(step)?;
+        let sets = sets(body.unit, object);
+        Ok(Some(c!("&few, {}, {}, {}", *place, copy, sets)))
+    }
+
     fn callee(&self, step: StepId) -> Option<&'static str> {
+        if self.few.places.contains_key(&step) {
+            return Some("few_");
+        }
         let refreshed = self.refreshed.contains(&step).then_some("kept_");
         let asked = self.asks.contains_key(&step).then_some("reader_");
         self.calls.get(&step).copied().or(asked).or(refreshed)

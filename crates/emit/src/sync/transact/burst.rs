@@ -23,6 +23,10 @@ pub struct How {
     pub event: Option<usize>,
     /// no moment is told that is earlier than what was done to shared objects
     pub floor: bool,
+    /// the attempt begins its sets by itself, where it needs them, and has committed when it is done
+    pub few: bool,
+    /// it keeps something to undo
+    pub undoes: bool,
 }
 
 /// The text.
@@ -31,6 +35,8 @@ pub fn bursts(burst: &Burst, how: &How, test: Test) -> String {
         clock,
         event,
         floor,
+        few,
+        undoes,
     } = *how;
     let log = test.log;
     let Burst {
@@ -114,6 +120,10 @@ static __attribute__((noinline)) void alone{index}(struct mr_instance *self, str
     };
     let mut out = String::new();
     if let Some(event) = event {
+        let sets = match few {
+            true => "\tself->transact.time = pkt->time;\n\ttransact_begin_sets(&self->transact);\n",
+            false => "",
+        };
         let _ = write!(
             out,
             "
@@ -122,7 +132,7 @@ MR_INLINE int due{index}(struct mr_instance *self, const struct mr_packet *pkt)
 {{
 	if (mr_likely(pkt->time < self->shared->alarms.seen.next))
 		return 0;
-	self->transact.crowded = 1;
+{sets}	self->transact.crowded = 1;
 	self->transact.why = TRANSACT_WHYS + {event};
 	return 1;
 }}
@@ -159,14 +169,20 @@ static __attribute__((noinline)) void again{index}(struct mr_instance *self, str
             false => format!("\telse\n{committed}"),
             true => String::new(),
         };
+        let (begins, commits) = match few {
+            true if undoes => ("\tundo_begin(&self->transact.undo);\n", ""),
+            true => ("", ""),
+            false => (
+                "\tself->transact.time = pkt->time;\n\ttransact_begin(&self->transact);\n",
+                " || !transact_commit(&self->transact)",
+            ),
+        };
         format!(
             "
 MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter})
 {{
 	pkt->undo = &self->transact;
-	self->transact.time = pkt->time;
-	transact_begin(&self->transact);
-{first_begin}	if (mr_unlikely({due}{call} != TRANSACT_DONE || !transact_commit(&self->transact)))
+{begins}{first_begin}	if (mr_unlikely({due}{call} != TRANSACT_DONE{commits}))
 		again{index}(self, pkt);
 {behind}}}
 "
@@ -201,7 +217,7 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
     let (last, with_slot) = match &entry.resume {
         Some(resume) => (
             format!(
-                "\t\t\tif (slots[i].site{current})\n\t\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n\t\t\telse\n\t\t\t\tpacket{index}(self, packets[i]);\n"
+                "\t\t\tif (mr_unlikely(!(slots[i].site{current}))) {{\n\t\t\t\ttry{index}(self, packets + i, 1);\n\t\t\t\tcontinue;\n\t\t\t}}\n\t\t\ttaken_up{index}(self, packets[i], &slots[i]);\n"
             ),
             format!("{resume}(self, pkt, slot)"),
         ),
@@ -216,11 +232,11 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
         &with_slot,
     ));
     let last = format!(
-        "{came}\t\t\tlock_read_again({READ});\n\t\t\tpackets[i]->core = self->core;\n{}{last}",
+        "{came}\t\t\tlock_read_on(&self->shared->lock, core, line, &next);\n\t\t\tpackets[i]->core = core;\n{}{last}",
         deeper(&time(clock))
     );
     let (why, condition) = (gate.why, &gate.condition);
-    out.push_str(&gate.passes(&format!("try{index}"), "", "", &last));
+    out.push_str(&gate.passes(&format!("try{index}"), "", LINE, &last));
     let _ = write!(
         out,
         "
@@ -235,6 +251,9 @@ MR_INLINE void {name}(struct mr_instance *self, struct mr_packet *pkt{parameter}
     );
     out
 }
+
+/// The line of the worker's core, which a burst looks at between packets.
+const LINE: &str = "\tconst u32 core = self->core;\n\tstruct lock_line *const line = lock_line(&self->shared->lock, core);\n\tu32 next = lock_next(line);\n";
 
 /// A packet's time, as that of its place among packets that run alone and those of its core.
 fn time(clock: bool) -> String {
@@ -251,10 +270,11 @@ fn plain(index: usize, clock: bool, each: &str) -> String {
         "
 static __attribute__((noinline)) void try{index}(struct mr_instance *self, struct mr_packet *const *packets, u32 n)
 {{
+{LINE}
 	for (u32 i = 0; i < n; i++) {{
 		fetch_ahead(packets, i, n);
-		lock_read_again({READ});
-		packets[i]->core = self->core;
+		lock_read_on(&self->shared->lock, core, line, &next);
+		packets[i]->core = core;
 {time}		{each}
 	}}
 }}

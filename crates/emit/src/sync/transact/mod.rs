@@ -10,7 +10,8 @@
 //!
 //! Until an attempt has committed, nothing that it does may show (`Attempting`): as under the lock, a store to the packet or to
 //! the worker's own state keeps what it overwrites, and a call with another effect makes the packet run alone. Stores to values
-//! of shared maps go to private copies.
+//! of shared maps go to private copies. Lookups that each packet comes to at most once keep their words in locals of the attempt,
+//! up to four of them (`attempt::Few`).
 //!
 //! Shared maps have the functions of `fastpath/state/shared_hash.h`, allocators those of `shared_allocator.h`, vectors
 //! those of `shared_vector.h`. Objects of other kinds, and those that the placement locks,
@@ -160,6 +161,19 @@ pub(super) fn make(input: &Input) -> Result<Option<Box<dyn Treatment>>, Error> {
 }
 
 impl Transact {
+    /// Objects in which lookups have their words in places of the program's own.
+    fn finds(&self) -> BTreeSet<ObjectId> {
+        let attempts = self.bodies.iter().filter_map(|body| body.attempt.as_ref());
+        attempts.flat_map(Attempting::finds).copied().collect()
+    }
+
+    /// The attempt of an entry; none of one that runs alone.
+    fn attempt(&self, burst: &Burst) -> Option<&Attempting> {
+        let entries = self.bodies.iter().zip(&burst.unit.program.entries);
+        let mut packets = entries.filter(|(_, entry)| takes_packets(entry.role));
+        packets.nth(burst.index)?.0.attempt.as_ref()
+    }
+
     /// Whether it is noted what packets read and wrote.
     fn logs(&self) -> bool {
         self.test.is_some_and(|test| test.log)
@@ -223,6 +237,7 @@ impl Treatment for Transact {
 
     fn includes(&self, unit: &Unit) -> String {
         text::includes(unit, self.whys.len(), self.test, self.sites.any())
+            + &text::sets_declared(unit, &self.finds())
     }
 
     fn members(&self) -> Vec<&'static str> {
@@ -247,7 +262,8 @@ impl Treatment for Transact {
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit, self.clock)
+        text::sets_defined(unit, &self.finds())
+            + &text::ageing(unit, self.clock)
             + &text::seen(unit, &self.whys, self.logs())
             + &self.sites.seen(unit)
     }
@@ -265,6 +281,8 @@ impl Treatment for Transact {
                 clock: self.clock,
                 event: self.event,
                 floor: self.floor,
+                few: self.attempt(burst).is_some_and(Attempting::is_few),
+                undoes: self.attempt(burst).is_some_and(Attempting::undoes),
             },
             burst::Test {
                 order,

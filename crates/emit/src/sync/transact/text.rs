@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use millrace_object::program::ObjectId;
+
 use super::alone::OF_PROTOCOL;
+use super::attempt::sets;
 use crate::codegen::{Unit, offers, string};
 use crate::headers;
 use crate::sync::Test;
@@ -63,6 +66,24 @@ pub fn includes(unit: &Unit, steps: usize, test: Option<Test>, profile: bool) ->
     }
     let _ = writeln!(out, "#define WHYS (TRANSACT_WHYS + {steps}u)");
     out
+}
+
+/// The functions of these objects' lookups whose words are in the sets, by name.
+pub fn sets_declared(unit: &Unit, objects: &BTreeSet<ObjectId>) -> String {
+    let declared = |id: &ObjectId| {
+        let (kind, name) = (unit.kind(*id), sets(unit, *id));
+        format!("static {kind}_sets_fn {name};\n")
+    };
+    objects.iter().map(declared).collect()
+}
+
+/// The same functions.
+pub fn sets_defined(unit: &Unit, objects: &BTreeSet<ObjectId>) -> String {
+    let defined = |id: &ObjectId| {
+        let kind = unit.kind(*id).to_uppercase();
+        format!("\n{kind}_SETS({}, &{})\n", sets(unit, *id), unit.shape(*id))
+    };
+    objects.iter().map(defined).collect()
 }
 
 /// Looks after shared objects: entries that rest or have expired.
