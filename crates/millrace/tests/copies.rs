@@ -298,11 +298,17 @@ fn a_machine_without_room_is_told_later_and_another_one_at_once() {
                 tap.other_takes.store(takes, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(20));
             }
-            until("both have copies", || whole(&tap.other) && whole(&tap.mirror));
+            until("both have copies", || {
+                whole(&tap.other) && whole(&tap.mirror)
+            });
         });
         let mut copy = mirrored(&tap.mirror, buckets);
         let other = mirrored(&tap.other, buckets);
-        assert!(copy.len() > 100 && other.len() > 100, "{nf}: {}", other.len());
+        assert!(
+            copy.len() > 100 && other.len() > 100,
+            "{nf}: {}",
+            other.len()
+        );
         copy.extend(other);
         let differ = entries
             .iter()

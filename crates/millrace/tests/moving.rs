@@ -232,7 +232,9 @@ impl Pair {
     }
 
     fn set(&mut self, key: &[u8]) {
-        self.instances[0].set(self.flows, key, &self.value, 1).unwrap();
+        self.instances[0]
+            .set(self.flows, key, &self.value, 1)
+            .unwrap();
     }
 }
 
@@ -273,7 +275,11 @@ fn one_walk_finds_what_many_buckets_have() {
         let taken = contents.take(&mut pair.instances[0], &mut listing, (bucket, &[]));
         let taken: std::collections::BTreeSet<_> = taken.into_iter().map(|(_, e)| e.key).collect();
         let has = all.iter().filter(|(_, b)| **b == bucket);
-        assert_eq!(taken, has.map(|(key, _)| key.clone()).collect(), "bucket {bucket}");
+        assert_eq!(
+            taken,
+            has.map(|(key, _)| key.clone()).collect(),
+            "bucket {bucket}"
+        );
         all.retain(|_, b| *b != bucket);
     }
     assert!(!listing.any());

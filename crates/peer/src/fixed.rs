@@ -332,7 +332,9 @@ impl Inside {
         let table = self.lock().table.clone();
         let (mut why, mut offered) = (Ok(()), 0);
         let both = table.owners.iter().zip(&table.wanted);
-        let goes = |(_, (has, wants)): &(u32, (_, &Option<NodeId>))| has != wants && *has == &Some(self.me);
+        let goes = |(_, (has, wants)): &(u32, (_, &Option<NodeId>))| {
+            has != wants && *has == &Some(self.me)
+        };
         let goes = (0..).zip(both.clone()).filter(goes);
         let goes = goes.map(|(bucket, _)| bucket);
         let goes: Vec<u32> = goes.filter(|b| !self.tried(*b)).collect();

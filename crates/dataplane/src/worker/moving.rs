@@ -151,7 +151,8 @@ impl Mover {
         let new = !Arc::ptr_eq(&foreseen, &self.foreseen.0);
         if new {
             self.foreseen = (foreseen, now.saturating_add(SOON));
-            let own = |class: &&u16| self.moves.classes.whose(**class) == Whose::Worker(self.worker);
+            let own =
+                |class: &&u16| self.moves.classes.whose(**class) == Whose::Worker(self.worker);
             let own = self.foreseen.0.iter().filter(own).map(|c| u32::from(*c));
             let own: Vec<u32> = own.collect();
             self.moves.contents.begin(instance, &mut self.listing, own);

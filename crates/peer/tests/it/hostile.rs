@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
 use millrace_dataplane::classes::away::{Elsewhere, MARK, Refusal, Stray};
-use millrace_wire::geneve::{Carries, Forwarded};
 use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
+use millrace_wire::geneve::{Carries, Forwarded};
 
 const PRINT: [u8; 32] = [7; 32];
 

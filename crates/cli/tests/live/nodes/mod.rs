@@ -21,10 +21,7 @@ use talks::{Talk, curl, go_on, serve};
 const TALKS: usize = 20;
 
 /// All of it, with a function on each machine, with these options, and routes; and an etcd of so many servers.
-fn running(
-    options: &[&str],
-    servers: usize,
-) -> Option<(Fabric, BTreeMap<&'static str, Instance>)> {
+fn running(options: &[&str], servers: usize) -> Option<(Fabric, BTreeMap<&'static str, Instance>)> {
     let fabric = Fabric::new(servers)?;
     let machines = NODES.map(|node| (node, fabric.start_with(node, options)));
     fabric.until_shared(&NODES);
@@ -120,7 +117,7 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
     go_on(&talks);
     let transferred = transfer(&fabric, 15);
     let pinging = pings(&fabric);
-    let (mut accounts, mut wants) = (Vec::new(), None);
+    let (mut accounts, mut before_death) = (Vec::new(), None);
     for node in NODES {
         fabric.cluster("drain", &[node, "--wait", "60"]).unwrap();
         let rest: Vec<&str> = NODES.into_iter().filter(|n| *n != node).collect();
@@ -141,10 +138,13 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
             println!("etcd at {server}, which led, was killed at version {version:?} of the table");
             go_on(&talks);
             assert!(curl(net));
-            wants = version;
+            before_death = version;
         }
     }
-    assert!(fabric.version() > wants, "nothing changed after etcd's leader had died");
+    assert!(
+        fabric.version() > before_death,
+        "nothing changed after etcd's leader had died"
+    );
     // What an operator sees of it is published now and then.
     until("the metrics say who has which part", || {
         std::thread::sleep(Duration::from_millis(200));
@@ -181,9 +181,11 @@ fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
     assert_eq!(sum(&|a| peers(a, "malformed")), 0, "{accounts:#?}");
     // Connections went over old owners while new ones had their buckets.
     assert!(sum(&|a| peers(a, "marks")) > 0, "{accounts:#?}");
-    // No machine stopped for want of an etcd.
-    let stopped = |a: &Value| a["reasons"]["no_lease"].as_u64().unwrap_or(0);
-    println!("{} packets came to a machine without a lease", sum(&stopped));
+    let without = |a: &Value| a["reasons"]["no_lease"].as_u64().unwrap_or(0);
+    println!(
+        "{} packets came to a machine without a lease",
+        sum(&without)
+    );
     // A machine that had too little processor says what it dropped, and why; nothing else is lost.
     let late = sum(&|a| count(a, "dropped") + peers(a, "missed"));
     assert!(lost <= late, "{lost} lost: {accounts:#?}");
