@@ -17,7 +17,6 @@ use clap::Args;
 use millrace::{Job, Ports};
 use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
 use millrace_dataplane::Module;
-use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::{Instance, Stamped};
 use millrace_dataplane::moved::{Contents, from_bytes, to_bytes};
 use millrace_dataplane::replica::Listing;
@@ -298,17 +297,20 @@ fn measure(
         both: vec![format!("vnic:{trace}?split={SPLIT}&measure=off")],
         ..Ports::default()
     };
-    let figures = Arc::new(Mutex::new(Err(anyhow!("the run has no end"))));
-    let (own, module, streams) = (figures.clone(), function.module.clone(), streams.clone());
+    let state = Arc::<Mutex<Entries>>::default();
+    let (own, of) = (state.clone(), contents.clone());
     let job = Job {
         classes: Some(classes),
         contents: Some(contents.clone()),
         loops: Some(1),
         busy: true,
         at_end: Some(Box::new(move |desk| {
-            let all = pin(cpu)
-                .and_then(|()| to_and_fro(desk, (&module, &contents), (&buckets, turns), &streams));
-            *own.lock().unwrap_or_else(PoisonError::into_inner) = all;
+            if let Some(first) = desk.state(0) {
+                let all = of.take_all(first, &[]);
+                own.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(all);
+            }
         })),
         ..Job::of(&function, &ports).map_err(|e| anyhow!("{e}"))?
     };
@@ -318,26 +320,42 @@ fn measure(
     if !ran.errors.is_empty() {
         bail!("{:?}", ran.errors);
     }
-    let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
-    let figures = std::mem::replace(&mut *figures, Ok(Figures::default()))?;
+    // Threads of the run, which never rest, have ended: what this process takes from here on is the hand-over.
+    pin(cpu)?;
+    let create = |_| -> Result<Instance> {
+        let made = Instance::create(function.module.clone(), &function.state(1, Vec::new()));
+        made.map_err(|e| anyhow!("{e}"))
+    };
+    let mut workers: Vec<Instance> = (0..WORKERS).map(create).collect::<Result<_>>()?;
+    let state = std::mem::take(&mut *state.lock().unwrap_or_else(PoisonError::into_inner));
+    let first = worker(&mut workers, 0)?;
+    contents.put(first, &state, 1).map_err(|e| anyhow!("{e}"))?;
+    let of = (&*function.module, &contents);
+    let figures = to_and_fro(&mut workers, of, (&buckets, turns), streams)?;
     figures.say(&function.name);
     Ok(())
 }
 
 /// What the first worker has goes to the second and back, so many times.
 fn to_and_fro(
-    desk: &mut Desk<'_>,
+    workers: &mut [Instance],
     of: (&Module, &Contents),
     (buckets, turns): (&[u32], usize),
     streams: &[Stream],
 ) -> Result<Figures> {
     let mut all = Figures::default();
     for turn in 0..2 * turns {
-        let taken = out(worker(desk, turn % 2)?, of.1, buckets, &mut all);
-        over(&taken, worker(desk, 1 - turn % 2)?, of, streams, &mut all)?;
+        let taken = out(worker(workers, turn % 2)?, of.1, buckets, &mut all);
+        over(
+            &taken,
+            worker(workers, 1 - turn % 2)?,
+            of,
+            streams,
+            &mut all,
+        )?;
     }
     // As each bucket would be looked for by itself.
-    let from = worker(desk, 0)?;
+    let from = worker(workers, 0)?;
     for bucket in buckets.iter().take(8) {
         let mut listing = Listing::default();
         let began = now();
@@ -349,10 +367,6 @@ fn to_and_fro(
     Ok(all)
 }
 
-fn worker<'a>(desk: &'a mut Desk<'_>, number: usize) -> Result<&'a mut Instance> {
-    let found = match number {
-        0 => desk.state(0),
-        _ => desk.others.first_mut().map(|other| &mut **other),
-    };
-    found.context("there is no such worker")
+fn worker(workers: &mut [Instance], number: usize) -> Result<&mut Instance> {
+    workers.get_mut(number).context("there is no such worker")
 }
