@@ -49,7 +49,7 @@ pub struct Copied {
     #[arg(long, default_value_t = 5e6)]
     rate: f64,
     /// How often the trace is replayed over one state, the first time uncounted
-    #[arg(long, default_value_t = 6)]
+    #[arg(long, default_value_t = 60)]
     rounds: u64,
     /// How often both are measured
     #[arg(long, default_value_t = 7)]
