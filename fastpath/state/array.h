@@ -4,17 +4,20 @@
  * null. `map_update_elem`: -EINVAL for flags above BPF_EXIST, -E2BIG beyond the last element, -EEXIST
  * for BPF_NOEXIST, in this order; `map_delete_elem`: always -EINVAL. Nothing is ever full.
  *
- * Cost: a multiplication by a constant, and the element's line. Memory: elements.h, timers.h.
+ * Cost: a multiplication by a constant, and the element's line. Memory: elements.h, timers.h; noted: and that of notes.h.
  */
 #ifndef MR_ARRAY_H
 #define MR_ARRAY_H
 
 #include "elements.h"
+#include "notes.h"
 #include "timer_helpers.h"
 
 struct array {
     struct elements elements;
     struct timers timers;
+    struct notes notes;
+    u8 key[4]; /* of the piece that `changes` hands out */
 };
 
 MR_INLINE u64 array_bytes(const struct shape *s) { return elements_bytes(s) + timers_bytes(s); }
@@ -31,6 +34,11 @@ static inline int array_create(struct array *a, const struct shape *s, const str
     if (error)
         return error;
     error = timers_create(&a->timers, s);
+    if (!error) {
+        error = notes_create(&a->notes, s);
+        if (error)
+            timers_destroy(&a->timers, s);
+    }
     if (error)
         elements_destroy(&a->elements, s);
     return error;
@@ -40,6 +48,14 @@ static inline void array_destroy(struct array *a, const struct shape *s)
 {
     elements_destroy(&a->elements, s);
     timers_destroy(&a->timers, s);
+    notes_destroy(&a->notes, s);
+}
+
+/* A value that `p` points into is written. */
+MR_INLINE void array_written(struct array *a, const struct shape *s, const u8 *p)
+{
+    if (s->noted)
+        notes_add(&a->notes, s, (u32)((u64)(p - a->elements.data) / elements_stride(s)), 0);
 }
 
 MR_INLINE u64 array_behind(const struct array *a, const struct shape *s, const u8 *p, s64 least)
@@ -102,6 +118,7 @@ MR_INLINE u64 array_map_update_elem(struct array *a, const struct shape *s, cons
     if (flags == 1)
         return mr_errno(EEXIST);
     memcpy(element, value, s->value_bytes);
+    notes_add(&a->notes, s, (u32)key[0], 0);
     timers_forget(&a->timers, s, (u32)key[0], element);
     return 0;
 }
@@ -157,8 +174,10 @@ static inline int array_set(struct array *a, const struct shape *s, const u8 *ke
     int error = elements_set(&a->elements, s, index, value);
 
     (void)now;
-    if (!error)
+    if (!error) {
+        notes_add(&a->notes, s, (u32)index, 0);
         timers_forget(&a->timers, s, index, elements_at(&a->elements, s, index));
+    }
     return error;
 }
 
@@ -177,6 +196,19 @@ static inline int array_next(struct array *a, const struct shape *s, u64 *cursor
     (void)now;
     return elements_next(&a->elements, s, cursor, key, value);
 }
+
+/* ---- changes ---- */
+
+static inline int array_noted_piece(struct array *a, const struct shape *s, u32 index, struct mr_saved *piece)
+{
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = index, .due = UINT64_MAX };
+    mr_number_out(s, a->key, index);
+    piece->key = a->key;
+    piece->value = elements_at(&a->elements, s, index);
+    return 1;
+}
+
+NOTES_CHANGES(array)
 
 /* ---- save and load ---- */
 

@@ -15,11 +15,13 @@
  * only when it was clear, and an eviction clears 64 bits at a step, at most capacity / 64 + 2 of them.
  *
  * Memory: bytes = mapped(table(0) + round_up(8 * ceil(capacity / 64), 64)); table as in table.h. Timers
- * as in timers.h.
+ * as in timers.h. Noted: and that of notes.h. A look is no change that is noted: the bit of an entry in a copy is that of
+ * its last one.
  */
 #ifndef MR_LRU_HASH_H
 #define MR_LRU_HASH_H
 
+#include "notes.h"
 #include "table.h"
 #include "timer_helpers.h"
 
@@ -28,6 +30,7 @@ struct lru_hash {
     u64 *lately; /* a bit an entry: used since the hand passed */
     u32 hand;    /* the entry that is judged next */
     struct timers timers;
+    struct notes notes;
 };
 
 MR_INLINE u64 lru_hash_part(const struct shape *s)
@@ -56,6 +59,11 @@ static inline int lru_hash_create(struct lru_hash *h, const struct shape *s,
     table_create(&h->table, s, 0, config->hash_seed, &memory);
     h->lately = (u64 *)memory;
     error = timers_create(&h->timers, s);
+    if (!error) {
+        error = notes_create(&h->notes, s);
+        if (error)
+            timers_destroy(&h->timers, s);
+    }
     if (error)
         mr_unmap_memory(h->table.bucket, lru_hash_part(s));
     return error;
@@ -65,6 +73,7 @@ static inline void lru_hash_destroy(struct lru_hash *h, const struct shape *s)
 {
     mr_unmap_memory(h->table.bucket, lru_hash_part(s));
     timers_destroy(&h->timers, s);
+    notes_destroy(&h->notes, s);
     *h = (struct lru_hash){0};
 }
 
@@ -74,6 +83,13 @@ MR_INLINE void lru_hash_use(struct lru_hash *h, u32 index)
 
     if (mr_unlikely(!(h->lately[index >> 6] & bit)))
         h->lately[index >> 6] |= bit;
+}
+
+/* A value that `p` points into is written. */
+MR_INLINE void lru_hash_written(struct lru_hash *h, const struct shape *s, const u8 *p)
+{
+    if (s->noted)
+        notes_add(&h->notes, s, table_place(&h->table, s, 0, p), 0);
 }
 
 /* The first entry from the hand on whose bit is clear; clears the bits it passes. All entries are
@@ -105,16 +121,21 @@ MR_INLINE void lru_hash_release(struct lru_hash *h, const struct shape *s, u32 i
     h->lately[index >> 6] &= ~(1ull << (index & 63));
     timers_forget(&h->timers, s, index, table_value(s, entry, 0));
     table_release(&h->table, s, table_token(&h->table, s, table_key(entry, 0)), index);
+    notes_add(&h->notes, s, index, 0);
 }
 
 /* A new entry's index. Neither key nor value is handed in (README.md). */
 MR_OUTLINE u32 lru_hash_claim(struct lru_hash *h, const struct shape *s, u64 token)
 {
+    u32 index;
+
     if (h->table.used == s->capacity) {
         h->table.full++;
         lru_hash_release(h, s, lru_hash_victim(h, s));
     }
-    return table_claim(&h->table, s, token);
+    index = table_claim(&h->table, s, token);
+    notes_add(&h->notes, s, index, NOTES_FRESH);
+    return index;
 }
 
 MR_OUTLINE void lru_hash_drop(struct lru_hash *h, const struct shape *s, u32 index)
@@ -199,6 +220,7 @@ MR_INLINE u64 lru_hash_map_update_elem(struct lru_hash *h, const struct shape *s
         mr_allow(table_value(s, entry, 0), s->value_bytes);
     }
     memcpy(table_value(s, entry, 0), value, s->value_bytes);
+    notes_add(&h->notes, s, index, 0);
     timers_forget(&h->timers, s, index, table_value(s, entry, 0));
     return 0;
 }
@@ -333,6 +355,9 @@ static inline int lru_hash_piece(struct lru_hash *h, const struct shape *s, u32 
     piece->value = table_value(s, entry, 0);
     return 1;
 }
+
+#define lru_hash_noted_piece lru_hash_piece
+NOTES_CHANGES(lru_hash)
 
 /* As hash_list. */
 static inline int lru_hash_list(struct lru_hash *h, const struct shape *s, u64 from, u64 to, mr_saved_fn *fn, void *context)

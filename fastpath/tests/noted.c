@@ -3,7 +3,9 @@
 #include "check.h"
 
 #include "../state/allocator.h"
+#include "../state/array.h"
 #include "../state/hash.h"
+#include "../state/lru_hash.h"
 #include "../state/vector.h"
 
 #define PLACES 64u
@@ -169,6 +171,75 @@ static void an_allocator(u64 expire_after)
     allocator_destroy(&a, &s);
 }
 
+/* Of which entries are evicted; which were used lately is as of their last change. */
+static void an_lru_hash(u64 seed)
+{
+    struct shape s = { .key_bytes = 4, .value_bytes = 8, .capacity = PLACES - 3, .noted = 1 };
+    struct mr_config config = { .hash_seed = seed, .workers = 1 };
+    struct mr_packet pkt = { .time = 1000000 };
+    struct copy c = { .s = &s };
+    struct lru_hash h;
+    u64 evicted;
+
+    CHECK(lru_hash_create(&h, &s, &config, NULL) == 0);
+    for (u32 n = 0; n < 20000; n++) {
+        u64 key = draw(90), value = draw(1u << 30), token = lru_hash_token(&h, &s, &key);
+        u8 *found;
+
+        switch (draw(4)) {
+        case 0: lru_hash_map_delete_elem(&h, &s, &key, token, &pkt); break;
+        case 1:
+            found = lru_hash_map_lookup_elem(&h, &s, &key, token, &pkt);
+            if (found) {
+                memcpy(found, &value, 8);
+                lru_hash_written(&h, &s, found + 3);
+            }
+            break;
+        default: lru_hash_map_update_elem(&h, &s, &key, token, (const u8 *)&value, 0, &pkt);
+        }
+        CHECK(h.notes.count <= s.capacity);
+        if (draw(7) == 0)
+            lru_hash_changes(&h, &s, 0, 0, draw(20), file, &c);
+        if (draw(50) == 0) {
+            CHECK(lru_hash_changes(&h, &s, 0, 0, UINT64_MAX, file, &c) == 0);
+            for (u32 i = 0; i < s.capacity; i++) {
+                struct mr_saved piece;
+                int there = lru_hash_piece(&h, &s, i, &piece);
+
+                c.at[i].stamp = piece.stamp = 0;
+                same(&c, i, there ? &piece : NULL);
+            }
+        }
+    }
+    evicted = h.table.full;
+    CHECK(evicted > 100 && c.same > 0 && c.rows > c.same);
+    lru_hash_destroy(&h, &s);
+}
+
+static void an_array(void)
+{
+    struct shape s = { .key_bytes = 4, .value_bytes = 12, .capacity = PLACES, .noted = 1 };
+    struct mr_config config = { .workers = 1 };
+    struct copy c = { .s = &s };
+    struct array a;
+
+    CHECK(array_create(&a, &s, &config, NULL) == 0);
+    for (u32 n = 0; n < 2000; n++) {
+        u64 index = draw(PLACES);
+        u8 value[12] = { (u8)n, 1, (u8)(n >> 8) }, *p = array_map_lookup_elem(&a, &s, &index, index, NULL);
+
+        if (draw(2)) {
+            memcpy(p + 4, value, 8);
+            array_written(&a, &s, p + 11);
+        } else {
+            CHECK(array_map_update_elem(&a, &s, &index, index, value, 0, NULL) == 0);
+        }
+        CHECK(array_changes(&a, &s, 0, 0, 1, file, &c) == 0);
+        CHECK(!memcmp(c.at[index].value, p, 12) && mr_number(&s, c.at[index].key) == index);
+    }
+    array_destroy(&a, &s);
+}
+
 static void a_vector(void)
 {
     struct shape s = { .key_bytes = 8, .value_bytes = 12, .capacity = PLACES, .noted = 1 };
@@ -196,6 +267,9 @@ int main(void)
     few_rows();
     an_allocator(1 << 20);
     an_allocator(0);
+    for (u64 seed = 1; seed < 4; seed++)
+        an_lru_hash(seed);
     a_vector();
+    an_array();
     return check_report();
 }

@@ -41,6 +41,9 @@ pub trait Machine: Send + Sync {
     /// What function, plan and buckets run here.
     fn fingerprint(&self) -> [u8; 32];
 
+    /// These buckets are given soon, so that their entries may be looked for all at once. Does not block; without it each is looked for by itself.
+    fn foresee(&self, _buckets: &[u32]) {}
+
     /// Holds the packets of a bucket and takes its entries out.
     ///
     /// # Errors

@@ -361,7 +361,9 @@ fn perform(shared: &Arc<Shared>, hands: &Hands, action: Action) {
             version,
             to,
             buckets,
+            soon,
         } => {
+            shared.machine.foresee(&soon);
             let _ = hands.moves.send((id, version, to, buckets));
         }
         Action::Settle(bucket, place, back) => {

@@ -79,6 +79,8 @@ pub enum Action {
         to: Machine,
         /// which
         buckets: Vec<u32>,
+        /// all that are to go to some node by now, these among them: see [`crate::Machine::foresee`]
+        soon: Vec<u32>,
     },
     /// See [`crate::Machine::settle`].
     Settle(u32, Place, Option<Vec<u8>>),

@@ -67,6 +67,8 @@ pub struct Classes {
     step: AtomicU64,
     inside: Mutex<Inside>,
     changed: Condvar,
+    /// classes that will be taken out soon
+    foreseen: Mutex<Arc<[u16]>>,
 }
 
 #[derive(Default)]
@@ -250,6 +252,7 @@ impl Classes {
             elsewhere: None,
             inside: Mutex::default(),
             changed: Condvar::new(),
+            foreseen: Mutex::default(),
         }
     }
 
@@ -449,6 +452,25 @@ impl Classes {
         }
     }
 
+    /// These classes will move soon, and no others: their workers look for the entries of all of them at once.
+    pub fn foresee(&self, classes: impl IntoIterator<Item = u32>) {
+        let classes = classes.into_iter().filter_map(|c| u16::try_from(c).ok());
+        let mut classes: Vec<u16> = classes.collect();
+        classes.sort_unstable();
+        *self.lock_foreseen() = classes.into();
+        self.announce(&self.lock());
+    }
+
+    /// What was foreseen last, in ascending order.
+    #[must_use]
+    pub fn foreseen(&self) -> Arc<[u16]> {
+        self.lock_foreseen().clone()
+    }
+
+    fn lock_foreseen(&self) -> MutexGuard<'_, Arc<[u16]>> {
+        self.foreseen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Has the first `count` workers have all classes. Those of others move to them, as few as give each its part.
     ///
     /// # Errors
@@ -463,7 +485,10 @@ impl Classes {
         let here = |class: usize| table.get(class).is_some_and(|w| *w < self.workers);
         let own: Vec<usize> = (0..table.len()).filter(|class| here(*class)).collect();
         let workers: Vec<usize> = own.iter().filter_map(|c| table.get(*c).copied()).collect();
-        for (at, to) in state::spread(&workers, count) {
+        let moves = state::spread(&workers, count);
+        let soon = moves.iter().filter_map(|(at, _)| own.get(*at));
+        self.foresee(soon.map(|class| *class as u32));
+        for (at, to) in moves {
             let class = own.get(at).copied().unwrap_or(usize::MAX);
             self.assign(class, to)?;
             moved += 1;

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use millrace::{Asked, Job, Make, Ports, place};
 use millrace_dataplane::copies::{Content, Copies, Following, Mirror, RowError};
@@ -14,10 +15,17 @@ use millrace_traffic::generate::{Generator, Spec};
 
 use super::of_repository;
 
+/// The connection to a second machine.
+const OTHER: u32 = 1000;
+
 /// What is told, with the number of rows of each frame.
 pub struct Tap {
     pub content: Content,
     pub mirror: Mutex<Mirror>,
+    /// a second machine, which is told over [`OTHER`], and how much it takes by now
+    other: Mutex<Mirror>,
+    other_takes: AtomicUsize,
+    deferred: AtomicU64,
     following: Mutex<Arc<Following>>,
     step: AtomicU64,
     asked: AtomicU64,
@@ -36,12 +44,30 @@ impl Copies for Tap {
         self.following.lock().unwrap().clone()
     }
 
-    fn has_room(&self) -> bool {
-        // Now and then there is none.
-        self.asked.fetch_add(1, Ordering::Relaxed) % 7 != 3
+    fn room(&self, to: &mut Vec<(u32, usize)>) {
+        // Now and then there is none, or little.
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let room = [usize::MAX, 1 << 20, 0, 1 << 20, 300][asked as usize % 5];
+        let following = self.following.lock().unwrap();
+        let mut all = following.to.clone();
+        all.sort_unstable();
+        all.dedup();
+        let takes = self.other_takes.load(Ordering::Relaxed);
+        to.extend(all.into_iter().map(|c| match c {
+            OTHER => (OTHER, takes),
+            other => (other, room),
+        }));
+    }
+
+    fn deferred(&self, changes: u64) {
+        self.deferred.fetch_add(changes, Ordering::Relaxed);
     }
 
     fn send(&self, connection: u32, bytes: Vec<u8>, rows: u64) {
+        if connection == OTHER {
+            assert_eq!(self.other.lock().unwrap().apply(&bytes), Ok(rows));
+            return;
+        }
         // Only the last connection is to this mirror.
         if self.following.lock().unwrap().to.contains(&connection) {
             let filed = self.mirror.lock().unwrap().apply(&bytes);
@@ -51,6 +77,14 @@ impl Copies for Tap {
         }
         self.rows.fetch_add(rows.max(1), Ordering::Relaxed);
         self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -84,7 +118,11 @@ pub fn told(
 ) -> (Arc<Tap>, Entries, f64, u32) {
     let folder = tempfile::tempdir().unwrap();
     let make = Make::default();
-    let found = millrace::find(&of_repository(nf)).unwrap();
+    let path = match nf.starts_with('/') {
+        true => nf.to_owned(),
+        false => of_repository(nf),
+    };
+    let found = millrace::find(&path).unwrap();
     let written = found.read(&make).unwrap();
     let proved = written.check(make.begin()).unwrap();
     let asked = Asked {
@@ -117,6 +155,9 @@ pub fn told(
     };
     let tap = Arc::new(Tap {
         mirror: Mutex::new(Mirror::new(&content)),
+        other: Mutex::new(Mirror::new(&content)),
+        other_takes: AtomicUsize::new(0),
+        deferred: AtomicU64::new(0),
         content,
         following: Mutex::new(Arc::new(following)),
         step: AtomicU64::new(1),
@@ -171,8 +212,8 @@ pub fn told(
 }
 
 /// What a mirror has.
-fn mirrored(tap: &Tap, buckets: u32) -> Entries {
-    let mut mirror = tap.mirror.lock().unwrap();
+fn mirrored(mirror: &Mutex<Mirror>, buckets: u32) -> Entries {
+    let mut mirror = mirror.lock().unwrap();
     let entries = (0..buckets).flat_map(|bucket| mirror.take(bucket));
     let entries = entries.map(|(object, e)| ((object, e.key), e.value));
     entries.collect()
@@ -203,7 +244,72 @@ fn a_copy_has_what_workers_have_at_the_end() {
         });
         let whole = tap.mirror.lock().unwrap().is_whole();
         assert!(whole && entries.len() > 100, "{nf}: {}", entries.len());
-        let copy = mirrored(&tap, buckets);
+        let copy = mirrored(&tap.mirror, buckets);
+        let differ = entries
+            .iter()
+            .filter(|(k, v)| copy.get(*k) != Some(v))
+            .count();
+        assert_eq!((differ, copy.len()), (0, entries.len()), "{nf}");
+    }
+}
+
+/// Flows take each other's places; what a packet writes into a value that it has looked up is told as well.
+#[test]
+fn a_copy_follows_a_table_that_evicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(of_repository("nfs/tokenbucket/tokenbucket.c")).unwrap();
+    let text = text.replace("BPF_MAP_TYPE_HASH", "BPF_MAP_TYPE_LRU_HASH");
+    let text = text.replace("65536", "256");
+    let file = folder.path().join("evicting.c");
+    std::fs::write(&file, text).unwrap();
+    let (tap, entries, _, buckets) = told(file.to_str().unwrap(), (2, 0), true, |tap| {
+        until("rows are told", || {
+            tap.rows_filed.load(Ordering::Relaxed) > 20_000
+        });
+    });
+    let copy = mirrored(&tap.mirror, buckets);
+    let differ = entries.iter().filter(|(k, v)| copy.get(*k) != Some(v));
+    assert_eq!((differ.count(), copy.len()), (0, entries.len()));
+    // Of 1,500 flows.
+    assert!((200..=512).contains(&entries.len()), "{}", entries.len());
+}
+
+#[test]
+fn a_machine_without_room_is_told_later_and_another_one_at_once() {
+    for (nf, workers) in [("nfs/firewall", 1), ("nfs/conntrack", 2)] {
+        let (tap, entries, _, buckets) = told(nf, (workers, 0), true, |tap| {
+            // Every other bucket is copied to a machine that takes nothing at first.
+            let mut following = tap.following.lock().unwrap();
+            let mut next = (**following).clone();
+            next.version = 2;
+            next.to.iter_mut().step_by(2).for_each(|to| *to = OTHER);
+            *following = Arc::new(next);
+            drop(following);
+            tap.step.fetch_add(1, Ordering::Release);
+            let whole = |mirror: &Mutex<Mirror>| mirror.lock().unwrap().is_whole();
+            until("the one that takes rows has a copy", || {
+                whole(&tap.mirror) && tap.deferred.load(Ordering::Relaxed) > 0
+            });
+            let other = tap.other.lock().unwrap();
+            assert_eq!((other.entries(), other.is_whole()), (0, false), "{nf}");
+            drop(other);
+            // It takes some, and then no more for a while, and then all.
+            for takes in [700_000, 500, 0, 600_000, 10, usize::MAX] {
+                tap.other_takes.store(takes, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            until("both have copies", || {
+                whole(&tap.other) && whole(&tap.mirror)
+            });
+        });
+        let mut copy = mirrored(&tap.mirror, buckets);
+        let other = mirrored(&tap.other, buckets);
+        assert!(
+            copy.len() > 100 && other.len() > 100,
+            "{nf}: {}",
+            other.len()
+        );
+        copy.extend(other);
         let differ = entries
             .iter()
             .filter(|(k, v)| copy.get(*k) != Some(v))

@@ -174,64 +174,145 @@ fn a_nat_keeps_its_leases_while_buckets_move() {
     );
 }
 
+/// A firewall on two workers, whose instances are empty.
+struct Pair {
+    contents: Contents,
+    instances: Vec<Instance>,
+    flows: usize,
+    /// bytes of a key, and a value
+    key_bytes: usize,
+    value: Vec<u8>,
+    random: u64,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let make = Make::default();
+        let found = millrace::find(&of_repository("nfs/firewall")).unwrap();
+        let written = found.read(&make).unwrap();
+        let proved = written.check(make.begin()).unwrap();
+        let asked = Asked::default();
+        let within = (millrace::model::SECONDS, make.begin());
+        let mut model = proved.model_for(asked.purpose(), within, &mut || {});
+        let arranged = proved
+            .arrange(&mut model, &asked)
+            .unwrap()
+            .several(2)
+            .unwrap();
+        let function = found.load(&arranged.divided(&make), &mut |_| {}).unwrap();
+        let (placement, module) = (function.placement.as_deref().unwrap(), &function.module);
+        let create = |_| Instance::create(module.clone(), &function.state(1, Vec::new())).unwrap();
+        let objects = module.objects();
+        let flows = objects.iter().position(|o| o.name == "flows").unwrap();
+        Self {
+            contents: Contents::of(placement, module).unwrap(),
+            instances: (0..2).map(create).collect(),
+            flows,
+            key_bytes: objects[flows].key_bytes,
+            value: vec![0; objects[flows].value_bytes],
+            random: 5,
+        }
+    }
+
+    /// As packets of UDP over IPv4 make it: addresses in their IPv6 form, ports, a protocol.
+    fn key(&mut self) -> Vec<u8> {
+        let mut key = vec![0; self.key_bytes];
+        let mut random = || next(&mut self.random) as u32;
+        for at in [0, 16] {
+            key[at + 10..at + 12].fill(0xff);
+            key[at + 12..at + 16].copy_from_slice(&random().to_be_bytes());
+        }
+        key[32..36].copy_from_slice(&random().to_be_bytes());
+        (key[36], key[37]) = (17, 4);
+        key
+    }
+
+    fn bucket(&self, key: &[u8]) -> u32 {
+        self.contents.buckets.entry(self.flows, key).unwrap()
+    }
+
+    fn set(&mut self, key: &[u8]) {
+        self.instances[0]
+            .set(self.flows, key, &self.value, 1)
+            .unwrap();
+    }
+}
+
+/// What comes and goes between the steps of the walk, too.
+#[test]
+fn one_walk_finds_what_many_buckets_have() {
+    let mut pair = Pair::new();
+    let mut all = std::collections::BTreeMap::<Vec<u8>, u32>::new();
+    let add = |pair: &mut Pair, all: &mut std::collections::BTreeMap<_, _>, many: usize| {
+        for _ in 0..many {
+            let key = pair.key();
+            pair.set(&key);
+            all.insert(key.clone(), pair.bucket(&key));
+        }
+    };
+    add(&mut pair, &mut all, 20_000);
+    let mut listing = Listing::default();
+    let wanted = || (0..128).step_by(3);
+    let contents = pair.contents.clone();
+    contents.begin(&mut pair.instances[0], &mut listing, wanted());
+    let mut steps = 0;
+    while !contents.step(&mut pair.instances[0], &mut listing) {
+        assert!(!contents.looked(&listing, 3) && !contents.looked(&listing, 1));
+        steps += 1;
+        // More now and then than a table remembers.
+        add(&mut pair, &mut all, if steps == 7 { 300 } else { 20 });
+        let old: Vec<Vec<u8>> = all.keys().step_by(997).cloned().collect();
+        for key in old {
+            pair.instances[0].remove(pair.flows, &key, 1).unwrap();
+            all.remove(&key);
+        }
+    }
+    assert!(steps > 10, "{steps}");
+    assert!(wanted().all(|bucket| contents.looked(&listing, bucket)));
+    for bucket in wanted() {
+        // They are asked for one after another, and the table goes on changing.
+        add(&mut pair, &mut all, 5);
+        let taken = contents.take(&mut pair.instances[0], &mut listing, (bucket, &[]));
+        let taken: std::collections::BTreeSet<_> = taken.into_iter().map(|(_, e)| e.key).collect();
+        let has = all.iter().filter(|(_, b)| **b == bucket);
+        assert_eq!(
+            taken,
+            has.map(|(key, _)| key.clone()).collect(),
+            "bucket {bucket}"
+        );
+        all.retain(|_, b| *b != bucket);
+    }
+    assert!(!listing.any());
+    let left = contents.take_all(&mut pair.instances[0], &[]);
+    assert_eq!(left.len(), all.len());
+}
+
 /// Prints what it takes to move a thousand entries of one bucket, the least of ten times: packets of the bucket wait as long, and for queues to look.
 #[test]
 fn a_bucket_of_a_thousand_entries_goes_at_once() {
     const ENTRIES: usize = 1000;
-    let make = Make::default();
-    let found = millrace::find(&of_repository("nfs/firewall")).unwrap();
-    let written = found.read(&make).unwrap();
-    let proved = written.check(make.begin()).unwrap();
-    let asked = Asked::default();
-    let within = (millrace::model::SECONDS, make.begin());
-    let mut model = proved.model_for(asked.purpose(), within, &mut || {});
-    let arranged = proved
-        .arrange(&mut model, &asked)
-        .unwrap()
-        .several(2)
-        .unwrap();
-    let function = found.load(&arranged.divided(&make), &mut |_| {}).unwrap();
-    let (placement, module) = (function.placement.as_deref().unwrap(), &function.module);
-    let contents = Contents::of(placement, module).unwrap();
-    let mut instances: Vec<Instance> = (0..2)
-        .map(|_| Instance::create(module.clone(), &function.state(1, Vec::new())).unwrap())
-        .collect();
-    let flows = module
-        .objects()
-        .iter()
-        .position(|o| o.name == "flows")
-        .unwrap();
-    let (bytes, value) = (
-        &module.objects()[flows],
-        vec![0; module.objects()[flows].value_bytes],
-    );
-    let mut random = 5;
-    // Keys as packets of UDP over IPv4 make them: addresses in their IPv6 form, ports, a protocol.
-    let mut key = || {
-        let mut key = vec![0; bytes.key_bytes];
-        for at in [0, 16] {
-            key[at + 10..at + 12].fill(0xff);
-            key[at + 12..at + 16].copy_from_slice(&(next(&mut random) as u32).to_be_bytes());
-        }
-        key[32..36].copy_from_slice(&(next(&mut random) as u32).to_be_bytes());
-        (key[36], key[37]) = (17, 4);
-        key
-    };
+    let mut pair = Pair::new();
     // A table that is a third full, and a thousand entries of bucket 0 among the rest.
     let (mut own, mut others) = (0, 0);
     while own < ENTRIES || others < 20_000 {
-        let key = key();
-        let bucket = contents.buckets.entry(flows, &key).unwrap();
+        let key = pair.key();
+        let bucket = pair.bucket(&key);
         let wanted = if bucket == 0 {
             own < ENTRIES
         } else {
             others < 20_000
         };
         if wanted {
-            instances[0].set(flows, &key, &value, 1).unwrap();
+            pair.set(&key);
             *if bucket == 0 { &mut own } else { &mut others } += 1;
         }
     }
+    let Pair {
+        contents,
+        mut instances,
+        flows,
+        ..
+    } = pair;
     let mut times = Vec::new();
     for turn in 0..10 {
         let [a, b] = &mut instances[..] else {
@@ -239,7 +320,7 @@ fn a_bucket_of_a_thousand_entries_goes_at_once() {
         };
         let (from, to) = if turn % 2 == 0 { (a, b) } else { (b, a) };
         let mut listing = Listing::default();
-        contents.begin(from, &mut listing, 0);
+        contents.begin(from, &mut listing, [0]);
         let began = Instant::now();
         let mut steps = 1;
         while !contents.step(from, &mut listing) {

@@ -420,31 +420,40 @@ fn a_standby_that_reads_nothing_costs_a_bound_and_others_go_on() {
         connections().0 != 0 && connections().1 != 0
     });
     let (to_y, to_z) = connections();
-    let (mut bytes, until_slow) = (0, Instant::now() + Duration::from_secs(20));
+    let room = |to: u32| {
+        let mut all = Vec::new();
+        x.standby.room(&mut all);
+        let found = all.into_iter().find(|(number, _)| *number == to);
+        found.map_or(0, |(_, free)| free)
+    };
+    let tell = || {
+        let before = z.counts().filed;
+        assert!(room(to_z) > 0, "others wait");
+        x.standby.send(to_z, rows.clone(), 1);
+        until("it is filed", || z.counts().filed > before);
+        z.counts().filed - before
+    };
+    let each = tell();
+    let (mut bytes, mut told, mut full) = (0, 0, 0);
+    let end = Instant::now() + Duration::from_secs(20);
     while x.counts().slow == 0 {
-        assert!(Instant::now() < until_slow, "{:?}", x.counts());
-        if x.standby.has_room() {
+        assert!(Instant::now() < end, "{:?}", x.counts());
+        while room(to_y) > 0 {
             x.standby.send(to_y, vec![0; 64 << 10], 1);
             bytes += 64 << 10;
-        } else {
-            std::thread::sleep(Duration::from_millis(1));
         }
+        // The other one is current all the time.
+        assert_eq!(tell(), each);
+        told += 1;
+        full += u32::from(room(to_y) == 0);
+        std::thread::sleep(Duration::from_millis(5));
     }
     // What waits here, what is being written, and what the system buffers.
     assert!((4 << 20..24 << 20).contains(&bytes), "{bytes} bytes");
-    let slow = Instant::now();
-    let before = z.counts().filed;
-    let mut sent = 0;
-    while slow.elapsed() < Duration::from_millis(1500) {
-        assert!(x.standby.has_room(), "others wait");
-        x.standby.send(to_z, rows.clone(), 1);
-        sent += 1;
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let each = (z.counts().filed - before) / sent.max(1);
-    until("all is filed", || x.counts().behind == 0);
-    assert!(each > 0 && sent > 50, "{sent} frames of {each} rows");
-    assert_eq!(x.counts().slow, 1);
+    assert!(full > 50, "{full} of {told} times there was no room");
+    until("all is acknowledged", || x.counts().behind == 0);
+    until("it is known that it ended", || connections().0 == 0);
+    assert_eq!((tell(), x.counts().slow), (each, 1));
     // It is not tried again at once, so that others do not wait again.
     assert_eq!(came.load(Ordering::Relaxed), 1);
     assert_eq!(connections(), (0, to_z));

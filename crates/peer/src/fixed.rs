@@ -332,6 +332,15 @@ impl Inside {
         let table = self.lock().table.clone();
         let (mut why, mut offered) = (Ok(()), 0);
         let both = table.owners.iter().zip(&table.wanted);
+        let goes = |(_, (has, wants)): &(u32, (_, &Option<NodeId>))| {
+            has != wants && *has == &Some(self.me)
+        };
+        let goes = (0..).zip(both.clone()).filter(goes);
+        let goes = goes.map(|(bucket, _)| bucket);
+        let goes: Vec<u32> = goes.filter(|b| !self.tried(*b)).collect();
+        if !goes.is_empty() {
+            self.machine.foresee(&goes);
+        }
         for (bucket, (has, wants)) in (0..).zip(both).filter(|(_, (has, wants))| has != wants) {
             if self.stop.load(Ordering::Relaxed) {
                 break;

@@ -2,7 +2,10 @@
 //!
 //! A frame of Ethernet's usual 1500 bytes does not fit behind the headers where links between machines carry no more than that: the host cuts the
 //! datagram into fragments of IP then and joins them at the other end, which costs both some time. What is too long for any datagram, or for a
-//! path that the host may not cut for, is dropped (`peer_mtu`). Links between nodes had better carry 1580 bytes.
+//! path that the host may not cut for, is dropped (`peer_mtu`). Links between nodes had better carry 1600 bytes.
+//!
+//! Each datagram is signed with the cluster's secret: what is not from a member is counted (`malformed`) and goes no further. One that is said again is
+//! a packet that comes again, as a network may bring any.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,10 +16,11 @@ use std::sync::{Arc, OnceLock};
 use millrace_cluster::{NodeId, Standing};
 use millrace_dataplane::classes::away::{Elsewhere, MARK, PeerCounts, Refusal, Stray};
 use millrace_dataplane::port::{Arrival, Arrivals, PortError, overflows};
-use millrace_wire::geneve::{Carries, Forwarded, WHOLE};
+use millrace_wire::geneve::{Carries, Forwarded, TAG, WHOLE};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
 use crate::mark::{Mark, Marks};
+use crate::secret::Signer;
 use crate::{MOST_HOPS, Secret};
 
 /// Bytes of the largest datagram of UDP over IPv4.
@@ -33,6 +37,7 @@ pub struct Link {
     standing: Arc<Standing>,
     socket: UdpSocket,
     network: u32,
+    signer: Signer,
     /// ports of the function
     ports: u16,
     counts: Counters,
@@ -77,6 +82,7 @@ impl Link {
             standing: standing.clone(),
             socket,
             network: secret.network(),
+            signer: secret.signer(),
             ports: u16::try_from(ports).unwrap_or(u16::MAX),
             counts: Counters::default(),
             marks: Marks::default(),
@@ -109,8 +115,18 @@ impl Link {
             hops: 1,
             carries,
         };
-        let datagram = [&head.header(self.network)[..], what].concat();
+        let datagram = self.datagram(&head, what);
         self.socket.send_to(&datagram, node.peer).is_ok()
+    }
+
+    /// A datagram, signed.
+    fn datagram(&self, head: &Forwarded, what: &[u8]) -> Vec<u8> {
+        let mut datagram = [&head.header(self.network)[..], what].concat();
+        let tag = Forwarded::signed(&datagram).map(|(parts, _)| self.signer.tag(parts));
+        if let (Some(tag), Some(to)) = (tag, datagram.get_mut(WHOLE - TAG..WHOLE)) {
+            to.copy_from_slice(&tag);
+        }
+        datagram
     }
 
     /// What is counted of copies.
@@ -164,7 +180,7 @@ impl Elsewhere for Link {
         if WHOLE + packet.frame.len() > LARGEST {
             return Err(Refusal::TooLong);
         }
-        let datagram = [&head.header(self.network)[..], packet.frame].concat();
+        let datagram = self.datagram(&head, packet.frame);
         match self.socket.send_to(&datagram, node.peer) {
             Ok(_) => {
                 self.counts
@@ -263,7 +279,8 @@ impl Inbound {
         let known = table.nodes.iter().any(|node| node.peer == from);
         let bucket = usize::from(said.bucket) < table.owners.len();
         let fits = network == self.link.network && said.port < self.link.ports;
-        (known && bucket && fits && whole && said.hops <= MOST_HOPS).then_some(said)
+        let ours = known && bucket && fits && whole && said.hops <= MOST_HOPS;
+        (ours && self.link.signer.verifies(datagram)).then_some(said)
     }
 }
 

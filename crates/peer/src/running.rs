@@ -82,6 +82,10 @@ impl Machine for Running {
         self.fingerprint
     }
 
+    fn foresee(&self, buckets: &[u32]) {
+        self.classes.foresee(buckets.iter().copied());
+    }
+
     fn give(&self, bucket: u32) -> Result<Vec<u8>, Refused> {
         let given = self.classes.give(bucket as usize);
         let entries = given.map_err(|e| refused(e.to_string()))?;

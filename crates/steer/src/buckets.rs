@@ -72,4 +72,8 @@ impl Keys for Numbered<'_> {
     fn belongs(&self, object: usize, bytes: &[u8], key: Key) -> bool {
         self.0.entry(object, bytes).map(Self::key) == Some(key)
     }
+
+    fn only(&self, object: usize, bytes: &[u8]) -> Option<Option<Key>> {
+        Some(self.0.entry(object, bytes).map(Self::key))
+    }
 }

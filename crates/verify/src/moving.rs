@@ -158,7 +158,7 @@ impl Table {
     pub fn announce(&mut self, bucket: u32, copies: &mut [Copy]) {
         let from = self.workers.get(bucket as usize).copied().unwrap_or(0) as usize;
         if let (Some(copy), Some(listing)) = (copies.get_mut(from), self.listings.get_mut(from)) {
-            self.contents.begin(copy.instance(), listing, bucket);
+            self.contents.begin(copy.instance(), listing, [bucket]);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Geneve (RFC 8926) as it goes between machines of a cluster: an Ethernet frame behind one option of this project.
 //!
 //! The option has a class of the range for experiments (0xff00 to 0xffff, RFC 8926, section 10.2) and is critical (bit 7 of its type): an end that
-//! does not know it drops the packet. Its 16 bytes, each number in network order:
+//! does not know it drops the packet. Its 32 bytes, each number in network order:
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | 12 | how many machines have sent it on, from 1 |
 //! | 13 | what it carries: 0 a packet, 1 a mark, 2 the answer to one; behind a mark and its answer stand 10 bytes in place of a frame |
 //! | 14 to 15 | reserved, 0 |
+//! | 16 to 31 | what only a member of the cluster can say of all other bytes of the datagram ([`Forwarded::signed`]) |
 
 use crate::bytes::{u16_of, whole};
 
@@ -26,7 +27,9 @@ pub const CLASS: u16 = 0xff4d;
 pub const TYPE: u8 = 0x81;
 
 const OPTION: usize = 4;
-const DATA: usize = 16;
+const DATA: usize = 16 + TAG;
+/// Bytes of the signature.
+pub const TAG: usize = 16;
 /// Transparent Ethernet bridging (RFC 1701): an Ethernet frame follows.
 const ETHERNET: u16 = 0x6558;
 /// An option that may not be passed over is there.
@@ -75,11 +78,11 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    /// The header, to be followed by the frame. `network`, of which 24 bits go, tells clusters apart.
+    /// The header, to be followed by the frame, with a signature of zeros. `network`, of which 24 bits go, tells clusters apart.
     #[must_use]
     pub fn header(&self, network: u32) -> [u8; WHOLE] {
         let mut bytes = [0; WHOLE];
-        let parts: [&[u8]; 10] = [
+        let parts: [&[u8]; 11] = [
             &[((OPTION + DATA) / 4) as u8, CRITICAL],
             &ETHERNET.to_be_bytes(),
             &(network << 8).to_be_bytes(),
@@ -90,6 +93,7 @@ impl Forwarded {
             &self.version.to_be_bytes(),
             &[self.hops, self.carries as u8],
             &[0; 2],
+            &[0; TAG],
         ];
         for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
             *to = *from;
@@ -131,6 +135,16 @@ impl Forwarded {
         }
         let found = found.ok_or(Malformed::Options)?;
         Ok((found, network, frame))
+    }
+
+    /// The parts of a datagram that are signed, and the signature; none where it is not one of ours, or others' options are in it.
+    #[must_use]
+    pub fn signed(datagram: &[u8]) -> Option<([&[u8]; 2], &[u8; TAG])> {
+        // Where `header` writes it.
+        let (head, rest) = datagram.split_at_checked(WHOLE - TAG)?;
+        let (tag, frame) = rest.split_first_chunk()?;
+        let own = usize::from(head.first()? & 0x3f) * 4 == OPTION + DATA;
+        own.then_some(([head, frame], tag))
     }
 
     fn option(data: &[u8]) -> Result<Self, Malformed> {

@@ -268,14 +268,15 @@ fn copied(encoder: &mut DescriptorEncoder<'_>, copies: &CopyCounts) -> Result<()
         encoder,
         (
             "peer_copies",
-            "Copies of buckets on other machines: rows that were told and their bytes, connections over which a copy began, that were ended for being \
-             slow; rows of others that were filed, that found no room, streams that were refused; buckets of dead machines with which this one went on, \
+            "Copies of buckets on other machines: rows that were told and their bytes, changes that were told later for want of room, connections over \
+             which a copy began, that ended since the machine took nothing; rows of others that were filed, that found no room, streams that were refused; buckets of dead machines with which this one went on, \
              of these those of which the copy was not whole, entries that were put in, that found no room",
         ),
         None,
         [
             of("row", copies.rows),
             of("byte", copies.bytes),
+            of("deferred", copies.deferred),
             of("begun", copies.begun),
             of("slow", copies.slow),
             of("filed", copies.filed),

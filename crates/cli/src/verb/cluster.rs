@@ -196,7 +196,15 @@ impl Cluster {
     fn wait(&self, etcd: &Etcd, node: &str, wait: Option<u64>) -> Result<usize, Failure> {
         let end = Instant::now() + Duration::from_secs(wait.unwrap_or(0));
         loop {
-            let status = Status::of(&self.view(etcd)?);
+            let status = match etcd.view() {
+                Ok(view) => Status::of(&view),
+                // Another of its servers is about to lead, or to be asked.
+                Err(EtcdError::Away { .. } | EtcdError::Silent { .. }) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(200));
+                    continue;
+                }
+                Err(error) => return Err(failure(&error)),
+            };
             let node = status.nodes.iter().find(|n| n.name == node);
             let left = node.map_or(0, |n| n.buckets);
             if left == 0 || Instant::now() >= end {

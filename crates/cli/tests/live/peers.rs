@@ -224,7 +224,7 @@ fn machines_agree_in_etcd_and_one_is_drained_without_a_packet_lost() {
     };
     let _second = Second::new(&net);
     net.ip("n", "link set lo up");
-    let _etcd = Etcd::start(&net, "n", "10.9.0.1");
+    let _etcd = Etcd::start(&net, "n", &["10.9.0.1"]);
     let start = |end: &str| started(&net, end, &["--cluster", "etcd://10.9.0.1:2379/fw"]);
     let first = start("n");
     let second = start("y");

@@ -190,6 +190,8 @@ impl Node {
             .filter(|b| to_go(*b) == Some(to))
             .take(self.config.batch.max(1))
             .collect();
+        let soon = (0..self.config.buckets).filter(|b| to_go(*b).is_some());
+        let soon = soon.collect();
         self.next += 1;
         let id = self.next;
         let moving = Moving {
@@ -213,6 +215,7 @@ impl Node {
             version: table.version,
             to: node,
             buckets,
+            soon,
         });
     }
 

@@ -477,6 +477,7 @@ impl World {
                     version,
                     to,
                     buckets,
+                    soon: _,
                 } => {
                     let ev = Ev::Give(id, version, to.name, buckets, Vec::new());
                     self.push(MS / 10, node, process, ev);

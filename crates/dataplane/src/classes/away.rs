@@ -130,11 +130,13 @@ pub struct CopyCounts {
     pub bytes: u64,
     /// of these rows, those that are not acknowledged yet: they are lost where this machine dies now
     pub behind: u64,
+    /// changes that were not told at once as the machine that keeps the copy took too little; what is at their places is told later
+    pub deferred: u64,
     /// from telling to the acknowledgement, of the row that was acknowledged last, ns
     pub delay_ns: u64,
     /// connections over which a copy began
     pub begun: u64,
-    /// connections that were ended since the other machine took too little
+    /// connections that ended since the other machine took nothing
     pub slow: u64,
     /// rows of other machines that were filed here
     pub filed: u64,

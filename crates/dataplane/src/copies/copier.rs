@@ -16,6 +16,12 @@ const STEP: usize = 1024;
 const MOST: u64 = 4096;
 /// Rounds in which a worker that ends tells what is left: as many as a million places take.
 const LAST: u32 = 1024;
+/// Bytes of room from which on a connection that had none is told what it has missed: several frames.
+const RESUMES: usize = 8 * FULL;
+/// A worker tells at most for one in so many parts of its time; where there is more to tell, later, and each place once for more of its changes.
+const SHARE: u64 = 9;
+/// Bytes of a row before what stands in it of an entry, about.
+const HEAD: usize = 8;
 /// Periods after which another [`Following`] is taken up, so that many changes of it begin few searches.
 const REST: u32 = 16;
 
@@ -25,6 +31,17 @@ struct Told {
     /// the connection; 0: nothing
     to: u32,
     bucket: u16,
+    /// what changed last was not told there: it may have something older, or nothing
+    late: bool,
+}
+
+/// Which places are looked at, and from which one on.
+#[derive(Clone, Copy)]
+struct Search {
+    /// all of which not was told what should have been; else those that were deferred
+    all: bool,
+    object: usize,
+    place: usize,
 }
 
 /// A worker's.
@@ -39,8 +56,11 @@ pub struct Copier {
     arrivals: Vec<u32>,
     /// objects that are copied, and what was told of their places
     told: Vec<(usize, Vec<Told>)>,
-    /// the object and the place from which on places are looked at that were not told
-    search: Option<(usize, usize)>,
+    search: Option<Search>,
+    /// by connection: bytes that it takes
+    room: Vec<(u32, usize)>,
+    /// connections that were not told something for want of room since it was looked for last
+    late: Vec<u32>,
     /// frames that are being written, with their connections and rows
     frames: Vec<(u32, Vec<u8>, u64)>,
     /// ticks of the clock at which it tells again, and how many make a period
@@ -76,6 +96,8 @@ impl Copier {
             arrivals: vec![0; moves.classes.count()],
             told: told.collect(),
             search: None,
+            room: Vec::new(),
+            late: Vec::new(),
             frames: Vec::new(),
             next: 0,
             period: period(),
@@ -96,7 +118,8 @@ impl Copier {
     #[inline]
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.busy || self.search.is_some() || (!self.ended && self.copies.step() != self.step)
+        let owes = self.search.is_some() || !self.late.is_empty();
+        self.busy || !self.ended && (owes || self.copies.step() != self.step)
     }
 
     /// Tells what there is to tell, between two bursts, where a period has passed.
@@ -106,6 +129,8 @@ impl Copier {
         if now >= self.next {
             self.next = now + self.period;
             self.tell(instance);
+            let spent = clock::ticks().saturating_sub(now);
+            self.next = self.next.max(now + spent * SHARE);
         }
     }
 
@@ -129,7 +154,8 @@ impl Copier {
         if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
             self.ended = true;
             self.search = None;
-            self.write_each(|frame| row::head(frame, 0, Kind::Void));
+            self.late.clear();
+            self.write_each(&[], |frame| row::head(frame, 0, Kind::Void));
             self.send();
             return;
         }
@@ -137,12 +163,11 @@ impl Copier {
         if self.periods.is_multiple_of(REST) && self.copies.step() != self.step {
             self.follow();
         }
-        if !self.copies.has_room() {
-            // What changes meanwhile is told then, once.
-            return;
-        }
+        self.room.clear();
+        self.copies.room(&mut self.room);
+        self.resume();
         self.search(instance);
-        let mut left = 0;
+        let (mut left, mut deferred) = (0, 0);
         let clock = clock::now();
         for at in 0..self.told.len() {
             let Some((object, mut told)) = self.told.get_mut(at).map(std::mem::take) else {
@@ -153,6 +178,9 @@ impl Copier {
                 contents: &self.moves.contents,
                 following: &self.following,
                 frames: &mut self.frames,
+                room: &mut self.room,
+                late: &mut self.late,
+                deferred: &mut deferred,
                 worker: self.worker,
                 object,
                 clock,
@@ -166,22 +194,40 @@ impl Copier {
                 *place = (object, told);
             }
         }
+        if deferred > 0 {
+            self.copies.deferred(deferred);
+        }
         self.busy = left > 0;
         if left > 0 {
-            // At once: there is more than a period's.
+            // As soon as it may: there is more than a period's.
             self.next = 0;
-        } else if self
-            .search
-            .is_some_and(|(object, _)| object >= self.told.len())
-        {
+        } else if self.search.is_some_and(|s| s.object >= self.told.len()) {
             self.search = None;
             let version = self.following.version;
-            self.write_each(|frame| {
+            let late = std::mem::take(&mut self.late);
+            self.write_each(&late, |frame| {
                 row::head(frame, 0, Kind::Whole);
                 row::number(frame, version);
             });
+            self.late = late;
         }
         self.send();
+    }
+
+    /// Looks again for what was deferred, once there is room for it.
+    fn resume(&mut self) {
+        if self.search.is_some() || self.late.is_empty() {
+            return;
+        }
+        let (late, room) = (self.late.len(), &self.room);
+        self.late.retain(|to| room_of(room, *to) < RESUMES);
+        if self.late.len() < late {
+            self.search = Some(Search {
+                all: false,
+                object: 0,
+                place: 0,
+            });
+        }
     }
 
     /// Takes up where copies are by now.
@@ -221,44 +267,56 @@ impl Copier {
                 row::number(frame.0, u64::from(bucket));
             }
         }
+        self.late.retain(|to| following.to.contains(to));
         let version = following.version;
-        self.write_each(|frame| {
-            row::head(frame, 0, Kind::Begins);
-            row::number(frame, version);
+        self.write_each(&[], |frame| begins(frame, version));
+        self.search = Some(Search {
+            all: true,
+            object: 0,
+            place: 0,
         });
-        self.search = Some((0, 0));
     }
 
     /// Notes places that were not told where they should be.
     fn search(&mut self, instance: &mut Instance) {
-        let Some((at, first)) = self.search else {
+        let Some(search) = self.search else {
             return;
         };
-        let Some((object, told)) = self.told.get(at) else {
+        let Some((object, told)) = self.told.get(search.object) else {
             return;
         };
-        let last = (first + STEP).min(told.len());
+        let first = search.place;
+        // Of those that were deferred few are noted.
+        let step = if search.all { STEP } else { 16 * STEP };
+        let last = (first + step).min(told.len());
         for (place, told) in told.iter().enumerate().take(last).skip(first) {
             let to = self.following.to.get(usize::from(told.bucket)).copied();
-            if told.to == 0 || to != Some(told.to) {
+            // What there is no room for yet is looked for when there is.
+            let owed = told.late && !self.late.contains(&told.to);
+            if owed || search.all && (told.to == 0 || to != Some(told.to)) {
                 let place = place as u64;
                 let _ = instance.changes(*object, place..place + 1, 0, &mut |_| ());
             }
         }
-        let next = if last == told.len() {
-            (at + 1, 0)
+        let (object, place) = if last == told.len() {
+            (search.object + 1, 0)
         } else {
-            (at, last)
+            (search.object, last)
         };
-        self.search = Some(next);
+        self.search = Some(Search {
+            object,
+            place,
+            ..search
+        });
     }
 
-    /// Writes a row for each connection.
-    fn write_each(&mut self, write: impl Fn(&mut Vec<u8>)) {
+    /// Writes a row for each connection but some.
+    fn write_each(&mut self, but: &[u32], write: impl Fn(&mut Vec<u8>)) {
         let mut all: Vec<u32> = self.following.to.clone();
         all.sort_unstable();
         all.dedup();
-        for to in all.into_iter().filter(|to| is_connection(*to)) {
+        let wanted = |to: &u32| is_connection(*to) && !but.contains(to);
+        for to in all.into_iter().filter(wanted) {
             write(frame(&mut self.frames, to, self.worker, clock::now()).0);
         }
     }
@@ -272,6 +330,18 @@ impl Copier {
 
 fn is_connection(to: u32) -> bool {
     to != 0 && to != ELSEWHERE
+}
+
+/// Bytes that a connection takes. What is for one that has ended goes nowhere.
+fn room_of(room: &[(u32, usize)], to: u32) -> usize {
+    let found = room.iter().find(|(connection, _)| *connection == to);
+    found.map_or(usize::MAX, |(_, free)| *free)
+}
+
+/// A copy begins, or is not whole any more.
+fn begins(frame: &mut Vec<u8>, version: u64) {
+    row::head(frame, 0, Kind::Begins);
+    row::number(frame, version);
 }
 
 /// Ticks of a period.
@@ -309,6 +379,9 @@ struct Telling<'a> {
     contents: &'a crate::moved::Contents,
     following: &'a Following,
     frames: &'a mut Vec<(u32, Vec<u8>, u64)>,
+    room: &'a mut Vec<(u32, usize)>,
+    late: &'a mut Vec<u32>,
+    deferred: &'a mut u64,
     worker: usize,
     object: usize,
     clock: u64,
@@ -323,23 +396,63 @@ impl Telling<'_> {
         let now = changed
             .entry
             .and_then(|entry| Some((entry, self.target(&entry)?)));
-        *told = now.map_or(Told::default(), |(_, told)| told);
-        if before.to != 0 && before.to != told.to && self.is_here(before.bucket) {
+        let goes = before.to != 0 && self.is_here(before.bucket);
+        let to = now.map_or(before.to, |(_, now)| now.to);
+        if goes && before.to != to {
+            // Also without room, as nothing says later that it was there: once for each place that was told.
             self.row(before.to, Kind::Nothing, changed.place);
         }
-        if let Some((entry, now)) = now {
-            let same = entry.same && before.to == now.to && before.bucket == now.bucket;
-            let clock = self.clock;
-            let kind = if same { Kind::Value } else { Kind::Entry };
-            let frame = self.row(now.to, kind, changed.place);
-            if !same {
-                row::number(frame, u64::from(now.bucket));
+        *told = match now {
+            None if !goes => Told::default(),
+            _ if room_of(self.room, to) == 0 => {
+                self.defer(to);
+                let late = now.map_or(before, |(_, now)| now);
+                Told { late: true, ..late }
             }
-            row::stamp(frame, clock, entry.stamp);
-            if !same {
-                frame.extend_from_slice(entry.key);
+            None => {
+                self.row(to, Kind::Nothing, changed.place);
+                Told::default()
             }
-            frame.extend_from_slice(entry.value);
+            Some((entry, now)) => {
+                let known = entry.same && !before.late;
+                let same = known && (before.to, before.bucket) == (now.to, now.bucket);
+                self.entry(&entry, (changed.place, &now), same);
+                now
+            }
+        };
+    }
+
+    /// Tells an entry; its value alone where the rest is the `same`.
+    fn entry(&mut self, entry: &ChangedEntry<'_>, (place, now): (u64, &Told), same: bool) {
+        let clock = self.clock;
+        let kind = if same { Kind::Value } else { Kind::Entry };
+        let frame = self.row(now.to, kind, place);
+        let before = frame.len();
+        if !same {
+            row::number(frame, u64::from(now.bucket));
+        }
+        row::stamp(frame, clock, entry.stamp);
+        if !same {
+            frame.extend_from_slice(entry.key);
+        }
+        frame.extend_from_slice(entry.value);
+        let written = frame.len() - before;
+        self.spend(now.to, written);
+    }
+
+    /// What changed is not told to a connection, which has no room for it.
+    fn defer(&mut self, to: u32) {
+        *self.deferred += 1;
+        if !self.late.contains(&to) {
+            self.late.push(to);
+            let (bytes, _) = frame(self.frames, to, self.worker, self.clock);
+            begins(bytes, self.following.version);
+        }
+    }
+
+    fn spend(&mut self, to: u32, bytes: usize) {
+        if let Some((_, free)) = self.room.iter_mut().find(|(c, _)| *c == to) {
+            *free = free.saturating_sub(bytes);
         }
     }
 
@@ -352,7 +465,8 @@ impl Telling<'_> {
         let to = self.following.to.get(bucket as usize).copied()?;
         let bucket = u16::try_from(bucket).ok()?;
         let own = self.classes.whose(bucket) == Whose::Worker(self.worker);
-        (own && is_connection(to)).then_some(Told { to, bucket })
+        let late = false;
+        (own && is_connection(to)).then_some(Told { to, bucket, late })
     }
 
     /// Whether a bucket is at some worker of this machine: what has gone of another one is on its way elsewhere, with it, or this machine may
@@ -362,6 +476,7 @@ impl Telling<'_> {
     }
 
     fn row(&mut self, to: u32, kind: Kind, place: u64) -> &mut Vec<u8> {
+        self.spend(to, HEAD);
         let (bytes, rows) = frame(self.frames, to, self.worker, self.clock);
         *rows += 1;
         row::head(bytes, self.object, kind);

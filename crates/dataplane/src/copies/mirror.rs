@@ -183,7 +183,7 @@ impl Mirror {
         while !reader.is_empty() {
             let (object, kind) = reader.head()?;
             match kind {
-                Kind::Begins => part.begun = reader.number()?,
+                Kind::Begins => (part.begun, part.whole) = (reader.number()?, 0),
                 Kind::Whole => part.whole = reader.number()?,
                 Kind::Void => {
                     for places in std::mem::take(part).objects.values() {

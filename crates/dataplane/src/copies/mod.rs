@@ -6,8 +6,10 @@
 //! of them when the bucket is its own.
 //!
 //! A copy begins, and begins again after a lost connection or under another table, by noting all places that the machine was not told
-//! ([`Following`]); rows of packets go on meanwhile on the same stream, behind those of before. No more than one row waits for each place, so
-//! what a slow machine costs here is bounded by what the objects have room for.
+//! ([`Following`]); rows of packets go on meanwhile on the same stream, behind those of before.
+//!
+//! Each machine has a queue of its own, of bounded bytes. What changes while that of one is full is not told there but marked, by its place, and told
+//! as it is once there is room; until then that copy is not whole. So a machine that is slow holds up neither workers nor the rows of another one.
 
 mod copier;
 mod mirror;
@@ -18,9 +20,10 @@ use std::time::Duration;
 
 pub use copier::Copier;
 pub use mirror::{Content, Mirror};
-pub use row::RowError;
+pub use row::{RowError, clock_of};
 
-/// How often a worker tells what has changed. What it did in the last period before it dies is lost, beside what is on its way.
+/// How often a worker tells what has changed, unless that takes more than a ninth of its time. What it did in the last period before it dies is lost,
+/// beside what is on its way.
 pub const PERIOD: Duration = Duration::from_millis(1);
 
 /// Bytes of rows behind which a frame is full.
@@ -51,8 +54,11 @@ pub trait Copies: Send + Sync {
     /// Where the copies are.
     fn following(&self) -> Arc<Following>;
 
-    /// Whether each connection has room for what a worker tells at once.
-    fn has_room(&self) -> bool;
+    /// Bytes that each connection takes by now, by its number. One that is not among them has ended: what is for it goes nowhere.
+    fn room(&self, to: &mut Vec<(u32, usize)>);
+
+    /// So many changes found no room: what is at their places is told later.
+    fn deferred(&self, changes: u64);
 
     /// Sends what a worker tells, with so many rows in it. What is for a connection that is no more is dropped: another one begins anew.
     fn send(&self, connection: u32, bytes: Vec<u8>, rows: u64);

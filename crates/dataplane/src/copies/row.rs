@@ -7,7 +7,7 @@
 //!   1 another value:        place, clock - stamp, value
 //!   2 an entry:             place, bucket, clock - stamp, key, value
 //!   3 a bucket begins anew: bucket
-//!   4 a copy begins:        version of the table
+//!   4 a copy begins:        version of the table; it is not whole from here on
 //!   5 a copy is whole:      version of the table
 //!   6 there is no copy
 //! ```
@@ -68,6 +68,12 @@ pub fn begin(worker: usize, clock: u64) -> Vec<u8> {
     bytes.extend_from_slice(&(worker as u16).to_le_bytes());
     bytes.extend_from_slice(&clock.to_le_bytes());
     bytes
+}
+
+/// The clock of the worker that wrote a frame, ns since the epoch, as it began to.
+#[must_use]
+pub fn clock_of(frame: &[u8]) -> Option<u64> {
+    Reader(frame).begin().ok().map(|(_, clock)| clock)
 }
 
 /// Writes the head of a row.

@@ -54,9 +54,21 @@ impl Contents {
         })
     }
 
-    /// Begins to look for the entries of a bucket, a few places after each burst.
-    pub fn begin(&self, from: &mut Instance, listing: &mut Listing, bucket: u32) {
-        listing.begin(from, &self.tables, vec![Numbered::key(bucket)]);
+    /// Begins to look for the entries of these buckets, a few places after each burst, unless it does.
+    pub fn begin(
+        &self,
+        from: &mut Instance,
+        listing: &mut Listing,
+        buckets: impl IntoIterator<Item = u32>,
+    ) {
+        let keys = buckets.into_iter().map(Numbered::key).collect();
+        listing.begin(from, &self.tables, keys);
+    }
+
+    /// Whether all places were looked at for a bucket.
+    #[must_use]
+    pub fn looked(&self, listing: &Listing, bucket: u32) -> bool {
+        listing.through_for(Numbered::key(bucket), self.tables.len())
     }
 
     /// Looks at some places more; whether none is left.

@@ -17,7 +17,7 @@ pub(super) const STEP: u64 = 1024;
 
 /// What was found by now of some keys, announced together.
 struct Walk {
-    /// with the places of each, by object; some twice, some no longer theirs
+    /// with the places of each, by object; some twice, some no longer theirs; in the order of keys
     keys: Vec<(Key, Vec<(usize, u64)>)>,
     /// which of the objects is listed, and from which place on
     at: (usize, u64),
@@ -43,14 +43,25 @@ impl Listing {
         self.walks.iter().all(|w| w.at.0 >= objects)
     }
 
+    /// Whether all places of this many objects were looked at once for a key.
+    #[must_use]
+    pub fn through_for(&self, key: Key, objects: usize) -> bool {
+        let walk = self.walks.iter().find(|w| w.has(key));
+        walk.is_some_and(|w| w.at.0 >= objects)
+    }
+
+    /// Keys that are looked for.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        let all = self.walks.iter().flat_map(|w| &w.keys);
+        all.map(|(key, _)| *key)
+    }
+
     /// Begins to look for these keys, unless it does.
     pub fn begin(&mut self, of: &mut Instance, objects: &[usize], keys: Vec<Key>) {
-        let known = |key: &Key| {
-            self.walks
-                .iter()
-                .any(|w| w.keys.iter().any(|k| k.0 == *key))
-        };
-        let keys: Vec<_> = keys.into_iter().filter(|k| !known(k)).collect();
+        let known = |key: &Key| self.walks.iter().any(|w| w.has(*key));
+        let mut keys: Vec<_> = keys.into_iter().filter(|k| !known(k)).collect();
+        keys.sort_unstable();
+        keys.dedup();
         if keys.is_empty() {
             return;
         }
@@ -111,8 +122,7 @@ impl Listing {
         objects: &[usize],
         (keys, key): (&dyn Keys, Key),
     ) -> Option<Vec<(usize, Stamped)>> {
-        let has = |w: &Walk| w.keys.iter().any(|k| k.0 == key);
-        let at = self.walks.iter().position(has)?;
+        let at = self.walks.iter().position(|w| w.has(key))?;
         self.heard(of, objects, keys);
         let walk = self.walks.get_mut(at)?;
         while walk.at.0 < objects.len() {
@@ -142,6 +152,10 @@ impl Listing {
 }
 
 impl Walk {
+    fn has(&self, key: Key) -> bool {
+        self.keys.binary_search_by_key(&key, |k| k.0).is_ok()
+    }
+
     /// Lists up to `most` places more; false where there is no list.
     fn on(&mut self, of: &mut Instance, (objects, keys): (&[usize], &dyn Keys), most: u64) -> bool {
         let (index, from) = self.at;
@@ -162,6 +176,13 @@ impl Walk {
     }
 
     fn found(&mut self, object: usize, place: u64, bytes: &[u8], keys: &dyn Keys) {
+        if let Some(only) = keys.only(object, bytes) {
+            let at = only.map(|key| self.keys.binary_search_by_key(&key, |k| k.0));
+            if let Some((_, places)) = at.and_then(|at| self.keys.get_mut(at.ok()?)) {
+                places.push((object, place));
+            }
+            return;
+        }
         for (key, places) in &mut self.keys {
             if keys.belongs(object, bytes, *key) {
                 places.push((object, place));

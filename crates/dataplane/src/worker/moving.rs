@@ -2,10 +2,15 @@
 //!
 //! What is to be done stands in [`Classes`], one step after another; without a move a turn costs one load. A bucket's entries are looked
 //! for a bounded number of places after each burst, so that other packets do not wait; taking them out and putting them in is done at once,
-//! which for a thousand entries takes a fraction of a millisecond.
+//! which for a thousand entries takes a fraction of a millisecond. Where many buckets are to go ([`Classes::foresee`]) it looks for the entries of all
+//! of them in one walk over its tables.
 
 use std::sync::Arc;
 
+use millrace_steer::buckets::Numbered;
+use millrace_steer::hybrid::Key;
+
+use crate::classes::away::Whose;
 use crate::classes::{Classes, Task};
 use crate::copies::Copies;
 use crate::module::{Instance, Module};
@@ -34,9 +39,14 @@ pub struct Mover {
     /// the step of the classes that was looked at last
     step: u64,
     listing: Listing,
-    /// the bucket whose entries it looks for
+    /// the bucket that moves now
     looks: Option<u32>,
+    /// buckets that will move soon, and until when it looks for what they have, ns
+    foreseen: (Arc<[u16]>, u64),
 }
+
+/// How long buckets that are foreseen are looked for, ns: what comes into tables is looked at meanwhile.
+const SOON: u64 = 10_000_000_000;
 
 impl Mover {
     /// Of worker `worker`.
@@ -47,13 +57,14 @@ impl Mover {
             step: 0,
             listing: Listing::default(),
             looks: None,
+            foreseen: (Arc::default(), 0),
         }
     }
 
     /// Whether there may be something for it to do; mostly not, which costs one load.
     #[inline]
     pub fn is_wanted(&self) -> bool {
-        self.looks.is_some() || self.moves.classes.has_changed(self.step)
+        self.listing.any() || self.moves.classes.has_changed(self.step)
     }
 
     /// The function whose buckets these are, in a chain that may have changed.
@@ -66,6 +77,7 @@ impl Mover {
     #[cold]
     pub fn lacks(&mut self) {
         self.step = self.moves.classes.step();
+        self.listing = Listing::default();
         self.looks = None;
         self.moves.classes.changes();
     }
@@ -85,23 +97,26 @@ impl Mover {
             Some(Task::Look(bucket) | Task::Take(bucket)) => Some(*bucket),
             _ => None,
         };
-        let begins = matches!(task, Some(Task::Look(_))) && looks != self.looks;
-        if looks != self.looks {
-            // Another one was given up.
-            self.listing = Listing::default();
-        }
         let classes = self.moves.classes.clone();
         if let Some(buckets) = classes.buckets() {
+            if !Arc::ptr_eq(&buckets, &self.moves.contents.buckets) {
+                // Under another key entries have other buckets.
+                self.listing = Listing::default();
+            }
             self.moves.contents.buckets = buckets;
         }
+        self.foresee(instance, looks, now);
         let contents = &self.moves.contents;
         match task {
-            None => {}
-            Some(Task::Look(bucket)) => {
-                if begins {
-                    contents.begin(instance, &mut self.listing, bucket);
+            None => {
+                if self.listing.any() {
+                    contents.step(instance, &mut self.listing);
                 }
-                if contents.step(instance, &mut self.listing) {
+            }
+            Some(Task::Look(bucket)) => {
+                contents.begin(instance, &mut self.listing, [bucket]);
+                contents.step(instance, &mut self.listing);
+                if contents.looked(&self.listing, bucket) {
                     classes.looked();
                 }
             }
@@ -127,10 +142,32 @@ impl Mover {
                 classes.back(self.worker, moved::put(instance, &entries, now));
             }
         }
-        self.looks = match looks {
-            Some(bucket) if self.listing.any() => Some(bucket),
-            _ => None,
-        };
+        self.looks = looks;
+    }
+
+    /// Looks for what buckets have that move now or soon, and for no others.
+    fn foresee(&mut self, instance: &mut Instance, looks: Option<u32>, now: u64) {
+        let foreseen = self.moves.classes.foreseen();
+        let new = !Arc::ptr_eq(&foreseen, &self.foreseen.0);
+        if new {
+            self.foreseen = (foreseen, now.saturating_add(SOON));
+            let own =
+                |class: &&u16| self.moves.classes.whose(**class) == Whose::Worker(self.worker);
+            let own = self.foreseen.0.iter().filter(own).map(|c| u32::from(*c));
+            let own: Vec<u32> = own.collect();
+            self.moves.contents.begin(instance, &mut self.listing, own);
+        }
+        let over = now >= self.foreseen.1;
+        if new || over || looks != self.looks {
+            // What was given up, or has waited for too long.
+            let soon = |key: &Key| {
+                let class = u16::try_from(key.0).ok();
+                let soon = class.is_some_and(|c| self.foreseen.0.binary_search(&c).is_ok());
+                soon && !over || looks.map(Numbered::key) == Some(*key)
+            };
+            let old: Vec<Key> = self.listing.keys().filter(|key| !soon(key)).collect();
+            old.into_iter().for_each(|key| self.listing.forget(key));
+        }
     }
 
     /// Somebody wants the state of all workers, or this one ends: nothing of it is on its way behind this, as long as the other worker is there.

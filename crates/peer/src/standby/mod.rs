@@ -2,8 +2,9 @@
 //!
 //! The table names each bucket's standby (`millrace_cluster::Table::standbys`). This machine keeps a connection to each node that is one for some
 //! bucket of its own, over which workers tell rows (`millrace_dataplane::copies`): a stream as that of a hand-over, signed frame by frame
-//! with the cluster's secret, each acknowledged once it is filed. A connection that ends is made again, and a copy over it begins anew; so does one
-//! whose machine takes too little for a second. What others tell is kept by node in a [`Mirror`] until the table gives this machine a bucket of it.
+//! with the cluster's secret, each acknowledged once it is filed. A connection that ends is made again, and a copy over it begins anew. Each has a queue
+//! of its own: one whose machine takes little is told less, and one whose machine takes nothing for [`crate::STEP`] ends. What others tell is kept by
+//! node in a [`Mirror`] until the table gives this machine a bucket of it.
 
 mod receiver;
 mod sender;
@@ -26,7 +27,7 @@ use sender::Connection;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long after a connection failed it is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The same of one that took too little: what others are told waited for it that second, and does so for a tenth of the time at most.
+/// The same of one that took nothing while its queue filled: what it would be told first is all that there is.
 const REST: Duration = Duration::from_secs(10);
 /// How long the end of a run waits for the last rows' acknowledgements.
 const LAST: Duration = Duration::from_millis(500);
@@ -39,6 +40,7 @@ pub(crate) struct Counters {
     rows: AtomicU64,
     bytes: AtomicU64,
     behind: AtomicU64,
+    deferred: AtomicU64,
     delay: AtomicU64,
     begun: AtomicU64,
     slow: AtomicU64,
@@ -59,6 +61,7 @@ impl Counters {
             rows: load(&self.rows),
             bytes: load(&self.bytes),
             behind: load(&self.behind),
+            deferred: load(&self.deferred),
             delay_ns: load(&self.delay),
             begun: load(&self.begun),
             slow: load(&self.slow),
@@ -352,12 +355,20 @@ impl Copies for Standby {
         following.clone()
     }
 
-    fn has_room(&self) -> bool {
+    fn room(&self, to: &mut Vec<(u32, usize)>) {
         let connections = self
             .connections
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        connections.iter().all(|c| c.has_room(&self.counts))
+        to.extend(
+            connections
+                .iter()
+                .filter_map(|c| Some((c.number, c.room()?))),
+        );
+    }
+
+    fn deferred(&self, changes: u64) {
+        add(&self.counts.deferred, changes);
     }
 
     fn send(&self, connection: u32, bytes: Vec<u8>, rows: u64) {

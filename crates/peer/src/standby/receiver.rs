@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use millrace_cluster::Refused;
 use millrace_dataplane::clock;
-use millrace_dataplane::copies::Mirror;
+use millrace_dataplane::copies::{Mirror, clock_of};
 
 use super::{Kept, Standby, add, lock};
 use crate::message::{Message, Offer, Unread, next, refused, write};
@@ -105,6 +105,8 @@ impl Standby {
         (challenge, nonce): (&[u8; 32], &[u8; 32]),
     ) -> Result<(), Ended> {
         let mut number = 0_u64;
+        // By which the clocks of both ends are apart, with what a frame takes at least.
+        let mut apart = i64::MAX;
         loop {
             let (tag, bytes) = match next(stream) {
                 Ok(Message::Rows { tag, bytes }) => (tag, bytes),
@@ -113,7 +115,6 @@ impl Standby {
                 Err(Unread::Gone(_)) => return Err(Ended::Gone),
                 Err(Unread::NoFrame(why)) => return Err(Ended::Wrong(why)),
             };
-            heard.store(clock::now(), Ordering::Relaxed);
             number += 1;
             let said = number.to_be_bytes();
             let parts: [&[u8]; 5] = [b"rows", challenge, nonce, &said, &bytes];
@@ -121,6 +122,13 @@ impl Standby {
                 let why = "the rows are not signed with the cluster's secret, or not the next ones";
                 return Err(Ended::Wrong(refused(why.to_owned())));
             }
+            let now = clock::now();
+            let said = clock_of(&bytes).map_or(now, |told| {
+                apart = apart.min(now.wrapping_sub(told) as i64);
+                told.wrapping_add(apart as u64)
+            });
+            // Rows that waited at the other end are of before; one without any says that none wait.
+            heard.fetch_max(said.min(now), Ordering::Relaxed);
             if !bytes.is_empty() {
                 let filed = lock(mirror).apply(&bytes);
                 let rows = filed.map_err(|e| Ended::Wrong(refused(e.to_string())))?;

@@ -13,10 +13,8 @@ use crate::STEP;
 use crate::hands::{fresh, unexpected};
 use crate::message::{Message, Offer, read, refused, write};
 
-/// Bytes that wait for a connection, beyond which workers tell nothing until there are fewer.
+/// Bytes that wait for a connection, beyond which workers tell it nothing until there are fewer.
 const ROOM: usize = 4 << 20;
-/// How long there may be no room: a copy over another connection begins anew then.
-const SLOW: Duration = Duration::from_secs(1);
 /// How often something is sent, so that the other end knows that this one is there.
 const BEAT: Duration = Duration::from_millis(100);
 /// Frames that are sent before their acknowledgements are read.
@@ -29,8 +27,6 @@ struct Queue {
     bytes: usize,
     /// rows of these, and of those whose acknowledgement has not come
     rows: u64,
-    /// since when there is no room
-    full: Option<Instant>,
 }
 
 /// See the module.
@@ -66,7 +62,11 @@ impl Connection {
         let thread = std::thread::Builder::new().name("copies".to_owned());
         let begun = thread.spawn(move || {
             // Why is of no use to anybody: the table says whether the node is there, and the copy begins again.
-            let _ = own.serve(&standby, version);
+            let served = own.serve(&standby, version);
+            if served.is_err() && lock(&own.queue).bytes >= ROOM {
+                own.slow.store(true, Ordering::Release);
+                add(&standby.counts.slow, 1);
+            }
             own.end();
             let left = std::mem::take(&mut *lock(&own.queue));
             standby
@@ -87,7 +87,7 @@ impl Connection {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Whether it ended for having no room.
+    /// Whether it ended with no room: the other end takes nothing.
     pub fn was_slow(&self) -> bool {
         self.slow.load(Ordering::Acquire)
     }
@@ -97,21 +97,10 @@ impl Connection {
         self.ready.notify_all();
     }
 
-    pub fn has_room(&self, counts: &Counters) -> bool {
-        let mut queue = lock(&self.queue);
-        if queue.bytes < ROOM || self.is_over() {
-            queue.full = None;
-            return true;
-        }
-        let since = *queue.full.get_or_insert_with(Instant::now);
-        drop(queue);
-        if since.elapsed() > SLOW {
-            if !self.slow.swap(true, Ordering::AcqRel) {
-                add(&counts.slow, 1);
-            }
-            self.end();
-        }
-        false
+    /// Bytes that it takes by now; none where it has ended.
+    pub fn room(&self) -> Option<usize> {
+        let bytes = lock(&self.queue).bytes;
+        (!self.is_over()).then_some(ROOM.saturating_sub(bytes))
     }
 
     pub fn push(&self, bytes: Vec<u8>, rows: u64, counts: &Counters) {
@@ -166,11 +155,11 @@ impl Connection {
             }
             for _ in 0..sent {
                 match read(&mut stream)? {
-                    Message::Go => {}
+                    // However slowly it takes them.
+                    Message::Go => stream.renew(),
                     other => return Err(unexpected(other)),
                 }
             }
-            stream.renew();
             let rows: u64 = frames.iter().map(|(_, rows, _)| rows).sum();
             lock(&self.queue).rows -= rows;
             standby.counts.behind.fetch_sub(rows, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Node, NodeId, Peers, Place, Refused, Standing, Table};
 use millrace_dataplane::classes::away::{Elsewhere, MARK, Refusal, Stray};
 use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
+use millrace_wire::geneve::{Carries, Forwarded};
 
 const PRINT: [u8; 32] = [7; 32];
 
@@ -401,6 +402,55 @@ fn a_packet_goes_to_its_buckets_node_and_datagrams_of_others_are_counted() {
     assert!(!x.accepts(), "no lease was given");
     standing.set_until(u64::MAX);
     assert!(x.accepts());
+}
+
+#[test]
+fn a_datagram_that_no_member_signed_is_no_packet() {
+    let (at_x, at_y) = (free(), free());
+    let (y, _) = link(at_y, at_x, 1);
+    let mut arrivals = y.arrivals().unwrap();
+    // At the address of a node, which had it a moment ago: what its packets look like.
+    let seen = {
+        let (x, _) = link(at_x, at_y, 0);
+        x.send(&Stray {
+            class: 5,
+            port: 1,
+            hops: 0,
+            frame: &[9; 60],
+        })
+        .unwrap();
+        let mut datagram = None;
+        until_came(&mut || {
+            datagram = arrivals.next().unwrap().map(|a| a.frame.to_vec());
+            datagram.is_some()
+        });
+        Forwarded {
+            bucket: 5,
+            port: 1,
+            version: 2,
+            hops: 1,
+            carries: Carries::Packet,
+        }
+        .header(secret(1).network())
+    };
+    let liar = UdpSocket::bind(at_x).unwrap();
+    let mark = Forwarded {
+        carries: Carries::Through,
+        ..Forwarded::read(&[&seen[..], &[0; 14]].concat()).unwrap().0
+    };
+    let mark = mark.header(secret(1).network());
+    let lies = [
+        [&seen[..], &[9; 60]].concat(),
+        [&mark[..], &[0; 10]].concat(),
+    ];
+    for (count, lie) in (1..).zip(lies) {
+        liar.send_to(&lie, at_y).unwrap();
+        until_came(&mut || {
+            assert!(arrivals.next().unwrap().is_none(), "it was taken");
+            y.counts().malformed == count
+        });
+    }
+    assert!(!y.passed(0), "an answer of nobody");
 }
 
 #[test]

@@ -15,4 +15,10 @@ pub trait Keys: Send + Sync {
 
     /// Whether packets of this key make the entry under `bytes` of a sharded object, by its index in the program.
     fn belongs(&self, object: usize, bytes: &[u8], key: Key) -> bool;
+
+    /// The only key for which [`Self::belongs`] holds of an entry, or that there is none; nothing where that is not known without asking for each.
+    fn only(&self, object: usize, bytes: &[u8]) -> Option<Option<Key>> {
+        let _ = (object, bytes);
+        None
+    }
 }

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use etherparse::PacketBuilder;
-use millrace_wire::geneve::{Carries, Forwarded, HEADER, Malformed, PORT, WHOLE};
+use millrace_wire::geneve::{Carries, Forwarded, HEADER, Malformed, PORT, TAG, WHOLE};
 use proptest::prelude::*;
 
 use super::frames::tcp4;
@@ -25,7 +25,11 @@ fn datagram(of: Forwarded) -> Vec<u8> {
 fn what_is_written_is_read_again_and_each_cut_is_refused() {
     let bytes = datagram(ONE);
     assert_eq!(Forwarded::read(&bytes), Ok((ONE, 0xabcdef, &tcp4()[..])));
+    let (signed, tag) = Forwarded::signed(&bytes).unwrap();
+    assert_eq!((signed.concat().len() + TAG, tag), (bytes.len(), &[0; TAG]));
+    assert_eq!(signed[1], &tcp4()[..]);
     for end in 0..WHOLE {
+        assert_eq!(Forwarded::signed(&bytes[..end]), None);
         assert!(Forwarded::read(&bytes[..end]).is_err(), "{end}");
     }
 }
@@ -38,7 +42,7 @@ fn other_datagrams_are_refused_with_the_reason() {
         Forwarded::read(&bytes).map(|(of, ..)| of)
     };
     // Another version, a control message, IPv4 without Ethernet.
-    assert_eq!(with(0, 0x45), Err(Malformed::Other));
+    assert_eq!(with(0, 0x49), Err(Malformed::Other));
     assert_eq!(with(1, 0xc0), Err(Malformed::Other));
     assert_eq!(with(2, 0x08), Err(Malformed::Other));
     // No options; a critical one of somebody else; one that ends behind the options.
@@ -57,6 +61,7 @@ fn other_datagrams_are_refused_with_the_reason() {
     bytes[0] += 1;
     bytes.splice(HEADER..HEADER, [0x01, 0x02, 0x03, 0x00]);
     assert_eq!(Forwarded::read(&bytes).unwrap().0, ONE);
+    assert_eq!(Forwarded::signed(&bytes), None);
     // Twice the same one.
     let mut bytes = datagram(ONE);
     bytes[0] *= 2;
@@ -126,10 +131,10 @@ fn wireshark_reads_the_same() {
     };
     let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
     let said: Vec<&str> = text.trim_end_matches('\n').split(',').collect();
-    let data = "01ff0003010203040506070801000000";
+    let data = format!("01ff0003010203040506070801000000{:032}", 0);
     assert_eq!(
         said,
-        ["0xabcdef", "0x6558", "0xff4d", "0x81", data, "80", ""],
+        ["0xabcdef", "0x6558", "0xff4d", "0x81", &data, "80", ""],
         "{text}"
     );
 }

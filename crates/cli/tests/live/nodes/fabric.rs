@@ -20,28 +20,38 @@ use crate::live::net::{Net, until};
 
 /// The machines.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
-/// Where they agree.
-const CLUSTER: &str = "etcd://10.9.0.9:2379/lab";
+/// Servers of etcd.
+const SERVERS: [&str; 3] = ["10.9.0.9", "10.9.0.8", "10.9.0.7"];
 
 /// All of it.
 pub struct Fabric {
     // In this order: what runs in the namespaces ends before they do.
     pub routing: Routing,
-    etcd: Etcd,
+    pub etcd: Etcd,
+    /// where the machines agree
+    cluster: String,
     pub net: Net,
 }
 
 impl Fabric {
-    /// None, said aloud, where it cannot be made.
-    pub fn new() -> Option<Self> {
+    /// With an etcd of so many servers. None, said aloud, where it cannot be made.
+    pub fn new(servers: usize) -> Option<Self> {
         if !Etcd::is_there() {
             return None;
         }
         let net = Net::of("afpacket", &["c", "r", "s", "e", "n1", "n2", "n3"])?;
         lines(&net);
-        let etcd = Etcd::start(&net, "e", "10.9.0.9");
+        let servers = &SERVERS[..servers];
+        let etcd = Etcd::start(&net, "e", servers);
         let routing = Routing::start(&net, etcd.folder());
-        Some(Self { routing, etcd, net })
+        let at = servers.iter().map(|s| format!("{s}:2379"));
+        let at = at.collect::<Vec<_>>().join(",");
+        Some(Self {
+            routing,
+            etcd,
+            cluster: format!("etcd://{at}/lab"),
+            net,
+        })
     }
 
     /// Starts `nat` on a machine, with one core.
@@ -54,7 +64,7 @@ impl Fabric {
         let peer = format!("10.9.0.{}:7100", number(node));
         let socket = self.socket(node);
         let mut args = vec!["nfs/nat", "--ports", "afpacket:lan,afpacket:wan"];
-        args.extend(["--cluster", CLUSTER, "--node", node, "--peer", &peer]);
+        args.extend(["--cluster", &self.cluster, "--node", node, "--peer", &peer]);
         args.extend(["--peer-plain", "--control", socket.to_str().unwrap()]);
         let metrics = format!("10.9.0.{}:9184", number(node));
         args.extend(["--metrics", &metrics]);
@@ -93,9 +103,14 @@ impl Fabric {
     pub fn cluster(&self, what: &str, rest: &[&str]) -> Option<Value> {
         let plain = millrace();
         let program = plain.get_program().to_str().unwrap();
-        let args = [&["cluster", what, CLUSTER, "--json"], rest].concat();
+        let args = [&["cluster", what, &self.cluster, "--json"], rest].concat();
         let said = self.net.within("e", program, &args);
         serde_json::from_slice(&said.stdout).ok()
+    }
+
+    /// The version of the table.
+    pub fn version(&self) -> Option<u64> {
+        self.cluster("show", &[])?["status"]["version"].as_u64()
     }
 
     /// How many buckets each machine has; none while some are to move.
@@ -155,7 +170,9 @@ fn lines(net: &Net) {
     up("s", "lo", "198.51.100.1/32");
     net.ip("e", "link set lo up");
     net.ip("e", "link add name sw type bridge");
-    up("e", "sw", "10.9.0.9/24");
+    for server in SERVERS {
+        up("e", "sw", &format!("{server}/24"));
+    }
     for (end, last) in [("r", 11), ("s", 12), ("n1", 1), ("n2", 2), ("n3", 3)] {
         let own = net.name(end);
         net.ip(

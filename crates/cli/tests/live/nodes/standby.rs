@@ -26,7 +26,7 @@ fn until_copied(fabric: &Fabric, nodes: &[&str]) {
 
 #[test]
 fn connections_of_a_machine_that_is_killed_go_on_at_its_standby() {
-    let Some((fabric, mut machines)) = running(&["--standby", "1"]) else {
+    let Some((fabric, mut machines)) = running(&["--standby", "1"], 1) else {
         return;
     };
     let net = &fabric.net;
