@@ -288,9 +288,7 @@ pub fn prefix(text: &str, names: &Names) -> Option<([u8; 4], [u8; 4])> {
         return address.or_else(|| names.prefix(text));
     };
     let address = address.trim();
-    let address = dotted(address)
-        .map(|d| d.0)
-        .or_else(|| names.ip(address))?;
+    let address = dotted(address).map(|d| d.0).or_else(|| names.ip(address))?;
     let mask = match mask.trim().parse::<u32>() {
         Ok(bits @ 0..=32) => mask_of(bits),
         Ok(_) => return None,

@@ -39,7 +39,11 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         Some("src") => Place::Source,
         Some("dst") => Place::Destination,
         Some(_) => return Err("bad IP: src or dst".into()),
-        None => place(&args.take("OFFSET").ok_or("too few arguments: OFFSET or IP")?)?,
+        None => place(
+            &args
+                .take("OFFSET")
+                .ok_or("too few arguments: OFFSET or IP")?,
+        )?,
     };
     annotation(args)?;
     args.done()?;

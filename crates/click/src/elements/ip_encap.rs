@@ -60,7 +60,9 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn ip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["PROTO", "SRC", "DST", "TTL", "TOS", "DSCP", "ECT", "CE", "DF"]);
+    args.keywords(&[
+        "PROTO", "SRC", "DST", "TTL", "TOS", "DSCP", "ECT", "CE", "DF",
+    ]);
     let mut small = |word: &str, none: i64, most: i64| match args.number_word(word, none)? {
         number if (-1..=most).contains(&number) => Ok(number),
         _ => Err(format!("{word}: a number from 0 to {most}")),
@@ -70,9 +72,7 @@ fn ip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let ect = match args.keyword("ECT").as_deref() {
         None => 0,
         Some("2") => 2,
-        Some(text) => {
-            u8::from(crate::arguments::boolean(text).ok_or(format!("bad ECT '{text}'"))?)
-        }
+        Some(text) => u8::from(crate::arguments::boolean(text).ok_or(format!("bad ECT '{text}'"))?),
     };
     let (ce, df) = (args.flag("CE", false)?, args.flag("DF", false)?);
     let marked = ect > 0 || ce;

@@ -131,7 +131,8 @@ impl Element for Options {
         match self.handle(bytes, now) {
             Ok(()) => {
                 if before != bytes
-                    && let Ok(mut header) = ipv4::Header::new_checked(bytes) {
+                    && let Ok(mut header) = ipv4::Header::new_checked(bytes)
+                {
                     header.fill_checksum();
                 }
                 Some(packet)

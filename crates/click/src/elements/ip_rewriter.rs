@@ -473,7 +473,8 @@ impl Element for Rewriting {
             }
             return self.send(packet, (words, direction), output, cx);
         }
-        let answer = self.what == What::Ping && packet.upper().is_some_and(|u| u.first() == Some(&0));
+        let answer =
+            self.what == What::Ping && packet.upper().is_some_and(|u| u.first() == Some(&0));
         let Some(key) = keys.first().copied().filter(|_| !answer) else {
             // An answer to nothing opens no flow.
             return match self.table.inputs.get(port) {

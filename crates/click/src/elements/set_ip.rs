@@ -191,7 +191,12 @@ impl Checksum {
             Sums::Udp if fragment & (ipv4::OFFSET | ipv4::MORE) != 0 => return None,
             Sums::Udp if upper.len() < 8 => return None,
             Sums::Udp => (6, usize::from(word(upper, 4)?)),
-            _ => (16, usize::from(length).checked_sub(header).filter(|l| *l >= 20)?),
+            _ => (
+                16,
+                usize::from(length)
+                    .checked_sub(header)
+                    .filter(|l| *l >= 20)?,
+            ),
         };
         if length > upper.len() {
             return None;

@@ -127,7 +127,9 @@ impl Primitive {
                 };
                 self.what = Some(What::Field(TOS));
                 let body = self.compared(3, value, compare)?;
-                body.map(&mut |compare, mask, value| Condition::Test(test(TOS, mask, compare, value)))
+                body.map(&mut |compare, mask, value| {
+                    Condition::Test(test(TOS, mask, compare, value))
+                })
             }
             What::Field(field) => {
                 let value = match self.data {
@@ -311,9 +313,8 @@ impl Primitive {
             // A port that follows alone is this protocol's.
             self.protocol = u16::try_from(value).ok();
         }
-        Ok(body.map(&mut |compare, mask, value| {
-            Condition::Test(network(9, 1, mask, compare, value))
-        }))
+        Ok(body
+            .map(&mut |compare, mask, value| Condition::Test(network(9, 1, mask, compare, value))))
     }
 
     fn flags(&mut self) -> Made {
@@ -352,7 +353,10 @@ impl Primitive {
             Some(_) => return Err("the mask of a number is one".into()),
         };
         let equality = matches!(compare, Compare::Equal | Compare::Unequal);
-        let Some(value) = u64::try_from(value).ok().filter(|v| *v <= full || !equality) else {
+        let Some(value) = u64::try_from(value)
+            .ok()
+            .filter(|v| *v <= full || !equality)
+        else {
             return Err(format!("the value is out of range: 0 to {full}"));
         };
         // What holds for all numbers holds for packets without them, too.

@@ -423,6 +423,10 @@ impl Work<'_> {
                 }
             }
         }
+        if let Some(answers) = flows.answers.values().next().filter(|_| opening.is_empty()) {
+            let why = "none of its inputs opens flows, so that there are no answers";
+            return Err(Stop::Refused(answers.rewriter, why.into()));
+        }
         for (id, first) in opening {
             let made = self.opening(id, &first, &flows)?;
             self.answerable(root, (id, first.at.element), (&made, &flows))?;

@@ -161,7 +161,10 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 .into(),
             1,
         ),
-        15 => (["Paint(1)", "Paint(255)", "Paint(2, 21)", "Paint(0)"][pick(4) as usize].into(), 1),
+        15 => (
+            ["Paint(1)", "Paint(255)", "Paint(2, 21)", "Paint(0)"][pick(4) as usize].into(),
+            1,
+        ),
         17 => ("PaintSwitch".into(), 1 + pick(3) as usize),
         18 => (format!("StoreIPAddress({}, dst)", address(pick(24))), 2),
         19 => (
