@@ -278,17 +278,17 @@ fn dotted(text: &str) -> Option<([u8; 4], usize)> {
     Some((address, count))
 }
 
-/// Address and mask: `10.0.0.0/8`, `204.152/16`, `10.0.0.0/255.0.0.0`; an address alone has all bits.
+/// Address and mask: `10.0.0.0/8`, `204.152/16`, `10.0.0.0/255.0.0.0`; an address alone has all bits. A name is an address before it is
+/// a network.
 #[must_use]
 pub fn prefix(text: &str, names: &Names) -> Option<([u8; 4], [u8; 4])> {
     let text = text.trim();
     let Some((address, mask)) = text.split_once('/') else {
-        return match ip(text, names) {
-            Some(address) if dotted(text).is_some() => Some((address, [255; 4])),
-            address => names.prefix(text).or(address.map(|a| (a, [255; 4]))),
-        };
+        let address = ip(text, names).map(|a| (a, [255; 4]));
+        return address.or_else(|| names.prefix(text));
     };
-    let (address, _) = dotted(address.trim())?;
+    let address = address.trim();
+    let address = dotted(address).map(|d| d.0).or_else(|| names.ip(address))?;
     let mask = match mask.trim().parse::<u32>() {
         Ok(bits @ 0..=32) => mask_of(bits),
         Ok(_) => return None,

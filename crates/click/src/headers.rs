@@ -50,13 +50,13 @@ pub fn nonzero(icmp: &mut [u8]) {
     }
 }
 
-/// Writes an address of the IP header, at 12 or 16.
-pub fn write(packet: &mut Packet, at: usize, address: &[u8; 4]) {
+/// Writes an address of the IP header, at 12 or 16; false where there is no header.
+pub fn write(packet: &mut Packet, at: usize, address: &[u8; 4]) -> bool {
     let Some((header, protocol, first)) = outline(packet) else {
-        return;
+        return false;
     };
     let Some(ip) = packet.ip_mut() else {
-        return;
+        return false;
     };
     let mut sums = vec![(ipv4::CHECKSUM, false)];
     if let (Some((place, udp)), true) = (checksum(protocol), first) {
@@ -69,6 +69,7 @@ pub fn write(packet: &mut Packet, at: usize, address: &[u8; 4]) {
         u16::from_be_bytes([address[2], address[3]]),
         &sums,
     );
+    true
 }
 
 /// Writes a byte pair of the IP header, with the header's checksum.

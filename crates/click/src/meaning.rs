@@ -56,6 +56,8 @@ pub struct Rewriting {
     pub capacity: usize,
     /// whether all flows age as those of UDP
     pub udp: bool,
+    /// whether only TCP has flows
+    pub tcp: bool,
     /// whether the destination annotation follows the destination address
     pub destination: bool,
     /// why the table cannot be held by two maps
@@ -91,6 +93,8 @@ pub enum Meaning {
         offset: usize,
         /// bad source addresses
         bad: Vec<[u8; 4]>,
+        /// destinations of which the source address does not matter
+        good: Vec<[u8; 4]>,
         /// whether the header's sum has to hold
         checksum: bool,
     },
@@ -107,8 +111,8 @@ pub enum Meaning {
     Lookup(Vec<Route>),
     /// a header is put in front, and marked as the link header
     Prepend(Vec<u8>),
-    /// bytes are written, if the packet has all of them
-    Overwrite(usize, Vec<u8>),
+    /// the first bytes of the link header, where it is marked, or of the packet are written
+    OverwriteLink(Vec<u8>),
     /// broadcasts and multicasts of the link are dropped
     Broadcasts,
     /// the destination annotation becomes an address of the packet

@@ -1,60 +1,77 @@
 //! Names of addresses, ports and protocols: those of AddressInfo and PortInfo, and some that are the field's own.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use crate::arguments::{plain_ethernet, prefix};
+use crate::arguments::{ip, plain_ethernet, prefix};
 use crate::language::Graph;
 use crate::language::args;
 
-/// Names of a configuration.
+/// Names of a configuration, as an element sees them: those of its own compound element hide those of the ones around it.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    addresses: HashMap<String, Address>,
-    ports: HashMap<String, u16>,
+    all: Rc<Tables>,
+    /// the names of the compound elements around it
+    scope: String,
+}
+
+/// Names by the compound element in which they are defined.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    addresses: HashMap<(String, String), Address>,
+    ports: HashMap<(String, String), u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Address {
-    ip: Option<([u8; 4], [u8; 4])>,
+    ip: Option<[u8; 4]>,
+    /// address and mask, as written
+    network: Option<([u8; 4], [u8; 4])>,
     ethernet: Option<[u8; 6]>,
 }
 
 /// Ports that have a name in filters.
-const PORTS: [(&str, u16); 34] = [
-    ("echo", 7),
-    ("discard", 9),
-    ("daytime", 13),
-    ("chargen", 19),
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("domain", 53),
-    ("dns", 53),
-    ("bootps", 67),
-    ("bootpc", 68),
-    ("tftp", 69),
-    ("finger", 79),
-    ("www", 80),
-    ("http", 80),
-    ("pop3", 110),
-    ("sunrpc", 111),
+const PORTS: [(&str, u16); 40] = [
     ("auth", 113),
-    ("ntp", 123),
-    ("netbios-ns", 137),
-    ("netbios-dgm", 138),
-    ("netbios-ssn", 139),
+    ("bgp", 179),
+    ("bootpc", 68),
+    ("bootps", 67),
+    ("chargen", 19),
+    ("daytime", 13),
+    ("discard", 9),
+    ("dns", 53),
+    ("domain", 53),
+    ("echo", 7),
+    ("finger", 79),
+    ("ftp", 21),
+    ("ftp-data", 20),
+    ("http", 80),
+    ("https", 443),
     ("imap", 143),
     ("imap3", 220),
-    ("snmp", 161),
-    ("bgp", 179),
-    ("https", 443),
-    ("syslog", 514),
-    ("route", 520),
-    ("socks", 1080),
+    ("imaps", 993),
+    ("irc", 194),
+    ("netbios-dgm", 138),
+    ("netbios-ns", 137),
+    ("netbios-ssn", 139),
     ("nfs", 2049),
-    ("irc", 6667),
+    ("nntp", 119),
+    ("ntp", 123),
+    ("pop3", 110),
+    ("pop3s", 995),
+    ("pptp", 1723),
+    ("rip", 520),
+    ("route", 520),
+    ("smtp", 25),
+    ("snmp", 161),
+    ("snmp-trap", 162),
+    ("socks", 1080),
+    ("ssh", 22),
+    ("sunrpc", 111),
+    ("syslog", 514),
+    ("telnet", 23),
+    ("tftp", 69),
+    ("www", 80),
 ];
 
 /// Protocols that have a name.
@@ -84,15 +101,29 @@ impl Names {
         let mut names = Self::default();
         for element in &graph.elements {
             let all = args::split(&element.config);
+            let scope = scope(&element.name);
+            names.scope.clear();
+            names.scope.push_str(scope);
             match element.class.as_str() {
                 "AddressInfo" => all.iter().for_each(|a| names.address(a)),
                 "PortInfo" => all.iter().for_each(|a| names.port_info(a)),
                 _ => {}
             }
         }
+        names.scope.clear();
         names
     }
 
+    /// The same names as an element sees them.
+    #[must_use]
+    pub fn seen_by(&self, element: &str) -> Self {
+        Self {
+            all: self.all.clone(),
+            scope: scope(element).to_owned(),
+        }
+    }
+
+    /// An address with host bits is one, a prefix without them is a network alone.
     fn address(&mut self, argument: &str) {
         let words = args::words(argument);
         let Some((name, values)) = words.split_first() else {
@@ -100,17 +131,19 @@ impl Names {
         };
         let mut address = Address::default();
         for value in values {
-            match plain_ethernet(value) {
-                Some(ethernet) => address.ethernet = Some(ethernet),
-                None => {
-                    if let Some(found) = prefix(value, self) {
-                        address.ip = Some(found);
-                    }
-                    address.ethernet = self.ethernet(value).or(address.ethernet);
-                }
+            let written = value.contains('/');
+            if let Some(found) = ip(value, self).filter(|_| !written) {
+                address.ip = Some(found);
+            } else if let Some((found, mask)) = prefix(value, self) {
+                address.network = Some((found, mask));
+                let hosts = found.iter().zip(mask).any(|(byte, mask)| byte & !mask != 0);
+                address.ip = address.ip.or(hosts.then_some(found));
             }
+            let found = plain_ethernet(value).or_else(|| self.ethernet(value));
+            address.ethernet = found.or(address.ethernet);
         }
-        self.addresses.insert(name.clone(), address);
+        let key = (self.scope.clone(), name.clone());
+        Rc::make_mut(&mut self.all).addresses.insert(key, address);
     }
 
     fn port_info(&mut self, argument: &str) {
@@ -118,23 +151,46 @@ impl Names {
         if let [name, port, ..] = words.as_slice()
             && let Some(port) = port.split('/').next().and_then(|p| p.parse().ok())
         {
-            self.ports.insert(name.clone(), port);
+            let key = (self.scope.clone(), name.clone());
+            Rc::make_mut(&mut self.all).ports.insert(key, port);
         }
     }
 
-    fn find<'n>(&self, name: &'n str) -> Option<(&Address, &'n str)> {
-        let (base, suffix) = name.split_once(':').unwrap_or((name, ""));
-        Some((self.addresses.get(base)?, suffix))
+    /// The first of its kind among the names of its own compound element, then of those around it.
+    fn find<V, T>(
+        &self,
+        all: &HashMap<(String, String), V>,
+        name: &str,
+        of: impl Fn(&V) -> Option<T>,
+    ) -> Option<T> {
+        if all.is_empty() {
+            return None;
+        }
+        let mut scope = self.scope.as_str();
+        loop {
+            let found = all.get(&(scope.to_owned(), name.to_owned()));
+            if let Some(value) = found.and_then(&of) {
+                return Some(value);
+            }
+            if scope.is_empty() {
+                return None;
+            }
+            scope = self::scope(scope);
+        }
     }
 
     /// An IPv4 address.
     #[must_use]
     pub fn ip(&self, name: &str) -> Option<[u8; 4]> {
-        let (found, suffix) = self.find(name)?;
-        let (address, mask) = found.ip?;
-        match suffix {
-            "" | "ip" | "ip4" => Some(address),
-            "bcast" => Some(std::array::from_fn(|i| address[i] | !mask[i])),
+        let (base, suffix) = name.rsplit_once(':').unwrap_or((name, ""));
+        let network = || self.find(&self.all.addresses, base, |a| a.network);
+        match suffix.to_ascii_lowercase().as_str() {
+            "" | "ip" | "ip4" => self.find(&self.all.addresses, base, |a| a.ip),
+            "bcast" => network().map(|(a, mask)| std::array::from_fn(|i| a[i] | !mask[i])),
+            "gw" => network().map(|(a, mask)| {
+                let first = std::array::from_fn(|i| a[i] & mask[i]);
+                (u32::from_be_bytes(first) | 1).to_be_bytes()
+            }),
             _ => None,
         }
     }
@@ -142,12 +198,11 @@ impl Names {
     /// An IPv4 network.
     #[must_use]
     pub fn prefix(&self, name: &str) -> Option<([u8; 4], [u8; 4])> {
-        let (found, suffix) = self.find(name)?;
-        let (address, mask) = found.ip?;
-        match suffix {
-            "ipnet" | "net" | "ip4net" => {
-                Some((std::array::from_fn(|i| address[i] & mask[i]), mask))
-            }
+        let (base, suffix) = name.rsplit_once(':').unwrap_or((name, ""));
+        match suffix.to_ascii_lowercase().as_str() {
+            "" | "ipnet" | "net" | "ip4net" => self
+                .find(&self.all.addresses, base, |a| a.network)
+                .map(|(a, mask)| (std::array::from_fn(|i| a[i] & mask[i]), mask)),
             _ => None,
         }
     }
@@ -155,16 +210,25 @@ impl Names {
     /// An Ethernet address.
     #[must_use]
     pub fn ethernet(&self, name: &str) -> Option<[u8; 6]> {
-        let (found, suffix) = self.find(name)?;
-        matches!(suffix, "" | "eth" | "ether").then_some(found.ethernet)?
+        let (base, suffix) = name.rsplit_once(':').unwrap_or((name, ""));
+        match suffix.to_ascii_lowercase().as_str() {
+            "" | "eth" | "ether" => self.find(&self.all.addresses, base, |a| a.ethernet),
+            _ => None,
+        }
     }
 
     /// A port.
     #[must_use]
     pub fn port(&self, name: &str) -> Option<u16> {
-        let known = PORTS.iter().find(|p| p.0 == name).map(|p| p.1);
-        self.ports.get(name).copied().or(known)
+        let known = || PORTS.iter().find(|p| p.0 == name).map(|p| p.1);
+        self.find(&self.all.ports, name, |p| Some(*p))
+            .or_else(known)
     }
+}
+
+/// The compound elements around an element, by its name in the flat graph.
+fn scope(element: &str) -> &str {
+    element.rsplit_once('/').map_or("", |parts| parts.0)
 }
 
 /// A protocol's number.

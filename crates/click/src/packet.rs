@@ -202,6 +202,17 @@ impl Packet {
         self.mac = Some(self.head + at);
     }
 
+    /// The bytes from the link header to the end, also where they were stripped; none if it is not marked.
+    #[must_use]
+    pub fn link(&self) -> Option<&[u8]> {
+        self.buffer.get(self.mac?..self.tail)
+    }
+
+    /// The same, to write.
+    pub fn link_mut(&mut self) -> Option<&mut [u8]> {
+        self.buffer.get_mut(self.mac?..self.tail)
+    }
+
     /// Forgets all marks.
     pub fn unmark(&mut self) {
         (self.network, self.transport, self.mac) = (None, None, None);

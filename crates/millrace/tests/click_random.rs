@@ -1,14 +1,17 @@
-//! Random configurations with rewriters: the function that each becomes does what the reference interpreter does, in sessions
-//! with answers.
+//! Random configurations: the function that each becomes, with its slow path, does what the reference interpreter does, on packets of all
+//! classes and random ones, and with rewriters in sessions with answers.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use millrace::Make;
-use millrace::click::compare::Both;
-use millrace_synth::Options;
+use millrace::click::compare::{Both, Given};
+use millrace_synth::{Options, reference};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+#[path = "../../synth/tests/it/generate.rs"]
+mod generate;
 
 /// Configurations of a test run, each of which is compiled; `MILLRACE_SYNTH_SEEDS` asks for more.
 const SEEDS: u64 = 3;
@@ -124,6 +127,58 @@ fn random_rows_of_rewriters_do_what_the_interpreter_does() {
     );
     assert!(
         done * 2 > seeds && fates[0] > 0 && fates[1] > 0,
+        "{done}, {fates:?}, {refused:#?}"
+    );
+}
+
+/// Graphs of a test run. More meet what is left in docs/measurements/strangers.md: a test of the last byte of a frame with an odd number
+/// of bytes, of which the function reads two.
+const GRAPHS: u64 = 2;
+/// Paths of which packets are made, and random packets, of each configuration.
+const PATHS: usize = 500;
+const RANDOM: usize = 1500;
+
+#[test]
+fn random_graphs_compiled_do_what_the_interpreter_does() {
+    let asked = std::env::var("MILLRACE_SYNTH_SEEDS").ok();
+    let seeds: u64 = asked.and_then(|s| s.parse().ok()).unwrap_or(GRAPHS);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut done, mut fates, mut refused) = (0, [0; 3], Vec::new());
+    for seed in 0..seeds {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let text = generate::configuration(&mut rng);
+        let path = folder.path().join(format!("graph{seed}.click"));
+        std::fs::write(&path, &text).unwrap();
+        let of = match millrace::click::read(Path::new(&path), false, Options::default()) {
+            Ok(of) => of,
+            Err(error) => {
+                refused.push((seed, error.detail.unwrap_or(error.what)));
+                continue;
+            }
+        };
+        let found = millrace::find(path.to_str().unwrap()).unwrap();
+        let function = found.load(&Make::default(), &mut |_| {});
+        let function = function.unwrap_or_else(|e| panic!("seed {seed}\n{text}\n{e:?}"));
+        let mut both = Both::new(&function, &of).unwrap();
+        let made = reference::witnesses(&of, PATHS).into_iter();
+        let random = reference::random(&of, seed).take(RANDOM);
+        let given = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
+            port,
+            time: number as u64 * 1_000_000,
+            bytes,
+        };
+        both.all(made.chain(random).enumerate().map(given));
+        assert_eq!(both.found.difference, None, "seed {seed}\n{text}");
+        for (all, one) in fates.iter_mut().zip(both.found.fates) {
+            *all += one;
+        }
+        done += 1;
+    }
+    println!(
+        "{done} of {seeds} configurations; forwarded, dropped, handed over: {fates:?}; refused: {refused:#?}"
+    );
+    assert!(
+        done * 2 > seeds && fates[1] > 0,
         "{done}, {fates:?}, {refused:#?}"
     );
 }

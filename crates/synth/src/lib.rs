@@ -33,7 +33,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use millrace_click::error::Error;
-use millrace_click::interpreter::{Bounds, Folder, Router, Shared};
+use millrace_click::interpreter::{Bounds, Folder, Router, Shared, whole};
 use millrace_click::language::{Graph, Limits, flatten, parse};
 use millrace_click::meaning::Meaning;
 
@@ -113,7 +113,7 @@ pub fn graph(path: &Path) -> Result<Graph, Vec<Error>> {
             help: help.into(),
         }]
     };
-    let text = std::fs::read(path).map_err(|e| {
+    let text = whole(path).map_err(|e| {
         failed(
             format!("{}: {e}", path.display()),
             "give the file of a Click configuration",
@@ -122,7 +122,7 @@ pub fn graph(path: &Path) -> Result<Graph, Vec<Error>> {
     let text = String::from_utf8_lossy(&text);
     let mut library = |from: &str, name: &str| {
         let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
-        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+        let text = String::from_utf8_lossy(&whole(&path)?).into_owned();
         Ok((path.display().to_string(), text))
     };
     let limits = Limits::default();

@@ -108,7 +108,7 @@ pub fn of_element(meaning: &Meaning) -> Operations {
         }
         Meaning::Lookup(_) => made(1, 0, 0, 1),
         Meaning::Prepend(_) => made(0, 3, 0, 0),
-        Meaning::Overwrite(..) => made(0, 1, 0, 0),
+        Meaning::OverwriteLink(_) => made(0, 1, 0, 0),
         Meaning::Broadcasts
         | Meaning::GetDestination(_)
         | Meaning::CheckPaint(..)

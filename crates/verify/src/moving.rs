@@ -89,8 +89,8 @@ impl Table {
     }
 
     fn draw_next(&mut self, now: u64) {
-        let apart = 2 * self.moving.every.max(1);
-        self.next = now + self.random.random_range(1..=apart);
+        let apart = self.moving.every.max(1).saturating_mul(2);
+        self.next = now.saturating_add(self.random.random_range(1..=apart));
     }
 
     fn once_in(&mut self, moves: u64) -> bool {

@@ -1,6 +1,7 @@
-//! `GetIPAddress(OFFSET)`: the destination annotation becomes four bytes of the packet, counted from its front (IP: the offset of
-//! the destination). `SetIPAddress(ADDRESS)`: it becomes ADDRESS. `StoreIPAddress([ADDRESS,] OFFSET)`: writes the annotation, or
-//! ADDRESS, to a place; `src` and `dst` are the fields of the IP header, whose checksums are updated.
+//! `GetIPAddress(OFFSET)`: the destination annotation becomes four bytes of the packet, counted from its front; `GetIPAddress(IP src)`,
+//! `GetIPAddress(IP dst)`: an address of the IP header. `SetIPAddress(ADDRESS)`: it becomes ADDRESS. `StoreIPAddress([ADDRESS,] OFFSET)`: writes the annotation, or
+//! ADDRESS, to a place; `src` and `dst` are the fields of the IP header, whose checksums are updated. Packets that do not have the place
+//! go to output 1, or are dropped.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
@@ -27,23 +28,40 @@ pub const SET: Class = Class {
 /// StoreIPAddress
 pub const STORE: Class = Class {
     name: "StoreIPAddress",
-    ports: "1/1",
-    processing: "a/a",
+    ports: "1/1-2",
+    processing: "a/ah",
     make: store,
 };
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["OFFSET", "ANNO"]);
-    let text = args.take("OFFSET").ok_or("too few arguments: OFFSET")?;
-    args.keyword("ANNO");
+    args.keywords(&["OFFSET", "ANNO", "IP"]);
+    let place = match args.keyword("IP").as_deref() {
+        Some("src") => Place::Source,
+        Some("dst") => Place::Destination,
+        Some(_) => return Err("bad IP: src or dst".into()),
+        None => place(
+            &args
+                .take("OFFSET")
+                .ok_or("too few arguments: OFFSET or IP")?,
+        )?,
+    };
+    annotation(args)?;
     args.done()?;
-    Ok(Box::new(Get(place(&text)?)))
+    Ok(Box::new(Get(place)))
+}
+
+/// The destination annotation is the only one that addresses are put into here.
+fn annotation(args: &mut Args<'_>) -> Result<(), String> {
+    match args.annotation("ANNO", 0, 4)? {
+        0 => Ok(()),
+        _ => Err("ANNO: only the destination annotation is supported".into()),
+    }
 }
 
 fn set(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.keywords(&["IPADDR", "ANNO"]);
     let text = args.take("IPADDR").ok_or("too few arguments: ADDRESS")?;
-    args.keyword("ANNO");
+    annotation(args)?;
     args.done()?;
     let address = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
     Ok(Box::new(Set(address)))
@@ -51,7 +69,9 @@ fn set(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 
 fn store(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.keywords(&["ANNO"]);
-    args.keyword("ANNO");
+    if args.keyword("ANNO").is_some() {
+        return Err("ANNO: only the destination annotation is supported".into());
+    }
     let all = args.all();
     let (address, at) = match all.as_slice() {
         [at] => (None, at),
@@ -75,7 +95,7 @@ enum Place {
 }
 
 fn place(text: &str) -> Result<Place, String> {
-    match text {
+    match text.to_ascii_lowercase().as_str() {
         "src" | "ip src" => Ok(Place::Source),
         "dst" | "ip dst" => Ok(Place::Destination),
         text => {
@@ -132,7 +152,7 @@ struct Store {
 impl Element for Store {
     fn meaning(&self) -> Option<Meaning> {
         match self.at {
-            Place::Offset(_) => None,
+            Place::Offset(_) => Some(Meaning::Outside("it writes bytes without their sums")),
             Place::Source => Some(Meaning::StoreAddress(12, self.address)),
             Place::Destination => Some(Meaning::StoreAddress(16, self.address)),
         }
@@ -145,14 +165,17 @@ impl Element for Store {
             Place::Destination => 16,
             Place::Offset(at) => {
                 let Some(bytes) = packet.data_mut().get_mut(at..at + 4) else {
-                    cx.drop(packet);
+                    cx.reject(1, packet);
                     return None;
                 };
                 bytes.copy_from_slice(&address);
                 return Some(packet);
             }
         };
-        crate::headers::write(&mut packet, at, &address);
+        if !crate::headers::write(&mut packet, at, &address) {
+            cx.reject(1, packet);
+            return None;
+        }
         Some(packet)
     }
 }

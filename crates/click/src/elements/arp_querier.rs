@@ -215,10 +215,10 @@ impl Element for Querier {
         let words = crate::language::args::words(value);
         let ip = words
             .first()
-            .and_then(|w| crate::arguments::ip(w, cx.names()));
+            .and_then(|w| crate::arguments::ip(w, &cx.names()));
         let mac = words
             .get(1)
-            .and_then(|w| crate::arguments::ethernet(w, cx.names()));
+            .and_then(|w| crate::arguments::ethernet(w, &cx.names()));
         match (name, ip, mac) {
             ("insert", Some(ip), Some(mac)) => self.learn(ip, mac, cx),
             ("delete", Some(ip), _) => {

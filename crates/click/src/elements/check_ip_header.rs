@@ -1,8 +1,10 @@
-//! `CheckIPHeader([BADSRC, OFFSET, VERBOSE, CHECKSUM, INTERFACES])`: checks version, header length, total length, checksum and
+//! `CheckIPHeader([OFFSET, BADSRC, GOODDST, INTERFACES, CHECKSUM, VERBOSE])`: checks version, header length, total length, checksum and
 //! source address; marks the header, cuts what is behind the packet's length, and sets the destination annotation. Bad packets go
-//! to output 1, or are dropped. `CheckIPHeader2` checks no source address.
+//! to output 1, or are dropped. `CheckIPHeader2` does not check the checksum unless told so.
 //!
-//! BADSRC are source addresses that are refused: 0.0.0.0 and 255.255.255.255 unless told otherwise. Handlers: `drops`.
+//! BADSRC are source addresses that are refused, but in packets to GOODDST; there are none unless they are given. INTERFACES are the
+//! router's addresses with their prefixes: packets to them are good, and bad sources are their networks' broadcast addresses, 0.0.0.0
+//! and 255.255.255.255. An older form, `CheckIPHeader(BADSRC, OFFSET)`, refuses the last two besides. Handlers: `drops`.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read};
@@ -24,10 +26,21 @@ pub const TWO: Class = Class {
     name: "CheckIPHeader2",
     ports: "1/1-2",
     processing: "a/ah",
-    make: no_source,
+    make: no_sum,
 };
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    check(args, true)
+}
+
+fn no_sum(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    check(args, false)
+}
+
+/// Sources that no host has.
+const NOBODY: [[u8; 4]; 2] = [[0; 4], [255; 4]];
+
+fn check(args: &mut Args<'_>, sum: bool) -> Made {
     args.keywords(&[
         "BADSRC",
         "OFFSET",
@@ -36,40 +49,52 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         "INTERFACES",
         "DETAILS",
         "GOODDST",
-        "BADSRC_OLD",
     ]);
     let verbose = args.flag("VERBOSE", false)?;
-    let checksum = args.flag("CHECKSUM", true)?;
-    for word in ["INTERFACES", "DETAILS", "GOODDST"] {
-        args.keyword(word);
-    }
+    let checksum = args.flag("CHECKSUM", sum)?;
+    args.keyword("DETAILS");
+    let names = args.names;
+    let list = |what: &str, text: Option<String>| -> Result<Vec<[u8; 4]>, String> {
+        let words = crate::language::args::words(&text.unwrap_or_default());
+        let address = |word: &String| {
+            crate::arguments::ip(word, names).ok_or(format!("{what}: bad address '{word}'"))
+        };
+        words.iter().map(address).collect()
+    };
     let mut offset = args.number_word("OFFSET", 0)?;
-    let mut bad = vec![[0; 4], [255; 4]];
-    let given = args.keyword("BADSRC").or_else(|| {
-        let next = args.positional()?;
-        match crate::arguments::integer(&next) {
-            // An old form: the offset alone.
-            Some(number) => {
-                offset = number;
-                None
-            }
-            None => Some(next),
+    let mut bad = list("BADSRC", args.keyword("BADSRC"))?;
+    let mut good = list("GOODDST", args.keyword("GOODDST"))?;
+    if let Some(text) = args.keyword("INTERFACES") {
+        for word in crate::language::args::words(&text) {
+            let (address, mask) = crate::arguments::prefix(&word, names)
+                .ok_or(format!("INTERFACES: bad address '{word}'"))?;
+            good.push(address);
+            bad.push(std::array::from_fn(|i| address[i] | !mask[i]));
         }
-    });
-    if let Some(text) = given {
-        bad = crate::language::args::words(&text)
-            .iter()
-            .map(|w| {
-                crate::arguments::ip(w, args.names).ok_or(format!("BADSRC: bad address '{w}'"))
-            })
-            .collect::<Result<_, _>>()?;
+        bad.extend(NOBODY);
     }
-    if let Some(text) = args.positional() {
-        offset = crate::arguments::integer(&text).ok_or(format!("bad OFFSET '{text}'"))?;
+    let older: Vec<String> = args.all();
+    match older.as_slice() {
+        [] => {}
+        [one] if crate::arguments::integer(one).is_some() => {
+            offset = crate::arguments::integer(one).unwrap_or(0);
+        }
+        [sources, rest @ ..] => {
+            bad.extend(list("BADSRC", Some(sources.clone()))?);
+            bad.extend(NOBODY);
+            match rest {
+                [] => {}
+                [text] => {
+                    let number = crate::arguments::integer(text);
+                    offset = number.ok_or(format!("bad OFFSET '{text}'"))?;
+                }
+                [_, more, ..] => return Err(format!("too many arguments: `{more}`")),
+            }
+        }
     }
-    args.done()?;
     Ok(Box::new(Check {
         bad,
+        good,
         offset: usize::try_from(offset).map_err(|_| "bad OFFSET")?,
         checksum,
         verbose,
@@ -77,23 +102,9 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     }))
 }
 
-fn no_source(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    let _ = setup;
-    args.keywords(&["OFFSET", "VERBOSE"]);
-    let offset = args.number("OFFSET", 0)?;
-    let verbose = args.flag("VERBOSE", false)?;
-    args.done()?;
-    Ok(Box::new(Check {
-        bad: Vec::new(),
-        offset: usize::try_from(offset).map_err(|_| "bad OFFSET")?,
-        checksum: true,
-        verbose,
-        drops: 0,
-    }))
-}
-
 struct Check {
     bad: Vec<[u8; 4]>,
+    good: Vec<[u8; 4]>,
     offset: usize,
     checksum: bool,
     verbose: bool,
@@ -119,7 +130,9 @@ impl Check {
         if self.checksum && !header.sum().holds() {
             return Err("bad IP checksum");
         }
-        if self.bad.contains(&header.source().octets()) {
+        if self.bad.contains(&header.source().octets())
+            && !self.good.contains(&header.destination().octets())
+        {
             return Err("bad source address");
         }
         Ok((
@@ -135,6 +148,7 @@ impl Element for Check {
         Some(Meaning::Check {
             offset: self.offset,
             bad: self.bad.clone(),
+            good: self.good.clone(),
             checksum: self.checksum,
         })
     }

@@ -74,25 +74,25 @@ impl Check {
         }
         let length = usize::from(header.total_length()).saturating_sub(header.header_length());
         let upper = ip.get(header.header_length()..).unwrap_or(&[]);
+        let held = upper.len() + packet.missing as usize;
         let (least, whole) = match self.protocol {
             6 => match tcp::Header::new_checked(upper) {
                 Ok(tcp) => (tcp.header_length(), length),
                 Err(_) => return Some("bad header length"),
             },
             17 => (8, millrace_wire::word(upper, 4).map_or(0, usize::from)),
-            _ => (
-                if packet.missing == 0 {
-                    8.min(length)
-                } else {
-                    4
-                },
-                length,
-            ),
+            // An error carries a header and eight bytes (RFC 792).
+            _ => match upper.first() {
+                Some(3..=5 | 11 | 12) => (36, held),
+                Some(13 | 14) if held != 20 => return Some("bad length"),
+                Some(15 | 16) if held != 8 => return Some("bad length"),
+                _ => (8, held),
+            },
         };
-        if whole < least || whole > length {
+        if whole < least || whole > held {
             return Some("bad length");
         }
-        if packet.missing > 0 || upper.len() < whole {
+        if packet.missing > 0 {
             return None;
         }
         let sum = Sum::default().bytes(upper.get(..whole).unwrap_or(upper));

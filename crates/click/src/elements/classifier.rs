@@ -34,7 +34,10 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
 
 fn pattern(text: &str) -> Result<Vec<Clause>, String> {
     let mut clauses = Vec::new();
-    for word in text.split_whitespace().filter(|w| *w != "-") {
+    // A blank may stand behind the sign.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.replace("! ", "!");
+    for word in text.split(' ').filter(|w| !matches!(*w, "-" | "")) {
         let wrong = || format!("bad clause '{word}': write OFFSET/VALUE");
         let (negated, rest) = match word.strip_prefix('!') {
             Some(rest) => (true, rest),

@@ -47,7 +47,10 @@ impl Element for Ttl {
     }
 
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
-        let group = packet.destination()[0] >> 4 == 14;
+        let group = packet
+            .ip()
+            .and_then(|ip| ip.get(16))
+            .is_some_and(|b| b >> 4 == 14);
         if !self.active || group && !self.multicast {
             return Some(packet);
         }

@@ -1,5 +1,5 @@
 //! `EtherEncap(TYPE, SRC, DST)`: puts an Ethernet header in front. `VLANEncap(TCI | VLAN_TCI, …)` is another element;
-//! `EtherRewrite(SRC, DST)` writes the addresses of the header that is there.
+//! `EtherRewrite(SRC, DST)` writes the addresses of the link header, where it is marked, or of the first bytes.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
@@ -28,15 +28,21 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let kind = args
         .take("ETHERTYPE")
         .ok_or("too few arguments: TYPE, SRC, DST")?;
-    // A type is hexadecimal with and without 0x.
-    let digits = kind.trim_start_matches("0x");
-    let kind = u16::from_str_radix(digits, 16).map_err(|_| format!("bad type '{kind}'"))?;
+    let kind = ether_type(&kind).ok_or(format!("bad type '{kind}'"))?;
     let (source, destination) = addresses(args)?;
     let mut header = [0; 14];
     header[..6].copy_from_slice(&destination);
     header[6..12].copy_from_slice(&source);
     header[12..].copy_from_slice(&kind.to_be_bytes());
     Ok(Box::new(Encap(header)))
+}
+
+/// A type is a number; what is none in decimal or octal is hexadecimal.
+pub(super) fn ether_type(text: &str) -> Option<u16> {
+    match crate::arguments::integer(text) {
+        Some(number) => u16::try_from(number).ok(),
+        None => u16::from_str_radix(text.trim(), 16).ok(),
+    }
 }
 
 fn addresses(args: &mut Args<'_>) -> Result<([u8; 6], [u8; 6]), String> {
@@ -78,11 +84,15 @@ struct Rewrite([u8; 12]);
 
 impl Element for Rewrite {
     fn meaning(&self) -> Option<Meaning> {
-        Some(Meaning::Overwrite(0, self.0.to_vec()))
+        Some(Meaning::OverwriteLink(self.0.to_vec()))
     }
 
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
-        if let Some(header) = packet.data_mut().get_mut(..12) {
+        let header = match packet.mac() {
+            Some(_) => packet.link_mut(),
+            None => Some(packet.data_mut()),
+        };
+        if let Some(header) = header.and_then(|bytes| bytes.get_mut(..12)) {
             header.copy_from_slice(&self.0);
         }
         Some(packet)

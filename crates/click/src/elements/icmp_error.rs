@@ -37,7 +37,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let source = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
     let kind = args.take("TYPE").ok_or("too few arguments: TYPE")?;
     let code = args.take("CODE").unwrap_or_else(|| "0".into());
-    args.take("BADADDRS");
+    let bad = bad.or_else(|| args.positional());
     args.done()?;
     let named = crate::summary::names::ICMP_TYPES
         .iter()
@@ -46,24 +46,9 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let kind = named
         .or(kind.parse().ok())
         .ok_or(format!("unknown type '{kind}'"))?;
-    const CODES: [(&str, u8); 14] = [
-        ("net", 0),
-        ("host", 1),
-        ("protocol", 2),
-        ("port", 3),
-        ("needfrag", 4),
-        ("srcroutefail", 5),
-        ("transit", 0),
-        ("reassembly", 1),
-        ("erroratptr", 0),
-        ("missingopt", 1),
-        ("length", 2),
-        ("filterprohibited", 13),
-        ("hostunreachable", 1),
-        ("netunreachable", 0),
-    ];
-    let named = CODES.iter().find(|c| c.0 == code).map(|c| c.1);
+    let named = CODES.iter().find(|c| c.0 == kind && c.1 == code);
     let code = named
+        .map(|c| c.2)
         .or(code.parse().ok())
         .ok_or(format!("unknown code '{code}'"))?;
     let mut refused = Vec::new();
@@ -83,9 +68,38 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         mtu,
         pmtu: pmtu as u16,
         fix,
-        id: 0,
+        id: 1,
     }))
 }
+
+/// Names of codes, by type (RFC 792, 1122, 1812).
+const CODES: [(u8, &str, u8); 25] = [
+    (3, "net", 0),
+    (3, "host", 1),
+    (3, "protocol", 2),
+    (3, "port", 3),
+    (3, "needfrag", 4),
+    (3, "srcroutefail", 5),
+    (3, "netunknown", 6),
+    (3, "hostunknown", 7),
+    (3, "isolated", 8),
+    (3, "netprohibited", 9),
+    (3, "hostprohibited", 10),
+    (3, "tosnet", 11),
+    (3, "toshost", 12),
+    (3, "filterprohibited", 13),
+    (3, "hostprecedence", 14),
+    (3, "precedencecutoff", 15),
+    (5, "net", 0),
+    (5, "host", 1),
+    (5, "tosnet", 2),
+    (5, "toshost", 3),
+    (11, "transit", 0),
+    (11, "reassembly", 1),
+    (12, "erroratptr", 0),
+    (12, "missingopt", 1),
+    (12, "length", 2),
+];
 
 struct IcmpError {
     source: [u8; 4],
@@ -99,20 +113,22 @@ struct IcmpError {
 }
 
 impl IcmpError {
-    /// Whether there may be an error about a packet (RFC 1122, 3.2.2).
+    /// Whether there may be an error about a packet (RFC 1122, 3.2.2; RFC 1812, 4.3.2.7).
     fn may(&self, packet: &Packet) -> bool {
         let Some(ip) = packet.ip().filter(|ip| ip.len() >= ipv4::HEADER) else {
             return false;
         };
         let header = ipv4::header_bytes(ip[0]);
         let first = word(ip, ipv4::FRAGMENT).unwrap_or(0) & ipv4::OFFSET == 0;
-        let error = ip[ipv4::PROTOCOL] == 1 && !matches!(ip.get(header), Some(0 | 8 | 13..=18));
-        let source = ip.get(12..16).unwrap_or(&[]);
-        let host = |a: &[u8]| !(a[0] >> 4 >= 14 || a == [0; 4] || a[0] == 127);
-        let spread =
-            packet.kind == Kind::Broadcast || packet.kind == Kind::Multicast || ip[16] >> 4 == 14;
-        let refused = self.refused.iter().any(|a| source == a);
-        header >= ipv4::HEADER && first && !error && host(source) && !spread && !refused
+        let error = ip[ipv4::PROTOCOL] == 1
+            && (header + 4 > ip.len() || matches!(ip.get(header), Some(3..=5 | 11 | 12)));
+        let one = |a: &[u8]| {
+            a[0] >> 4 != 14 && a != [255; 4] && !self.refused.iter().any(|refused| refused == a)
+        };
+        let (source, destination) = (&ip[12..16], &ip[16..20]);
+        let host = one(source) && !matches!(source[0], 0 | 127 | 240..);
+        let spread = packet.kind == Kind::Broadcast || packet.kind == Kind::Multicast;
+        header >= ipv4::HEADER && first && !error && host && one(destination) && !spread
     }
 }
 
@@ -130,12 +146,10 @@ impl Element for IcmpError {
         let carried = ip.len().min(self.mtu - 28).min(60_000);
         let mut bytes = vec![0; 28];
         bytes[0] = 0x45;
-        // Type of service: internetwork control (RFC 1812, 4.3.2.5).
-        bytes[1] = 0xc0;
         put(&mut bytes, ipv4::LENGTH, 28 + carried as u16);
         put(&mut bytes, ipv4::ID, self.id);
         self.id = self.id.wrapping_add(1);
-        bytes[8] = 255;
+        bytes[8] = 200;
         bytes[9] = 1;
         bytes[12..16].copy_from_slice(&self.source);
         let to: [u8; 4] = ip

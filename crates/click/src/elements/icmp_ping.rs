@@ -6,7 +6,7 @@ use crate::element::{Class, Element, Made};
 use crate::headers;
 use crate::interpreter::{Context, Setup};
 use crate::meaning::Meaning;
-use crate::packet::Packet;
+use crate::packet::{PAINT, Packet};
 use millrace_wire::checksum::replace;
 use millrace_wire::{ipv4, put, word};
 
@@ -46,7 +46,7 @@ fn encap(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         source,
         destination,
         id: id as u16,
-        count: 0,
+        count: 1,
     }))
 }
 
@@ -58,20 +58,28 @@ impl Element for Responder {
     }
 
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
-        let Some(key) = headers::echo_key(&packet)
-            .filter(|_| packet.upper().and_then(|u| u.first()) == Some(&8))
-        else {
+        let ip = packet.ip().filter(|ip| ip.len() >= ipv4::HEADER);
+        let ends = ip.filter(|ip| ip[ipv4::PROTOCOL] == 1).and_then(|ip| {
+            let source: [u8; 4] = ip.get(12..16)?.try_into().ok()?;
+            let destination: [u8; 4] = ip.get(16..20)?.try_into().ok()?;
+            Some((source, destination))
+        });
+        let echo = packet.upper().is_some_and(|u| u.len() >= 8 && u[0] == 8);
+        let Some((source, destination)) = ends.filter(|_| echo) else {
             cx.reject(1, packet);
             return None;
         };
-        headers::write(&mut packet, 12, &key.destination);
-        headers::write(&mut packet, 16, &key.source);
-        packet.set_destination(key.source);
+        headers::write(&mut packet, 12, &destination);
+        headers::write(&mut packet, 16, &source);
+        headers::write_word(&mut packet, ipv4::FRAGMENT, 0);
+        headers::write_word(&mut packet, 8, 0xff01);
+        packet.set_destination(source);
+        packet.anno[PAINT] = 0;
         if let Some(upper) = packet.upper_mut()
             && let (Some(from), Some(sum)) = (word(upper, 0), word(upper, 2))
         {
-            upper[0] = 0;
-            put(upper, 2, replace(sum, from, from & 0xff));
+            put(upper, 0, 0);
+            put(upper, 2, replace(sum, from, 0));
             headers::nonzero(upper);
         }
         Some(packet)
@@ -99,12 +107,13 @@ impl Element for Encap {
             (28 + packet.len()).min(65_535) as u16,
         );
         put(&mut header, ipv4::ID, self.count);
-        (header[8], header[9], header[20]) = (250, 1, 8);
+        (header[8], header[9], header[20]) = (255, 1, 8);
         header[12..16].copy_from_slice(&self.source);
         header[16..20].copy_from_slice(&self.destination);
         put(&mut header, 24, self.id);
         put(&mut header, 26, self.count);
-        self.count = self.count.wrapping_add(1);
+        // 0 is none.
+        self.count = self.count.wrapping_add(1).max(1);
         packet.prepend(&header);
         packet.mark(0, ipv4::HEADER);
         crate::summary::read::fill(packet.data_mut(), ipv4::HEADER);

@@ -1,13 +1,12 @@
 //! `IPFilter(ACTION CONDITION, …)`: the first condition that holds says what happens: `allow` (output 0), a number (that output),
-//! `deny` or `drop` (output 1 if there is none lower, else dropped). Without one the packet is dropped. `IPClassifier(CONDITION,
-//! …)`: the output is the condition's number. `file NAME` in place of a rule reads rules, one a line. The language:
-//! `filter/mod.rs`.
+//! `deny` or `drop` (dropped). Without one the packet is dropped. `IPClassifier(CONDITION, …)`: the output is the condition's number.
+//! `file NAME` in place of a rule reads rules, one a line. The language: `filter/mod.rs`.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::filter::{Condition, parse};
 use crate::interpreter::{Context, Setup};
-use crate::language::args::first_word;
+use crate::language::args::{first_word, text};
 use crate::meaning::Meaning;
 use crate::packet::Packet;
 
@@ -44,14 +43,14 @@ fn rules(args: &mut Args<'_>, setup: &mut Setup<'_>, actions: bool) -> Made {
     for rule in args.all() {
         let (word, file) = first_word(&rule);
         if word != "file" || file.is_empty() {
-            lines.push((rule, None));
+            lines.push((text(&rule), None));
             continue;
         }
-        let name = crate::language::args::text(file);
+        let name = text(file);
         let bytes = setup.read(&name)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let all = String::from_utf8_lossy(&bytes);
         let name: std::rc::Rc<str> = name.into();
-        for (at, line) in (1..).zip(text.lines()) {
+        for (at, line) in (1..).zip(all.lines()) {
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
                 lines.push((line.to_owned(), Some((name.clone(), at))));

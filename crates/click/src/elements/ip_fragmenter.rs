@@ -1,6 +1,6 @@
 //! `IPFragmenter(MTU [, HONOR_DF, VERBOSE])`: cuts packets longer than MTU into fragments (RFC 791, 3.2): the first has all options,
 //! others those whose copied flag is set. With the flag Don't Fragment the packet goes to output 1, or is dropped; HONOR_DF false
-//! cuts it anyway. What is in front of the network header is repeated before each fragment.
+//! cuts it anyway. Only the first has what is in front of the network header.
 //!
 //! Handlers: `drops`, `fragments`.
 
@@ -21,10 +21,10 @@ pub const CLASS: Class = Class {
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.keywords(&["MTU", "HONOR_DF", "VERBOSE", "HEADROOM"]);
-    let honor = args.flag("HONOR_DF", true)?;
-    args.keyword("VERBOSE");
     args.keyword("HEADROOM");
     let mtu = args.number("MTU", 0)?;
+    let honor = args.flag_or_next("HONOR_DF", true)?;
+    args.flag_or_next("VERBOSE", false)?;
     args.done()?;
     let mtu = usize::try_from(mtu)
         .ok()
@@ -106,22 +106,22 @@ impl Element for Fragmenter {
                 let options = copied(head.get(ipv4::HEADER..).unwrap_or(&[]));
                 head.truncate(ipv4::HEADER);
                 head.extend(options);
-                head[0] = 0x40 | (head.len() / 4) as u8;
+                head[0] = head[0] & 0xf0 | (head.len() / 4) as u8;
             }
             let most = (self.mtu - head.len()) / 8 * 8;
             let end = (at + most.max(8)).min(body.len());
-            let more = if end < body.len() {
-                ipv4::MORE
-            } else {
-                word & ipv4::MORE
-            };
-            let offset = (word & ipv4::OFFSET) + (at / 8) as u16;
+            // Don't Fragment is not said of parts.
+            let mut fragment = ((word & !0x4000) | ipv4::MORE).wrapping_add((at / 8) as u16);
+            if end == body.len() && word & ipv4::MORE == 0 {
+                fragment &= !ipv4::MORE;
+            }
             let count = head.len();
             put(&mut head, ipv4::LENGTH, (count + end - at) as u16);
-            put(&mut head, ipv4::FRAGMENT, offset & ipv4::OFFSET | more);
+            put(&mut head, ipv4::FRAGMENT, fragment);
             if let Ok(mut header) = ipv4::Header::new_checked(&mut head[..]) {
                 header.fill_checksum();
             }
+            let front = if at == 0 { front } else { &[] };
             let bytes = [front, &head, body.get(at..end).unwrap_or(&[])].concat();
             let mut fragment = Packet::new(&bytes);
             fragment.anno = packet.anno;

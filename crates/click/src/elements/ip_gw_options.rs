@@ -127,9 +127,12 @@ impl Element for Options {
             return Some(packet);
         }
         let bytes = ip.get_mut(..header).unwrap_or(&mut []);
+        let before = bytes.to_vec();
         match self.handle(bytes, now) {
             Ok(()) => {
-                if let Ok(mut header) = ipv4::Header::new_checked(bytes) {
+                if before != bytes
+                    && let Ok(mut header) = ipv4::Header::new_checked(bytes)
+                {
                     header.fill_checksum();
                 }
                 Some(packet)

@@ -1,6 +1,6 @@
 //! `RadixIPLookup(ADDRESS/MASK [GATEWAY] OUTPUT, …)`: the route with the longest mask that holds the destination annotation says the
-//! output; a gateway becomes the annotation. Without a route the packet is dropped. `LinearIPLookup`, `StaticIPLookup`,
-//! `DirectIPLookup`, `RangeIPLookup`, `SortedIPLookup`: the same.
+//! output, of two to one network the first; a gateway becomes the annotation. Without a route the packet is dropped. `LinearIPLookup`,
+//! `StaticIPLookup`, `DirectIPLookup`, `RangeIPLookup`, `SortedIPLookup`: the same.
 //!
 //! Handlers: `table`, `lookup ADDRESS`; written `add`, `set`, `remove`, `ctrl` (lines of these three), `flush`.
 
@@ -71,9 +71,8 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let mut lookup = Lookup { routes: Vec::new() };
     for argument in args.all() {
         let route = Route::read(&argument, args.names)?;
-        lookup
-            .add(route, true)
-            .map_err(|why| format!("{argument}: {why}"))?;
+        // The first of two routes to one network counts.
+        let _ = lookup.add(route, false);
     }
     Ok(Box::new(lookup))
 }
@@ -210,7 +209,7 @@ impl Element for Lookup {
         match name {
             "table" => Some(Ok(self.routes.iter().map(|r| r.show() + "\n").collect())),
             "lookup" => {
-                let Some(address) = crate::arguments::ip(argument, cx.names()) else {
+                let Some(address) = crate::arguments::ip(argument, &cx.names()) else {
                     return Some(Err(format!("bad address '{argument}'")));
                 };
                 Some(Ok(match self.find(address) {
@@ -229,11 +228,11 @@ impl Element for Lookup {
 
     fn write(&mut self, name: &str, value: &str, cx: &Context<'_>) -> Written {
         match name {
-            "add" | "set" | "remove" => Some(self.command(name, value, cx.names())),
+            "add" | "set" | "remove" => Some(self.command(name, value, &cx.names())),
             "ctrl" => {
                 for line in value.lines().map(str::trim).filter(|l| !l.is_empty()) {
                     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-                    if let Err(why) = self.command(word, rest, cx.names()) {
+                    if let Err(why) = self.command(word, rest, &cx.names()) {
                         return Some(Err(why));
                     }
                 }

@@ -2,7 +2,7 @@
 //! `keep FOUT ROUT`, `pattern SADDR SPORT DADDR DPORT FOUT ROUT`, or the name of a mapper. `TCPRewriter` and `UDPRewriter` take the
 //! same. The table, ages and patterns: `rewriter.rs`. Other packets are dropped unless the input says `pass`.
 //!
-//! `IPAddrRewriter` (source addresses alone), `IPAddrPairRewriter` (both addresses) and `ICMPPingRewriter` (identifiers of echo
+//! `TCPRewriter` has flows of TCP alone. `IPAddrRewriter` (source addresses alone), `IPAddrPairRewriter` (both addresses) and `ICMPPingRewriter` (identifiers of echo
 //! messages as ports) have patterns `SADDR DADDR`, the last `SADDR DADDR IDS`.
 //!
 //! Keywords: MAPPING_CAPACITY (a number, or a rewriter whose capacity is shared), GUARANTEE, TIMEOUT, TCP_TIMEOUT, UDP_TIMEOUT,
@@ -148,7 +148,11 @@ fn specification(
         // The last word before the outputs is the range of identifiers.
         What::Ping => {
             let mut words = crate::language::args::words(text);
-            if words.len() == 6 && words.first().is_some_and(|w| w == "pattern") {
+            let pattern = words.first().is_some_and(|w| w == "pattern");
+            if words.len() == 5 && pattern {
+                words.insert(3, "-".into());
+            }
+            if words.len() == 6 && pattern {
                 let ids = words.remove(3);
                 words.insert(2, ids);
                 words.insert(4, "-".into());
@@ -234,7 +238,8 @@ fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
         return Err("CALC_CHECKSUM false is not supported: sums always follow".into());
     }
     args.done()?;
-    let udp = setup.class(setup.id) == "UDPRewriter";
+    let class = setup.class(setup.id);
+    let (udp, tcp) = (class == "UDPRewriter", class == "TCPRewriter");
     Ok(Box::new(Rewriting {
         table,
         what,
@@ -243,6 +248,7 @@ fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
         aggregate,
         destination,
         udp,
+        tcp,
         lowers,
     }))
 }
@@ -260,6 +266,8 @@ struct Rewriting {
     destination: bool,
     /// all flows age as those of UDP
     udp: bool,
+    /// only TCP has flows
+    tcp: bool,
     /// the time to live is lowered
     lowers: bool,
 }
@@ -268,7 +276,9 @@ impl Rewriting {
     /// The flow's key as the packet comes, for both directions where they differ.
     fn keys(&self, packet: &Packet) -> Option<Vec<Key>> {
         match self.what {
-            What::Flows => headers::key(packet).map(|k| vec![k]),
+            What::Flows => headers::key(packet)
+                .filter(|key| !self.tcp || key.protocol == 6)
+                .map(|k| vec![k]),
             What::Ping => headers::echo_key(packet).map(|k| vec![k]),
             What::Pair => headers::addresses(packet).map(|(source, destination)| {
                 vec![Key {
@@ -292,20 +302,28 @@ impl Rewriting {
     }
 
     /// Gives a packet its new words, and sends it on.
-    fn send(&self, mut packet: Packet, words: Key, output: usize, cx: &Context<'_>) {
+    fn send(
+        &self,
+        mut packet: Packet,
+        (words, direction): (Key, Direction),
+        output: usize,
+        cx: &Context<'_>,
+    ) {
         let mut words = words;
         if self.what == What::Source {
             let Some((source, destination)) = headers::addresses(&packet) else {
                 return cx.drop(packet);
             };
             // The other address stays.
-            if words.source == [0; 4] {
-                words.source = source;
-            } else {
-                words.destination = destination;
+            match direction {
+                Direction::Forward => words.destination = destination,
+                Direction::Reply => words.source = source,
             }
         }
-        headers::apply(&mut packet, words, self.table.ports);
+        // A TCP header that ends before its sum keeps its ports.
+        let short = words.protocol == 6 && packet.upper().is_some_and(|u| u.len() < 18);
+        let ports = self.table.ports && (self.udp || !short);
+        headers::apply(&mut packet, words, ports);
         if self.destination {
             packet.set_destination(words.destination);
         }
@@ -406,6 +424,7 @@ impl Element for Rewriting {
             timeouts: self.table.timeouts,
             capacity: self.table.capacity,
             udp: self.udp,
+            tcp: self.tcp,
             destination: self.destination,
             unusual,
         })))
@@ -452,10 +471,16 @@ impl Element for Rewriting {
             if self.aggregate {
                 packet.set_quad(AGGREGATE, number.to_be_bytes());
             }
-            return self.send(packet, words, output, cx);
+            return self.send(packet, (words, direction), output, cx);
         }
-        let Some(key) = keys.first().copied() else {
-            return cx.drop(packet);
+        let answer =
+            self.what == What::Ping && packet.upper().is_some_and(|u| u.first() == Some(&0));
+        let Some(key) = keys.first().copied().filter(|_| !answer) else {
+            // An answer to nothing opens no flow.
+            return match self.table.inputs.get(port) {
+                Some(Specification::Pass(output)) => cx.push(*output, packet),
+                _ => cx.drop(packet),
+            };
         };
         let (to, outputs) = match self.map(port, key, cx) {
             None => return cx.drop(packet),
@@ -477,7 +502,7 @@ impl Element for Rewriting {
         if self.aggregate {
             packet.set_quad(AGGREGATE, (id as u32).to_be_bytes());
         }
-        self.send(packet, to, outputs.0, cx);
+        self.send(packet, (to, Direction::Forward), outputs.0, cx);
     }
 
     fn rewriter(&mut self) -> Option<&mut Rewriter> {
@@ -495,7 +520,7 @@ impl Element for Rewriting {
             "table" => self.table.show(0),
             "tcp_lookup" | "udp_lookup" => {
                 let words = crate::language::args::words(argument);
-                let ip = |at: usize| crate::arguments::ip(words.get(at)?, cx.names());
+                let ip = |at: usize| crate::arguments::ip(words.get(at)?, &cx.names());
                 let port = |at: usize| words.get(at)?.parse().ok();
                 let (Some(source), Some(sport), Some(destination), Some(dport)) =
                     (ip(0), port(1), ip(2), port(3))
@@ -541,7 +566,7 @@ impl Element for Rewriting {
         }
         let number: usize = name.strip_prefix("pattern")?.parse().ok()?;
         let ports = self.table.ports;
-        let read = Specification::read(value, ports, cx.names(), &|_| None, |_| None);
+        let read = Specification::read(value, ports, &cx.names(), &|_| None, |_| None);
         Some(match (read, self.table.inputs.get_mut(number)) {
             (Ok(new), Some(slot)) => {
                 *slot = new;

@@ -1,5 +1,6 @@
 //! `Paint(COLOUR [, ANNO])`: sets the colour annotation. `CheckPaint(COLOUR)`: packets of the colour to output 0, others to output 1
-//! or dropped. `PaintTee(COLOUR)`: packets of the colour are copied to output 1. `PaintSwitch([ANNO])`: the output is the colour.
+//! or dropped. `PaintTee(COLOUR)`: packets of the colour are copied to output 1. `PaintSwitch([ANNO])`: the output is the colour;
+//! packets of the colour 255 are copied to all.
 //!
 //! Handlers: `color` (also written).
 
@@ -128,6 +129,13 @@ impl Element for Switch {
     }
 
     fn push(&mut self, _: usize, packet: Packet, cx: &Context<'_>) {
-        cx.push(usize::from(packet.anno[self.0]), packet);
+        match packet.anno[self.0] {
+            255 => {
+                for port in 0..cx.outputs() {
+                    cx.push(port, packet.clone());
+                }
+            }
+            colour => cx.push(usize::from(colour), packet),
+        }
     }
 }

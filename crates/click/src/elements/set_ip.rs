@@ -1,6 +1,7 @@
 //! `SetIPDSCP(DSCP)`: writes the differentiated services code point. `MarkIPCE([FORCE])`: marks congestion (RFC 3168); a packet whose
 //! transport does not know it is dropped, with FORCE marked. `SetIPChecksum`, `SetTCPChecksum`, `SetUDPChecksum`, `ResetIPChecksum`:
-//! compute checksums again.
+//! compute checksums again; packets whose lengths are wrong, and fragments where the whole packet is needed, are dropped, or go to
+//! output 1 of `SetUDPChecksum`.
 //!
 //! Handlers of SetIPDSCP: `dscp` (also written); of MarkIPCE: `drops`.
 
@@ -9,6 +10,7 @@ use crate::element::{Class, Element, Made, Read, Written};
 use crate::interpreter::{Context, Setup};
 use crate::meaning::Meaning;
 use crate::packet::Packet;
+use millrace_wire::checksum::{Sum, nonzero};
 use millrace_wire::{ipv4, put, word};
 
 /// SetIPDSCP
@@ -48,15 +50,15 @@ pub const TCP: Class = Class {
     name: "SetTCPChecksum",
     ports: "1/1",
     processing: "a/a",
-    make: upper,
+    make: tcp,
 };
 
 /// SetUDPChecksum
 pub const UDP: Class = Class {
     name: "SetUDPChecksum",
-    ports: "1/1",
-    processing: "a/a",
-    make: upper,
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: udp,
 };
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
@@ -79,12 +81,21 @@ fn congestion(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 
 fn header(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.all();
-    Ok(Box::new(Checksum(false)))
+    Ok(Box::new(Checksum(Sums::Header)))
 }
 
-fn upper(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(Checksum(true)))
+fn tcp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.keywords(&["FIXOFF"]);
+    match args.flag_or_next("FIXOFF", false)? {
+        true => return Err("FIXOFF is not supported".into()),
+        false => args.done()?,
+    }
+    Ok(Box::new(Checksum(Sums::Tcp)))
+}
+
+fn udp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+    args.done()?;
+    Ok(Box::new(Checksum(Sums::Udp)))
 }
 
 struct Dscp(u8);
@@ -125,6 +136,10 @@ struct Congestion {
 }
 
 impl Element for Congestion {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it marks congestion"))
+    }
+
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let Some(from) = packet.ip().and_then(|ip| word(ip, 0)) else {
             return Some(packet);
@@ -134,7 +149,9 @@ impl Element for Congestion {
             cx.drop(packet);
             return None;
         }
-        crate::headers::write_word(&mut packet, 0, from | 3);
+        if from & 3 < 3 {
+            crate::headers::write_word(&mut packet, 0, from | 3);
+        }
         Some(packet)
     }
 
@@ -143,25 +160,64 @@ impl Element for Congestion {
     }
 }
 
-/// Whether the transport's is computed, or the header's.
-struct Checksum(bool);
+/// Which sum is computed.
+#[derive(Clone, Copy)]
+enum Sums {
+    Header,
+    Tcp,
+    Udp,
+}
+
+struct Checksum(Sums);
+
+impl Checksum {
+    /// Computes it; none where the packet's lengths are wrong.
+    fn fill(&self, packet: &mut Packet) -> Option<()> {
+        if let Sums::Header = self.0 {
+            let ip = match packet.network() {
+                Some(_) => packet.ip_mut()?,
+                None => packet.data_mut(),
+            };
+            ipv4::Header::new_checked(ip).ok()?.fill_checksum();
+            return Some(());
+        }
+        let ip = packet.ip()?;
+        let (length, fragment) = (word(ip, ipv4::LENGTH)?, word(ip, ipv4::FRAGMENT)?);
+        let (source, destination) = crate::headers::addresses(packet)?;
+        let protocol = *packet.ip()?.get(ipv4::PROTOCOL)?;
+        let header = ipv4::header_bytes(*packet.ip()?.first()?);
+        let upper = packet.upper_mut()?;
+        let (place, length) = match self.0 {
+            Sums::Udp if fragment & (ipv4::OFFSET | ipv4::MORE) != 0 => return None,
+            Sums::Udp if upper.len() < 8 => return None,
+            Sums::Udp => (6, usize::from(word(upper, 4)?)),
+            _ => (
+                16,
+                usize::from(length)
+                    .checked_sub(header)
+                    .filter(|l| *l >= 20)?,
+            ),
+        };
+        if length > upper.len() {
+            return None;
+        }
+        put(upper, place, 0);
+        let sum = Sum::default().bytes(upper.get(..length)?);
+        let sum = Sum::pseudo(sum, &source, &destination, protocol, length as u32).checksum();
+        put(upper, place, if place == 6 { nonzero(sum) } else { sum });
+        Some(())
+    }
+}
 
 impl Element for Checksum {
-    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
-        if let Some(ip) = packet.ip_mut() {
-            let header = ipv4::header_bytes(ip.first().copied().unwrap_or(0));
-            match self.0 {
-                true if header >= ipv4::HEADER => {
-                    let sum = word(ip, ipv4::CHECKSUM);
-                    crate::summary::read::fill(ip, header);
-                    put(ip, ipv4::CHECKSUM, sum.unwrap_or(0));
-                }
-                _ => {
-                    if let Ok(mut header) = ipv4::Header::new_checked(ip) {
-                        header.fill_checksum();
-                    }
-                }
-            }
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside("it computes a sum again"))
+    }
+
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        if self.fill(&mut packet).is_none() {
+            cx.reject(1, packet);
+            return None;
         }
         Some(packet)
     }

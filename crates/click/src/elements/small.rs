@@ -1,6 +1,6 @@
 //! `Hub`: each packet to all outputs but that of its input. `PaintRR(N)`: outputs in turn by the aggregate annotation.
 //! `SetTimestamp`, `SetTimestampDelta`: the time of now, or the packet's since that of the first. `EtherMirror`, `IPMirror`: swap source and
-//! destination.
+//! destination; `IPMirror([DST_ANNO])` swaps ports, too, and TCP's numbers of sequence and acknowledgement, and sets the annotation.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
@@ -83,8 +83,10 @@ fn mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn ip_mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(IpMirror))
+    args.keywords(&["DST_ANNO"]);
+    let destination = args.flag_or_next("DST_ANNO", true)?;
+    args.done()?;
+    Ok(Box::new(IpMirror { destination }))
 }
 
 struct Hub;
@@ -148,7 +150,10 @@ impl Element for EtherMirror {
     }
 }
 
-struct IpMirror;
+struct IpMirror {
+    /// whether the destination annotation is set
+    destination: bool,
+}
 
 impl Element for IpMirror {
     fn meaning(&self) -> Option<Meaning> {
@@ -156,12 +161,26 @@ impl Element for IpMirror {
     }
 
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
-        if let Some(key) = crate::headers::key(&packet) {
-            // Sums do not change: the same words are in them.
-            crate::headers::apply(&mut packet, key.reverse(), true);
-        } else if let Some((source, destination)) = crate::headers::addresses(&packet) {
-            crate::headers::write(&mut packet, 12, &destination);
-            crate::headers::write(&mut packet, 16, &source);
+        let Some((source, _)) = crate::headers::addresses(&packet) else {
+            return Some(packet);
+        };
+        let flow = crate::headers::key(&packet);
+        // Sums do not change: the same words are in them.
+        if let Some(addresses) = packet.ip_mut().and_then(|ip| ip.get_mut(12..20)) {
+            addresses.rotate_left(4);
+        }
+        if let (Some(flow), Some(upper)) = (flow, packet.upper_mut()) {
+            if let Some(ports) = upper.get_mut(..4) {
+                ports.rotate_left(2);
+            }
+            if flow.protocol == 6
+                && let Some(numbers) = upper.get_mut(4..12)
+            {
+                numbers.rotate_left(4);
+            }
+        }
+        if self.destination {
+            packet.set_destination(source);
         }
         Some(packet)
     }

@@ -1,6 +1,6 @@
 //! `StoreData(OFFSET, DATA [, MASK, GROW])`: writes bytes at a place, those bits that MASK has; GROW lets the packet become longer.
 //! `MoveData(DST_OFFSET, SRC_OFFSET, LENGTH [, GROW])` copies bytes within the packet. `Resize([HEAD, TAIL])` adds bytes at the ends, or
-//! takes them away.
+//! takes them away; a packet of more than a MiB is dropped.
 
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
@@ -143,6 +143,9 @@ impl Element for Move {
     }
 }
 
+/// Bytes of a packet that becomes longer, at most: a row of these elements may ask for any number.
+const MOST: isize = 1 << 20;
+
 struct Resize(isize, isize);
 
 impl Element for Resize {
@@ -150,7 +153,11 @@ impl Element for Resize {
         Some(Meaning::Outside("it writes bytes without their sums"))
     }
 
-    fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
+    fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {
+        if packet.len() as isize + self.0 + self.1 > MOST {
+            cx.drop(packet);
+            return None;
+        }
         match usize::try_from(self.0) {
             Ok(more) => packet.push(more),
             Err(_) => packet.strip(self.0.unsigned_abs()),

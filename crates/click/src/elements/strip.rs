@@ -104,6 +104,12 @@ impl Element for Unstrip {
 struct IpHeader;
 
 impl Element for IpHeader {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Outside(
+            "how much it takes is in the packet's header",
+        ))
+    }
+
     fn action(&mut self, mut packet: Packet, _: &Context<'_>) -> Option<Packet> {
         if let Some(at) = packet.transport().and_then(|t| usize::try_from(t).ok()) {
             packet.strip(at);

@@ -81,8 +81,7 @@ fn ether(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     ]);
     let native = args.number_word("NATIVE_VLAN", 0)?;
     let kind = args.take("ETHERTYPE").ok_or("too few arguments: TYPE")?;
-    let kind = u16::from_str_radix(kind.trim_start_matches("0x"), 16)
-        .map_err(|_| format!("bad type '{kind}'"))?;
+    let kind = super::ether_encap::ether_type(&kind).ok_or(format!("bad type '{kind}'"))?;
     let mut header = [0; 14];
     for (word, at) in [("SRC", 6), ("DST", 0)] {
         let text = args

@@ -31,9 +31,9 @@ impl Test {
         let bytes = match self.base {
             Base::Network => packet.ip(),
             Base::Transport => packet.upper(),
-            Base::Link => match packet.mac().map(usize::try_from) {
-                Some(Ok(at)) => packet.data().get(at..),
-                Some(Err(_)) => None,
+            // It is there also where it was stripped.
+            Base::Link => match packet.link() {
+                Some(bytes) => Some(bytes),
                 // Without a mark the frame's header is in front of the network header.
                 None => match packet.network().map(|n| usize::try_from(n - 14)) {
                     Some(Ok(at)) => packet.data().get(at..),

@@ -1,9 +1,11 @@
-//! Text to conditions.
+//! Text to conditions, by the rules of Click's IPFilter: words that qualify, then an operator, then a value; a value alone has the words
+//! of the test before it.
 
-use super::vocabulary::{Transport, What, icmp_type, tcp_flag, transport, what, words};
-use super::{Base, Compare, Condition, Test};
+use super::primitive::{Data, Primitive};
+use super::vocabulary::{Field, What, named, what, words};
+use super::{Base, Compare, Condition};
 use crate::arguments::{self, integer};
-use crate::names::{Names, protocol};
+use crate::names::Names;
 
 /// Parentheses and operators within each other, at most.
 const MOST_DEPTH: usize = 200;
@@ -18,7 +20,7 @@ pub fn parse(text: &str, names: &Names) -> Result<Condition, String> {
         words,
         at: 0,
         names,
-        last: None,
+        last: Primitive::default(),
         depth: 0,
     };
     if parser.words.is_empty() {
@@ -31,34 +33,27 @@ pub fn parse(text: &str, names: &Names) -> Result<Condition, String> {
     }
 }
 
+/// Which addresses or ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Side {
+pub(super) enum Side {
     Source,
     Destination,
     Either,
     Both,
 }
 
-/// The words before a value.
-#[derive(Clone, Copy, Debug)]
-struct Qualifier {
-    side: Option<Side>,
-    what: Option<What>,
-    protocol: Option<Transport>,
-}
-
 struct Parser<'a> {
     words: Vec<String>,
     at: usize,
     names: &'a Names,
-    /// the words of the test before
-    last: Option<Qualifier>,
+    /// the test before
+    last: Primitive,
     depth: usize,
 }
 
 impl Parser<'_> {
     fn peek(&self) -> Option<&str> {
-        self.words.get(self.at).map(String::as_str)
+        self.ahead(0)
     }
 
     fn ahead(&self, by: usize) -> Option<&str> {
@@ -144,240 +139,149 @@ impl Parser<'_> {
         let Some(word) = self.peek() else {
             return Err("pattern ends too early".into());
         };
-        match word {
-            "true" | "all" | "any" | "-" => {
-                self.at += 1;
-                return Ok(Condition::Constant(true));
-            }
-            "false" | "none" => {
-                self.at += 1;
-                return Ok(Condition::Constant(false));
-            }
-            _ => {}
-        }
-        let begin = self.at;
-        let mut qualifier = Qualifier {
-            side: None,
-            what: None,
-            protocol: None,
+        let constant = match word {
+            "true" | "all" | "any" | "-" => Some(true),
+            "false" | "none" => Some(false),
+            _ => None,
         };
-        while let Some(word) = self.peek().map(str::to_owned) {
-            let side = match (word.as_str(), self.ahead(1), self.ahead(2)) {
-                ("src", Some("or" | "||"), Some("dst"))
-                | ("dst", Some("or" | "||"), Some("src")) => Some((Side::Either, 3)),
-                ("src", Some("and" | "&&"), Some("dst"))
-                | ("dst", Some("and" | "&&"), Some("src")) => Some((Side::Both, 3)),
-                ("src", ..) => Some((Side::Source, 1)),
-                ("dst", ..) => Some((Side::Destination, 1)),
-                _ => None,
+        if let Some(constant) = constant {
+            self.at += 1;
+            return Ok(Condition::Constant(constant));
+        }
+        let (begin, mut primitive) = (self.at, Primitive::default());
+        let negated = self.qualifiers(&mut primitive)?;
+        let before = match self.at > begin {
+            true => Primitive::default(),
+            false => std::mem::take(&mut self.last),
+        };
+        if before.data.is_ethernet() {
+            primitive.ethernet = Some(true);
+        }
+        if self.at > begin && primitive.what.is_none() && self.take(&["["]) {
+            primitive.set_what(What::Field(self.bytes(&primitive)?))?;
+        }
+        if self.peek() == Some("&") {
+            self.at += 1;
+            let mask = self.next("a mask")?;
+            let mask = Data::mask(&mask, self.names);
+            primitive.mask = Some(mask.ok_or("a mask is a number or an address")?);
+        }
+        let operator = self.operator();
+        primitive.compare = operator.unwrap_or(Compare::Equal);
+        self.data(&mut primitive)?;
+        if primitive.data == Data::None {
+            let word = self.peek();
+            let missing = match primitive.what {
+                Some(What::Host | What::Net | What::Ethernet) => "address",
+                Some(What::Port) => "port",
+                Some(What::TcpOption) => "TCP option",
+                Some(What::Field(_)) => "number",
+                Some(What::Protocol) if primitive.protocol.is_none() => "protocol",
+                None if self.at > begin && primitive.protocol.is_none() => "value",
+                _ if operator.is_some() => "value",
+                _ if self.at == begin => {
+                    return Err(format!("syntax error near '{}'", word.unwrap_or("")));
+                }
+                _ => "",
             };
-            if let Some((side, length)) = side {
-                qualifier.side = Some(side);
-                self.at += length;
-                continue;
-            }
-            if let Some(done) = self.flag(&word) {
-                return Ok(done);
-            }
-            if qualifier.what.is_none()
-                && let Some(what) = what(&word)?
-            {
-                qualifier.what = Some(what);
-                self.at += 1;
-                continue;
-            }
-            if qualifier.what.is_none()
-                && qualifier.protocol.is_none()
-                && let Some(transport) = transport(&word)
-            {
-                self.at += 1;
-                let next = self.peek();
-                // The name alone is a test of the protocol.
-                let more = next
-                    .is_some_and(|n| matches!(n, "src" | "dst" | "port" | "opt" | "type" | "win"));
-                if !more {
-                    self.last = Some(Qualifier {
-                        side: None,
-                        what: Some(What::Protocol),
-                        protocol: None,
-                    });
-                    return Ok(of_protocol(transport));
-                }
-                qualifier.protocol = Some(transport);
-                continue;
-            }
-            if word == "ip" || word == "ether" {
-                self.at += 1;
-                let more = self.peek().is_some_and(|n| {
-                    matches!(
-                        n,
-                        "src" | "dst" | "frag" | "unfrag" | "ect" | "ce" | "host" | "net"
-                    ) || what(n).ok().flatten().is_some()
-                });
-                if !more {
-                    return Ok(Condition::Constant(true));
-                }
-                continue;
-            }
-            break;
-        }
-        if begin == self.at {
-            // A value alone has the words of the test before.
-            if let Some(last) = self.last {
-                let looks = self.peek().is_some_and(|w| self.fits(w, last));
-                if looks {
-                    qualifier = last;
-                }
+            match word {
+                _ if missing.is_empty() => {}
+                Some(word) => return Err(format!("unknown {missing} '{word}'")),
+                None => return Err(format!("a {missing} expected at the pattern's end")),
             }
         }
-        self.compare(qualifier)
+        let condition = primitive.condition(&before)?;
+        self.last = primitive;
+        Ok(match negated {
+            true => Condition::Not(Box::new(condition)),
+            false => condition,
+        })
     }
 
-    /// Whether a word is a value for what was compared before.
-    fn fits(&self, word: &str, last: Qualifier) -> bool {
-        match last.what {
-            Some(What::Port) => integer(word).is_some() || self.names.port(word).is_some(),
-            Some(What::Protocol) => integer(word).is_some(),
-            Some(What::IcmpType) => icmp_type(word).is_some(),
-            Some(What::TcpOption) => tcp_flag(word).is_some(),
-            Some(What::Field(_)) => integer(word).is_some(),
-            Some(What::Host | What::Net) | None => true,
+    /// Words before a value; whether there is a `not` among them.
+    fn qualifiers(&mut self, primitive: &mut Primitive) -> Result<bool, String> {
+        let mut negated = false;
+        while let Some(word) = self.peek().map(str::to_owned) {
+            let other = |at, other: &[&str]| self.ahead(at).is_some_and(|w| other.contains(&w));
+            let with = |connective: &[&str]| {
+                other(1, connective)
+                    && match word.as_str() {
+                        "src" => other(2, &["dst", "dest"]),
+                        _ => other(2, &["src"]),
+                    }
+            };
+            let mut length = 1;
+            match word.as_str() {
+                "src" | "dst" | "dest" => {
+                    let side = match word.as_str() {
+                        _ if with(&["or", "||"]) => Side::Either,
+                        _ if with(&["and", "&&"]) => Side::Both,
+                        "src" => Side::Source,
+                        _ => Side::Destination,
+                    };
+                    if matches!(side, Side::Either | Side::Both) {
+                        length = 3;
+                    }
+                    if primitive.side.replace(side).is_some() {
+                        return Err("'src' or 'dst' specified twice".into());
+                    }
+                }
+                "ip" | "ether" if primitive.ethernet.is_none() => {
+                    primitive.ethernet = Some(word == "ether");
+                }
+                "not" | "!" => negated = !negated,
+                word => match (what(word), named(word, self.names).as_slice()) {
+                    (Some(what), _) => primitive.set_what(what)?,
+                    (None, &[(What::Protocol, number)]) => {
+                        primitive.set_protocol(number as u16)?;
+                    }
+                    _ => break,
+                },
+            }
+            self.at += length;
         }
+        Ok(negated)
     }
 
-    /// Tests that have no value.
-    fn flag(&mut self, word: &str) -> Option<Condition> {
-        let test =
-            |offset, mask, value| Condition::Test(network(offset, 2, mask, Compare::Equal, value));
-        let done = match word {
-            "frag" => Condition::Test(network(6, 2, 0x3fff, Compare::Unequal, 0)),
-            "unfrag" => test(6, 0x3fff, 0),
-            "ce" => test(0, 3, 3),
-            "ect" => {
-                let some = network(0, 2, 3, Compare::Unequal, 0);
-                Condition::Test(some)
+    /// What is behind a `[`: a place in a header, or its place and length, or its first and last byte.
+    fn bytes(&mut self, primitive: &Primitive) -> Result<Field, String> {
+        let mut inside = String::new();
+        loop {
+            match self.next("']'")?.as_str() {
+                "]" => break,
+                word => inside.push_str(word),
             }
-            _ => return None,
+        }
+        let wrong = || format!("bad bytes '[{inside}]': write [OFFSET] or [OFFSET:LENGTH]");
+        let number = |text: &str| integer(text).ok_or_else(wrong);
+        let (offset, bytes) = if let Some((offset, length)) = inside.split_once(':') {
+            (number(offset)?, number(length)?)
+        } else if let Some((first, last)) = inside.split_once(',') {
+            let first = number(first)?;
+            (first, number(last)?.saturating_sub(first).saturating_add(1))
+        } else {
+            (number(&inside)?, 1)
         };
-        self.at += 1;
-        Some(done)
-    }
-
-    fn compare(&mut self, mut qualifier: Qualifier) -> Result<Condition, String> {
-        let mut mask = None;
-        if self.take(&["&"]) {
-            let word = self.next("a mask")?;
-            mask = Some(integer(&word).ok_or_else(|| format!("'{word}' is no mask"))? as u64);
+        if !(0..=8191).contains(&offset) || !(1..=4).contains(&bytes) {
+            return Err(wrong());
         }
-        let compare = self.operator();
-        let word = self.next("a value")?;
-        if qualifier.what.is_none() {
-            qualifier.what = Some(self.guess(&word, qualifier)?);
+        if offset / 4 != (offset + bytes - 1) / 4 {
+            return Err(format!(
+                "'[{inside}]' does not fit into one word of four bytes: test the two parts"
+            ));
         }
-        let what = qualifier.what.unwrap_or(What::Host);
-        self.last = Some(qualifier);
-        let side = qualifier.side.unwrap_or(Side::Either);
-        match what {
-            What::Host | What::Net => self.address(&word, what, side, compare),
-            What::Port => {
-                let value = match integer(&word) {
-                    Some(n) => n as u64,
-                    None => u64::from(
-                        self.names
-                            .port(&word)
-                            .ok_or(format!("unknown port '{word}'"))?,
-                    ),
-                };
-                if value > 65_535 {
-                    return Err(format!("port {value} out of range"));
-                }
-                let transport = qualifier.protocol.unwrap_or(Transport::TcpOrUdp);
-                let mask = mask.unwrap_or(0xffff);
-                let of = |offset, compare| {
-                    Condition::Test(Test {
-                        base: Base::Transport,
-                        offset,
-                        bytes: 2,
-                        mask,
-                        compare,
-                        value,
-                    })
-                };
-                Ok(Condition::All(vec![
-                    of_protocol(transport),
-                    first_fragment(),
-                    sides(side, compare, |s, c| {
-                        of(if s == Side::Source { 0 } else { 2 }, c)
-                    }),
-                ]))
-            }
-            What::Protocol => {
-                let number = integer(&word).or(protocol(&word).map(i64::from));
-                if word == "tcpudp" {
-                    return Ok(of_protocol(Transport::TcpOrUdp));
-                }
-                let number = number.ok_or(format!("unknown protocol '{word}'"))?;
-                Ok(Condition::Test(network(
-                    9,
-                    1,
-                    mask.unwrap_or(0xff),
-                    compare,
-                    number as u64,
-                )))
-            }
-            What::IcmpType => {
-                let value = icmp_type(&word).ok_or(format!("unknown ICMP type '{word}'"))?;
-                Ok(Condition::All(vec![
-                    of_protocol(Transport::One(1)),
-                    first_fragment(),
-                    Condition::Test(Test {
-                        base: Base::Transport,
-                        offset: 0,
-                        bytes: 1,
-                        mask: mask.unwrap_or(0xff),
-                        compare,
-                        value,
-                    }),
-                ]))
-            }
-            What::TcpOption => {
-                let flag = tcp_flag(&word).ok_or(format!("unknown TCP option '{word}'"))?;
-                let value = if compare == Compare::Unequal { 0 } else { flag };
-                Ok(Condition::All(vec![
-                    of_protocol(Transport::One(6)),
-                    first_fragment(),
-                    Condition::Test(Test {
-                        base: Base::Transport,
-                        offset: 13,
-                        bytes: 1,
-                        mask: flag,
-                        compare: Compare::Equal,
-                        value,
-                    }),
-                ]))
-            }
-            What::Field(field) => {
-                let value = integer(&word).ok_or(format!("'{word}' is no number"))? as u64;
-                let width = u64::MAX >> (64 - 8 * field.bytes as u32);
-                let test = Condition::Test(Test {
-                    base: field.base,
-                    offset: field.offset,
-                    bytes: field.bytes,
-                    mask: (mask.map_or(field.mask, |m| (m << field.shift) & field.mask)) & width,
-                    compare,
-                    value: value << field.shift,
-                });
-                let mut all = Vec::new();
-                if let Some(number) = field.protocol {
-                    all.push(of_protocol(Transport::One(number)));
-                }
-                if field.base == Base::Transport {
-                    all.push(first_fragment());
-                }
-                all.push(test);
-                Ok(Condition::All(all))
-            }
-        }
+        Ok(Field {
+            base: match (primitive.ethernet, primitive.protocol) {
+                (Some(true), _) => Base::Link,
+                (_, None) => Base::Network,
+                (_, Some(_)) => Base::Transport,
+            },
+            offset: offset as usize,
+            bytes: bytes as usize,
+            mask: u64::MAX >> (64 - 8 * bytes as u32),
+            shift: 0,
+            protocol: primitive.protocol,
+        })
     }
 
     fn next(&mut self, what: &str) -> Result<String, String> {
@@ -386,126 +290,75 @@ impl Parser<'_> {
         word.ok_or_else(|| format!("{what} expected at the pattern's end"))
     }
 
-    fn operator(&mut self) -> Compare {
-        let compare = match self.peek() {
-            Some("=" | "==") => Compare::Equal,
-            Some("!=") => Compare::Unequal,
-            Some("!") if self.ahead(1) == Some("=") => {
-                self.at += 1;
-                Compare::Unequal
-            }
-            Some("<") => Compare::Less,
-            Some("<=") => Compare::AtMost,
-            Some(">") => Compare::Greater,
-            Some(">=") => Compare::AtLeast,
-            _ => return Compare::Equal,
+    fn operator(&mut self) -> Option<Compare> {
+        let compare = match self.peek()? {
+            "=" | "==" => Compare::Equal,
+            "!=" => Compare::Unequal,
+            "<" => Compare::Less,
+            "<=" => Compare::AtMost,
+            ">" => Compare::Greater,
+            ">=" => Compare::AtLeast,
+            _ => return None,
         };
         self.at += 1;
-        compare
+        Some(compare)
     }
 
-    /// What a value without words is.
-    fn guess(&self, word: &str, qualifier: Qualifier) -> Result<What, String> {
-        if qualifier.side.is_none() && qualifier.protocol.is_none() && tcp_flag(word).is_some() {
-            return Ok(What::TcpOption);
+    /// The value, if there is one.
+    fn data(&mut self, primitive: &mut Primitive) -> Result<(), String> {
+        let Some(word) = self.peek().map(str::to_owned) else {
+            return Ok(());
+        };
+        let all = named(&word, self.names);
+        let fits = all.iter().filter(|(what, _)| primitive.takes(*what));
+        match fits.copied().collect::<Vec<_>>().as_slice() {
+            &[(what, value)] => primitive.data = Data::Named(what, value),
+            [] if all.is_empty() => primitive.data = self.value(&word, primitive),
+            [] => return Err(format!("'{word}' is meaningless here")),
+            _ => {
+                return Err(format!(
+                    "'{word}' is ambiguous: say 'port', 'proto', 'tcp opt' or 'icmp type'"
+                ));
+            }
         }
-        if word.contains('/') {
-            return Ok(What::Net);
+        if primitive.data == Data::None {
+            return Ok(());
         }
-        if arguments::ip(word, self.names).is_some()
-            || arguments::ethernet(word, self.names).is_some()
+        self.at += 1;
+        if let Data::Host(address) = primitive.data
+            && self.peek() == Some("mask")
+            && let Some(mask) = self.ahead(1)
+            && let Some(mask) = arguments::ip(mask, self.names)
         {
-            return Ok(What::Host);
+            self.at += 2;
+            primitive.data = Data::Net(address, mask);
         }
-        if self.names.prefix(word).is_some() {
-            return Ok(What::Net);
-        }
-        let port = integer(word).is_some() || self.names.port(word).is_some();
-        match port && (qualifier.side.is_some() || qualifier.protocol.is_some()) {
-            true => Ok(What::Port),
-            false => Err(format!("syntax error near '{word}'")),
-        }
+        Ok(())
     }
 
-    fn address(
-        &mut self,
-        word: &str,
-        what: What,
-        side: Side,
-        compare: Compare,
-    ) -> Result<Condition, String> {
-        if what == What::Host
-            && arguments::ip(word, self.names).is_none()
-            && let Some(address) = arguments::ethernet(word, self.names)
-        {
-            let value = address.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
-            return Ok(sides(side, compare, |s, compare| {
-                Condition::Test(Test {
-                    base: Base::Link,
-                    offset: if s == Side::Source { 6 } else { 0 },
-                    bytes: 6,
-                    mask: u64::MAX >> 16,
-                    compare,
-                    value,
-                })
-            }));
+    fn value(&self, word: &str, primitive: &Primitive) -> Data {
+        if let Some(number) = integer(word) {
+            return Data::Number(number);
         }
-        let wrong = || format!("'{word}' is no address");
-        let (address, mut mask) = arguments::prefix(word, self.names).ok_or_else(wrong)?;
-        if self.take(&["mask"]) {
-            let word = self.next("a mask")?;
-            mask =
-                arguments::ip(&word, self.names).ok_or_else(|| format!("'{word}' is no mask"))?;
+        if primitive.ethernet != Some(true) {
+            let network = self.names.prefix(word).or_else(|| {
+                { word.contains('/') }
+                    .then(|| arguments::prefix(word, self.names))
+                    .flatten()
+            });
+            let address = arguments::ip(word, self.names);
+            match (address, network) {
+                (Some(address), None) => return Data::Host(address),
+                (Some(address), Some(_)) if primitive.what != Some(What::Net) => {
+                    return Data::Host(address);
+                }
+                (_, Some((address, mask))) => return Data::Net(address, mask),
+                (None, None) => {}
+            }
         }
-        let number = |b: [u8; 4]| u64::from(u32::from_be_bytes(b));
-        let mask = number(mask);
-        let value = number(address) & mask;
-        Ok(sides(side, compare, |s, compare| {
-            Condition::Test(network(
-                if s == Side::Source { 12 } else { 16 },
-                4,
-                mask,
-                compare,
-                value,
-            ))
-        }))
-    }
-}
-
-/// The same test of source, destination, or both. Unequal to either is unequal to both.
-fn sides(side: Side, compare: Compare, test: impl Fn(Side, Compare) -> Condition) -> Condition {
-    let both = || {
-        vec![
-            test(Side::Source, compare),
-            test(Side::Destination, compare),
-        ]
-    };
-    match (side, compare == Compare::Unequal) {
-        (Side::Source | Side::Destination, _) => test(side, compare),
-        (Side::Either, false) | (Side::Both, true) => Condition::Any(both()),
-        (Side::Both, false) | (Side::Either, true) => Condition::All(both()),
-    }
-}
-
-fn network(offset: usize, bytes: usize, mask: u64, compare: Compare, value: u64) -> Test {
-    Test {
-        base: Base::Network,
-        offset,
-        bytes,
-        mask,
-        compare,
-        value,
-    }
-}
-
-fn first_fragment() -> Condition {
-    Condition::Test(network(6, 2, 0x1fff, Compare::Equal, 0))
-}
-
-fn of_protocol(transport: Transport) -> Condition {
-    let one = |number: u8| Condition::Test(network(9, 1, 0xff, Compare::Equal, u64::from(number)));
-    match transport {
-        Transport::One(number) => one(number),
-        Transport::TcpOrUdp => Condition::Any(vec![one(6), one(17)]),
+        match arguments::ethernet(word, self.names) {
+            Some(address) if primitive.ethernet != Some(false) => Data::Ethernet(address),
+            _ => Data::None,
+        }
     }
 }

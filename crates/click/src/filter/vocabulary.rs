@@ -1,21 +1,27 @@
 //! Words of the filter language.
 
 use super::Base;
-use crate::arguments::integer;
-use crate::names::protocol;
+use crate::names::{Names, protocol};
 
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     Host,
     Net,
+    Ethernet,
     Port,
     Protocol,
-    IcmpType,
     TcpOption,
+    Fragment,
+    Unfragmented,
+    /// ECN: any mark, or the number that follows
+    Marked,
+    /// ECN: congestion experienced
+    Congested,
     Field(Field),
 }
 
+/// Bits of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Field {
     pub(super) base: Base,
@@ -23,17 +29,47 @@ pub(super) struct Field {
     pub(super) bytes: usize,
     pub(super) mask: u64,
     pub(super) shift: u32,
-    pub(super) protocol: Option<u8>,
+    /// the protocol that has it
+    pub(super) protocol: Option<u16>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transport {
-    One(u8),
-    TcpOrUdp,
+/// TCP or UDP, in the place of a protocol's number.
+pub(super) const TCP_OR_UDP: u16 = 256;
+/// Any protocol: what follows is counted from the transport header.
+pub(super) const TRANSPORT: u16 = 258;
+pub(super) const ICMP: u16 = 1;
+pub(super) const TCP: u16 = 6;
+pub(super) const UDP: u16 = 17;
+pub(super) const DCCP: u16 = 33;
+
+const fn of_ip(offset: usize, bytes: usize, mask: u64, shift: u32) -> Field {
+    Field {
+        base: Base::Network,
+        offset,
+        bytes,
+        mask,
+        shift,
+        protocol: None,
+    }
 }
 
-const SIGNS: [&str; 17] = [
-    "&&", "||", "==", "!=", "<=", ">=", "(", ")", "!", "&", "=", "<", ">", "?", ":", "|", ",",
+pub(super) const TOS: Field = of_ip(1, 1, 0xff, 0);
+
+const WINDOW: Field = Field {
+    base: Base::Transport,
+    protocol: Some(TCP),
+    ..of_ip(14, 2, 0xffff, 0)
+};
+
+pub(super) const ICMP_TYPE: Field = Field {
+    base: Base::Transport,
+    protocol: Some(ICMP),
+    ..of_ip(0, 1, 0xff, 0)
+};
+
+const SIGNS: [&str; 19] = [
+    "&&", "||", "==", "!=", "<=", ">=", "(", ")", "!", "&", "=", "<", ">", "?", "|", ",", "[", "]",
+    ";",
 ];
 
 /// Words and signs. A colon within a word belongs to it, as in Ethernet addresses.
@@ -50,105 +86,59 @@ pub(super) fn words(text: &str) -> Vec<String> {
             rest = &rest[sign.len()..];
             continue;
         }
-        let inside = |c: char| !(c.is_whitespace() || "()!&=<>?|,".contains(c));
+        let inside = |c: char| !(c.is_whitespace() || "()[]!&=<>?|,;".contains(c));
         let end = rest.find(|c| !inside(c)).unwrap_or(rest.len());
-        // The byte's number and length in brackets may have blanks.
-        let end = match rest[..end].find('[') {
-            Some(open) if !rest[open..end].contains(']') => {
-                rest.find(']').map_or(end, |close| close + 1)
-            }
-            _ => end,
-        };
         let end = end.max(rest.chars().next().map_or(1, char::len_utf8));
-        let word: String = rest[..end].split_whitespace().collect();
-        words.push(crate::language::args::text(&word));
+        words.push(rest[..end].to_owned());
         rest = &rest[end..];
     }
 }
 
-pub(super) fn transport(word: &str) -> Option<Transport> {
-    match word {
-        "tcpudp" => Some(Transport::TcpOrUdp),
-        _ => protocol(word).map(Transport::One),
-    }
-}
-
-pub(super) fn what(word: &str) -> Result<Option<What>, String> {
-    let field = |offset, bytes, mask, shift| {
-        Some(What::Field(Field {
-            base: Base::Network,
-            offset,
-            bytes,
-            mask,
-            shift,
-            protocol: None,
-        }))
-    };
-    Ok(match word {
-        "host" => Some(What::Host),
-        "net" => Some(What::Net),
-        "port" => Some(What::Port),
-        "proto" => Some(What::Protocol),
-        "type" => Some(What::IcmpType),
-        "opt" => Some(What::TcpOption),
-        "vers" => field(0, 1, 0xf0, 4),
-        "hl" => field(0, 1, 0x0f, 0),
-        "tos" => field(1, 1, 0xff, 0),
-        "dscp" => field(1, 1, 0xfc, 2),
-        "len" => field(2, 2, 0xffff, 0),
-        "id" => field(4, 2, 0xffff, 0),
-        "ttl" => field(8, 1, 0xff, 0),
-        "win" => Some(What::Field(Field {
-            base: Base::Transport,
-            offset: 14,
-            bytes: 2,
-            mask: 0xffff,
-            shift: 0,
-            protocol: Some(6),
-        })),
-        _ => return bytes_of(word),
+/// Words that say what is compared.
+pub(super) fn what(word: &str) -> Option<What> {
+    Some(match word {
+        "host" => What::Host,
+        "net" => What::Net,
+        "port" => What::Port,
+        "proto" => What::Protocol,
+        "type" => What::Field(ICMP_TYPE),
+        "opt" => What::TcpOption,
+        "frag" => What::Fragment,
+        "unfrag" => What::Unfragmented,
+        "ect" => What::Marked,
+        "ce" => What::Congested,
+        "vers" => What::Field(of_ip(0, 1, 0xf0, 4)),
+        "hl" => What::Field(of_ip(0, 1, 0x0f, 0)),
+        "tos" => What::Field(TOS),
+        "dscp" => What::Field(of_ip(1, 1, 0xfc, 2)),
+        "len" => What::Field(of_ip(2, 2, 0xffff, 0)),
+        "id" => What::Field(of_ip(4, 2, 0xffff, 0)),
+        "ttl" => What::Field(of_ip(8, 1, 0xff, 0)),
+        "win" => What::Field(WINDOW),
+        _ => return None,
     })
 }
 
-/// `ip[offset:length]` and `transp[…]`.
-fn bytes_of(word: &str) -> Result<Option<What>, String> {
-    let Some((name, rest)) = word.split_once('[') else {
-        return Ok(None);
+/// Values that a word may stand for, by what they are values of.
+pub(super) fn named(word: &str, names: &Names) -> Vec<(What, u64)> {
+    let protocol = match word {
+        "tcpudp" => Some(TCP_OR_UDP),
+        "transp" => Some(TRANSPORT),
+        _ => protocol(word).map(u16::from),
     };
-    let (base, protocol) = match name {
-        "ip" => (Base::Network, None),
-        "transp" => (Base::Transport, None),
-        "ether" | "eth" => (Base::Link, None),
-        "tcp" => (Base::Transport, Some(6)),
-        "udp" => (Base::Transport, Some(17)),
-        "icmp" => (Base::Transport, Some(1)),
-        _ => return Ok(None),
-    };
-    let wrong = || format!("bad bytes '{word}': write ip[OFFSET] or ip[OFFSET:LENGTH]");
-    let inside = rest.strip_suffix(']').ok_or_else(wrong)?;
-    let (offset, length) = inside.split_once(':').unwrap_or((inside, "1"));
-    let offset = integer(offset).ok_or_else(wrong)?;
-    let bytes = integer(length).ok_or_else(wrong)?;
-    if !(0..=65_535).contains(&offset) || !(1..=4).contains(&bytes) {
-        return Err(wrong());
-    }
-    Ok(Some(What::Field(Field {
-        base,
-        offset: offset as usize,
-        bytes: bytes as usize,
-        mask: u64::MAX >> (64 - 8 * bytes as u32),
-        shift: 0,
-        protocol,
-    })))
+    let types = crate::summary::names::ICMP_TYPES.iter();
+    let icmp = types.clone().find(|t| t.0 == word).map(|t| u64::from(t.1));
+    let all = [
+        (What::Protocol, protocol.map(u64::from)),
+        (What::Port, names.port(word).map(u64::from)),
+        (What::TcpOption, tcp_flag(word)),
+        (What::Field(ICMP_TYPE), icmp),
+    ];
+    let one = |(what, value): (What, Option<u64>)| value.map(|value| (what, value));
+    all.into_iter().filter_map(one).collect()
 }
 
-pub(super) fn icmp_type(word: &str) -> Option<u64> {
-    let known = crate::summary::names::ICMP_TYPES.iter();
-    let named = known.clone().find(|t| t.0 == word).map(|t| u64::from(t.1));
-    named.or(integer(word).and_then(|n| u64::try_from(n).ok()))
-}
-
-pub(super) fn tcp_flag(word: &str) -> Option<u64> {
+fn tcp_flag(word: &str) -> Option<u64> {
     const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
     FLAGS.iter().position(|f| *f == word).map(|n| 1 << n)
 }

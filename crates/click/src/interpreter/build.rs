@@ -40,7 +40,8 @@ impl Router {
         let names = Names::of(&graph);
         let mut made = Vec::new();
         for (id, (flat, class)) in graph.elements.iter().zip(&classes).enumerate() {
-            let mut args = Args::new(&flat.config, &names);
+            let seen = names.seen_by(&flat.name);
+            let mut args = Args::new(&flat.config, &seen);
             let mut setup = Setup {
                 graph: &graph,
                 id,

@@ -203,10 +203,11 @@ impl Context<'_> {
         self.world.spend(steps)
     }
 
-    /// Names of addresses.
+    /// Names of addresses, as the element sees them.
     #[must_use]
-    pub fn names(&self) -> &crate::names::Names {
-        &self.world.names
+    pub fn names(&self) -> crate::names::Names {
+        let element = self.world.graph.elements.get(self.id);
+        self.world.names.seen_by(element.map_or("", |e| &e.name))
     }
 
     /// Calls another element; none if it runs already.

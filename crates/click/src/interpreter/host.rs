@@ -1,7 +1,7 @@
 //! What a configuration asks of the machine: files, and where text goes.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files and streams. A path is what the configuration says.
 pub trait Host {
@@ -48,6 +48,32 @@ impl Host for Memory {
     }
 }
 
+/// Bytes of a file that is read, at most: a device of zeros has no end.
+const MOST: u64 = 1 << 30;
+
+/// Reads a file to its end.
+///
+/// # Errors
+/// It cannot be read, or is too long.
+pub fn whole(path: &Path) -> Result<Vec<u8>, String> {
+    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    bounded(file, MOST)
+}
+
+/// Reads to the end.
+///
+/// # Errors
+/// It cannot be read, or has more than so many bytes.
+fn bounded(from: impl std::io::Read, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut from = std::io::Read::take(from, most + 1);
+    std::io::Read::read_to_end(&mut from, &mut bytes).map_err(|e| e.to_string())?;
+    match bytes.len() as u64 > most {
+        true => Err(format!("it has more than {most} bytes")),
+        false => Ok(bytes),
+    }
+}
+
 /// The files below a folder, and the streams of this process.
 pub struct Folder {
     /// where relative paths begin
@@ -56,12 +82,11 @@ pub struct Folder {
 
 impl Host for Folder {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let mut bytes = Vec::new();
         let read = match path {
-            "-" => std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| ()),
-            _ => std::fs::read(self.folder.join(path)).map(|read| bytes = read),
+            "-" => bounded(std::io::stdin(), MOST),
+            _ => whole(&self.folder.join(path)),
         };
-        read.map(|()| bytes).map_err(|e| format!("{path}: {e}"))
+        read.map_err(|e| format!("{path}: {e}"))
     }
 
     fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String> {

@@ -109,9 +109,9 @@ impl Backward<'_> {
                 None => return Ok(no),
             },
             filter::Base::Transport => 0,
+            // It is there also where it was stripped.
             filter::Base::Link => match shape.link {
-                Some(at) if at >= shape.head => at,
-                Some(_) => return Ok(no),
+                Some(at) => at,
                 None => match shape.network {
                     Some(at) if at - 14 >= shape.head => at - 14,
                     _ => shape.head,
@@ -151,6 +151,13 @@ impl Backward<'_> {
         match base {
             Base::Frame => {
                 let end = first as i32 + bytes as i32;
+                let shape = match test.base {
+                    filter::Base::Link => Shape {
+                        short: false,
+                        ..shape
+                    },
+                    _ => shape,
+                };
                 self.present(id, shape, end, node, no)
             }
             Base::Upper(_) => {

@@ -58,7 +58,7 @@ impl Backward<'_> {
         id: usize,
         shape: Shape,
         offset: usize,
-        bad: &[[u8; 4]],
+        (bad, good): (&[[u8; 4]], &[[u8; 4]]),
         checksum: bool,
     ) -> Made {
         let wrong = self.next(id, 1, shape)?;
@@ -86,6 +86,7 @@ impl Backward<'_> {
             Var::Destination,
             plain(Value::Field(ip(at, bit::DESTINATION), 0)),
         )?;
+        let right = node;
         for address in bad {
             let source = ip(at, bit::SOURCE);
             let number = u64::from(u32::from_be_bytes(*address));
@@ -93,6 +94,13 @@ impl Backward<'_> {
             node = self
                 .store
                 .within(source, &[(number, number)], wrong, node)?;
+        }
+        for address in good.iter().filter(|_| !bad.is_empty()) {
+            let destination = ip(at, bit::DESTINATION);
+            let number = u64::from(u32::from_be_bytes(*address));
+            self.origins.entry((destination, number)).or_insert(id);
+            let range = [(number, number)];
+            node = self.store.within(destination, &range, right, node)?;
         }
         if known.is_some_and(|k| k.1 || !checksum) {
             return Ok(node);
@@ -138,11 +146,9 @@ impl Backward<'_> {
         }
         let spared = self.next(id, 0, shape)?;
         let groups = (0xe000_0000, 0xefff_ffff);
-        self.origins
-            .entry((Var::Destination, groups.0))
-            .or_insert(id);
-        Ok(self
-            .store
-            .within(Var::Destination, &[groups], spared, node)?)
+        let destination = ip(at, bit::DESTINATION);
+        self.origins.entry((destination, groups.0)).or_insert(id);
+        let spared = self.store.within(destination, &[groups], spared, node)?;
+        self.present(id, shape, i32::from(at) + 17, spared, node)
     }
 }

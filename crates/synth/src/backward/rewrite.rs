@@ -54,10 +54,13 @@ impl Backward<'_> {
         };
         // TCP and UDP, first fragments, eight bytes of the transport header.
         let node = self.room(id, shape, 8, asked, other)?;
-        let tcp_or_udp = [(6, 6), (17, 17)];
+        let protocols: &[(u64, u64)] = match rewriting.tcp {
+            true => &[(6, 6)],
+            false => &[(6, 6), (17, 17)],
+        };
         let node = self
             .store
-            .within(ip(at, bit::PROTOCOL), &tcp_or_udp, node, other)?;
+            .within(ip(at, bit::PROTOCOL), protocols, node, other)?;
         let node = self
             .store
             .within(ip(at, bit::OFFSET), &[(0, 0)], node, other)?;

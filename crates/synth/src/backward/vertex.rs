@@ -60,7 +60,15 @@ impl Backward<'_> {
                 }
             }
             Meaning::StripToNetwork => match shape.network {
-                Some(at) if !shape.short => self.next(id, 0, Shape { head: at, ..shape }),
+                Some(at) if !shape.short => {
+                    let whole = self.next(id, 0, Shape { head: at, ..shape })?;
+                    let short = Shape {
+                        short: true,
+                        ..shape
+                    };
+                    let nothing = self.next(id, 0, short)?;
+                    self.present(id, shape, at, whole, nothing)
+                }
                 Some(_) => Ok(self.hand(id)),
                 None => self.next(id, 0, shape),
             },
@@ -75,8 +83,9 @@ impl Backward<'_> {
             Meaning::Check {
                 offset,
                 bad,
+                good,
                 checksum,
-            } => self.check(id, shape, offset, &bad, checksum),
+            } => self.check(id, shape, offset, (&bad, &good), checksum),
             Meaning::Ttl { multicast } => self.ttl(id, shape, multicast),
             Meaning::Filter(rules) => self.filter(id, shape, &rules),
             Meaning::Bytes(patterns) => self.patterns(id, shape, &patterns),
@@ -101,10 +110,12 @@ impl Backward<'_> {
                 )?;
                 self.overwrite(id, inner, head, &bytes, shape)
             }
-            Meaning::Overwrite(offset, bytes) => {
-                let at = shape.head + offset as i32;
+            Meaning::OverwriteLink(bytes) => {
+                let at = shape.link.unwrap_or(shape.head);
                 let rest = self.next(id, 0, shape)?;
                 let inner = self.overwrite(id, rest, at, &bytes, shape)?;
+                let short = shape.short && shape.link.is_none();
+                let shape = Shape { short, ..shape };
                 self.present(id, shape, at + bytes.len() as i32, inner, rest)
             }
             Meaning::Broadcasts => {
@@ -150,9 +161,11 @@ impl Backward<'_> {
                     return Ok(self.hand(id));
                 };
                 let mut kids = Vec::new();
-                for colour in 0..256 {
+                for colour in 0..255 {
                     kids.push((colour as u64, self.next(id, colour, shape)?));
                 }
+                // Copies to all outputs.
+                kids.push((255, self.hand(id)));
                 Ok(self.store.select(var, kids)?)
             }
             Meaning::Fragment { mtu, honor } => self.fragment(id, shape, mtu, honor),

@@ -111,8 +111,9 @@ impl Backward<'_> {
         address: Option<[u8; 4]>,
     ) -> Made {
         let inner = self.next(id, 0, shape)?;
+        let without = self.next(id, 1, shape)?;
         let Some(at) = shape.ip() else {
-            return Ok(inner);
+            return Ok(without);
         };
         let value = match address {
             Some(address) => Value::Constant(u64::from(u32::from_be_bytes(address))),
@@ -129,7 +130,7 @@ impl Backward<'_> {
             };
             work.written(id, inner, ip(at, offset as u32 * 8), write)
         })?;
-        self.writable(id, shape, at, node, inner)
+        self.writable(id, shape, at, node, without)
     }
 
     /// Different diagrams by the sum that covers addresses: TCP's, UDP's, or none, which are the packets that have no such

@@ -1,7 +1,7 @@
 //! A synthesised chain as a configuration of Click: one classifier, and one write for each class.
 //!
 //! Each branch of the diagram becomes an element that Click has: Ethernet's fields a `Classifier`, the check of an IP header
-//! `CheckIPHeader2`, all tests of a flow's words one `IPFilter` with an output for each class, other fields of headers an `IPFilter`
+//! `CheckIPHeader`, all tests of a flow's words one `IPFilter` with an output for each class, other fields of headers an `IPFilter`
 //! each. A class's write is its `DecIPTTL`s and an `EtherEncap`; its rewriter is that of the chain. Elements whose text is equal are
 //! one.
 //!
@@ -230,7 +230,7 @@ impl Printer<'_> {
                 }
                 let right = self.node(right, State::Checked)?;
                 let wrong = self.drop();
-                let check = self.element("CheckIPHeader2", "", &[(0, right), (1, wrong)]);
+                let check = self.element("CheckIPHeader", "", &[(0, right), (1, wrong)]);
                 Ok(self.element("Strip", "14", &[(0, check)]))
             }
             Var::Bits(Base::Frame, first, _) if first < 112 => {

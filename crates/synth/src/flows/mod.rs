@@ -319,6 +319,12 @@ impl Flows {
                 "a packet that ends between two rewriters of its flow does nothing to it: it keeps neither alive, and ends neither",
             ));
         }
+        if !self.answers.is_empty() {
+            found.push((
+                "direction",
+                "a packet that comes by an input of flows is looked for among flows alone, one by an input of answers among answers",
+            ));
+        }
         if self.any() && self.early {
             found.push((
                 "early-discard",
@@ -417,8 +423,13 @@ impl Work<'_> {
                 }
             }
         }
+        if let Some(answers) = flows.answers.values().next().filter(|_| opening.is_empty()) {
+            let why = "none of its inputs opens flows, so that there are no answers";
+            return Err(Stop::Refused(answers.rewriter, why.into()));
+        }
         for (id, first) in opening {
             let made = self.opening(id, &first, &flows)?;
+            self.answerable(root, (id, first.at.element), (&made, &flows))?;
             flows.openings.insert(id, made);
         }
         self.stamp(&mut flows)?;
@@ -438,6 +449,42 @@ impl Work<'_> {
         programs.dedup();
         flows.programs = programs;
         Ok(flows)
+    }
+
+    /// Answers to flows come by an input of answers: refused is where none leads to their rewriter, and flows are opened by packets of a
+    /// device by which such flows leave. A packet of theirs is looked for among flows alone.
+    fn answerable(
+        &self,
+        root: Id,
+        (border, element): (Id, usize),
+        (opening, flows): (&Opening, &Flows),
+    ) -> Result<(), Stop> {
+        let taken = |way: &Way| {
+            let last = way.hops.last().map(|h| h.rewriter);
+            flows.answers.values().any(|a| Some(a.rewriter) == last)
+        };
+        let opens = |port: &u8| {
+            let inner = self.store.at(root, Var::Port, u64::from(*port));
+            self.store.reachable(inner).contains(&border)
+        };
+        let from: Vec<u8> = (0..crate::MOST_PORTS as u8).filter(opens).collect();
+        let ways = opening.variants.iter().flat_map(|v| &v.ways);
+        for (program, _) in ways.filter(|(_, way)| !taken(way)) {
+            for id in self.store.reachable(*program) {
+                let Node::Leaf(number) = self.store.node(id) else {
+                    continue;
+                };
+                let verdict = self.actions.get(*number).map(|a| a.verdict);
+                let Some(Verdict::Leave { port, .. }) = verdict else {
+                    continue;
+                };
+                if from.contains(&port) {
+                    let why = "answers to its flows come by an input that opens flows";
+                    return Err(Stop::Refused(element, why.into()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Diagrams behind the last test of a flow's words.

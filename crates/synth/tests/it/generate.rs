@@ -16,7 +16,7 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
             n / 8 % 3
         )
     };
-    match pick(if marked { 18 } else { 6 }) {
+    match pick(if marked { 24 } else { 6 }) {
         0 | 1 => (format!("MarkIPHeader({at})"), 1),
         2 => (
             format!("CheckIPHeader(OFFSET {at}, CHECKSUM {})", pick(4) > 0),
@@ -79,6 +79,29 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 "src port 80 or 81",
                 "dst port > 1000",
                 "tcp opt syn",
+                "tcp src host 10.0.0.1",
+                "not udp dst port 53",
+                "port < 1024",
+                "src and dst port <= 100",
+                "src and dst port != 80",
+                "dst port >= 0",
+                "port & 0xff == 0x150",
+                "tcp opt 18",
+                "ip ect",
+                "ip ce",
+                "ip ect 2",
+                "ip[0] & 0xf0 == 0x45",
+                "ip[8] & 3 > 1",
+                "tcp[12:2] & 0xf03f == 0x5002",
+                "udp[4:2] > 8",
+                "ether src 2:0:0:0:0:9",
+                "ether host ff:ff:ff:ff:ff:ff",
+                "src net 192.0.0.0 mask 255.0.255.0",
+                "tcpudp and ip unfrag",
+                "icmp type != 8",
+                "proto 6 or 17",
+                "ip dscp >= 8",
+                "ip id & 0x8001 == 1",
                 "ip frag",
                 "ip unfrag",
                 "ip ttl < 5",
@@ -130,11 +153,59 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 "SetIPDSCP(3)",
                 "StoreIPAddress(10.9.0.1, src)",
                 "StoreIPAddress(dst)",
-            ][pick(5) as usize]
-                .replace("IP dst", "ip dst"),
+                "StoreIPAddress(10.9.0.2, dst)",
+                "SetIPDSCP(63)",
+                "GetIPAddress(IP src)",
+                "MarkEtherHeader",
+            ][pick(9) as usize]
+                .into(),
             1,
         ),
-        15 => ("Paint(1)".into(), 1),
+        15 => (
+            ["Paint(1)", "Paint(255)", "Paint(2, 21)", "Paint(0)"][pick(4) as usize].into(),
+            1,
+        ),
+        17 => ("PaintSwitch".into(), 1 + pick(3) as usize),
+        18 => (format!("StoreIPAddress({}, dst)", address(pick(24))), 2),
+        19 => (
+            [
+                "Strip(20) -> MarkIPHeader",
+                "Strip(4) -> Unstrip(4)",
+                "Strip(20) -> CheckIPHeader",
+                "StripToNetworkHeader -> Null",
+                "Strip(60) -> Null",
+                "Strip(20) -> Unstrip(20)",
+            ][pick(6) as usize]
+                .into(),
+            1,
+        ),
+        20 => (
+            [
+                "StripIPHeader",
+                "IPEncap(4, 10.0.0.1, 10.0.0.2)",
+                "VLANEncap(5)",
+                "VLANDecap",
+                "IPMirror",
+                "EtherMirror",
+                "Truncate(30)",
+                "StoreData(9, \\<11>)",
+                "RoundRobinSwitch",
+                "MarkIPCE(true)",
+                "SetIPChecksum",
+                "CheckUDPHeader",
+            ][pick(12) as usize]
+                .into(),
+            1,
+        ),
+        21 => (
+            format!(
+                "CheckIPHeader(OFFSET {at}, BADSRC 10.0.0.1 {}, GOODDST {})",
+                address(pick(24)),
+                address(pick(24))
+            ),
+            1 + pick(2) as usize,
+        ),
+        22 => (format!("CheckIPHeader2(OFFSET {at})"), 1 + pick(2) as usize),
         16 => ("CheckPaint(1)".into(), 1 + pick(2) as usize),
         _ => (
             [
@@ -152,8 +223,16 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
 /// A configuration: elements in a row, each of whose outputs leads to one further on.
 pub fn configuration(rng: &mut ChaCha8Rng) -> String {
     let count = rng.random_range(3..12);
+    // Where headers are: behind what is taken away, or behind one or two tags, or at odd places.
     let stripped = rng.random_range(0..3) > 0;
-    let at = if stripped { 0 } else { 14 };
+    let at = match rng.random_range(0..8) {
+        _ if stripped => 0,
+        0 => 18,
+        1 => 22,
+        2 => 15,
+        3 => 12,
+        _ => 14,
+    };
     let mut text = String::from("FromDevice(a) -> e0 :: Null;\nFromDevice(b) -> e0;\n");
     if stripped {
         text = text.replace("Null", "Strip(14)");

@@ -153,3 +153,40 @@ fn nested_rewriters_do_not_double() {
         "{relaxed:?}"
     );
 }
+
+/// Answers that come by an input that opens flows, and rewriters that open none, are the interpreter's: one table serves all its inputs.
+#[test]
+fn rewriters_whose_answers_have_no_input_of_their_own_are_on_the_slow_path() {
+    let between = |rewriter: &str| {
+        format!(
+            "rw :: {rewriter}; rw [0] -> Unstrip(14) -> ToDevice(a); rw [1] -> Unstrip(14) -> ToDevice(b);\n\
+             FromDevice(a) -> in :: Strip(14) -> CheckIPHeader -> rw; FromDevice(b) -> in;"
+        )
+    };
+    for rewriter in ["IPRewriter(keep 1 0)", "UDPRewriter(drop)"] {
+        let of = synthesis(&between(rewriter), false).unwrap();
+        assert!(of.slow.iter().any(|s| s.run), "{rewriter}: {:?}", of.slow);
+        assert!(!of.flows.any());
+    }
+    // One way: nothing comes back.
+    let text = "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 0);\n\
+        FromDevice(a) -> Strip(14) -> CheckIPHeader -> rw -> Unstrip(14) -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    assert!(of.flows.any(), "{:?}", of.slow);
+}
+
+/// A packet that ends in front of its network header is empty behind StripToNetworkHeader.
+#[test]
+fn short_packets_are_empty_behind_their_network_header() {
+    use rand::SeedableRng;
+    let text = "FromDevice(a) -> MarkIPHeader(14) -> StripToNetworkHeader -> DecIPTTL -> d :: Null -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    compare(&of, &mut rng, 200).unwrap();
+    let reference = millrace_synth::reference::Reference::new(&of);
+    for length in [0, 3, 13, 14, 33, 34] {
+        let frame = vec![0xaa; length];
+        let differs = crate::compare::differ(&reference, &of, 0, &frame);
+        assert_eq!(differs, None);
+    }
+}
