@@ -12,9 +12,9 @@
 
 #include "abi.h"
 
-/* For the sanitizers each function is compiled once instead of at every call: their checks in each copy make clang six
- * times as slow. */
-#if defined(__has_feature) && __has_feature(address_sanitizer)
+/* Where nothing is optimised each function is compiled once instead of at every call, which makes clang three times as fast,
+ * and six times where the sanitizers check each copy. */
+#if !defined(__OPTIMIZE__) || (defined(__has_feature) && __has_feature(address_sanitizer))
 #define MR_INLINE static __attribute__((unused))
 #else
 #define MR_INLINE static inline __attribute__((always_inline, unused))

@@ -10,7 +10,8 @@
  * number of steps from all its nodes, so that a burst goes step by step, with no branch that depends on a packet, and
  * the cache misses of its packets overlap (DBMS research calls it group prefetching: Chen et al., ICDE 2004).
  *
- * Trees. A packet goes down each, and takes the earliest rule of those that contain it.
+ * Trees. A node is a block of fourteen numbers, the word that they divide, and where its children are. A leaf's rules are in
+ * groups of eight that are compared at once. A packet goes down each tree, and takes the earliest rule of those that contain it.
  *
  * Contract. A read-only object: nothing that a program does changes it. The token of a key is its class.
  *
@@ -42,13 +43,11 @@ struct classifier_head {
     u32 root;
     u32 children;
     u32 roots;
-    u32 nodes;
-    u32 list;
-    u32 boxes;
-    u32 class;
+    u32 nodes; /* these two counted in blocks */
+    u32 groups;
     u32 blocks;
     u32 key_bytes;
-    u32 unused[3];
+    u32 unused[5];
 };
 
 /* A word of the key: 4 bytes from `from` on, in network order if `swap`, then shifted and masked. */
@@ -125,13 +124,14 @@ MR_INLINE u32 classifier_word_of(struct classifier_word w, const u64 *key)
     return (x >> w.shift) & w.mask;
 }
 
-/* How many of the fifteen numbers of a block are less than x. */
-MR_INLINE u32 classifier_way(const u32 *block, u32 x)
+/* How many of a block's first `numbers`, at most fifteen, are less than x. */
+MR_INLINE u32 classifier_less(const u32 *block, u32 x, u32 numbers)
 {
 #if defined(__AVX512F__)
-    __m512i numbers = _mm512_load_si512((const void *)block);
+    __m512i all = _mm512_load_si512((const void *)block);
+    u32 less = _mm512_cmplt_epu32_mask(all, _mm512_set1_epi32((int)x));
 
-    return (u32)__builtin_popcount(_mm512_cmplt_epu32_mask(numbers, _mm512_set1_epi32((int)x)) & 0x7fffu);
+    return (u32)__builtin_popcount(less & ((1u << numbers) - 1));
 #elif defined(__AVX2__)
     __m256i low = _mm256_load_si256((const __m256i *)block), high = _mm256_load_si256((const __m256i *)block + 1);
     __m256i all = _mm256_set1_epi32((int)x);
@@ -141,11 +141,11 @@ MR_INLINE u32 classifier_way(const u32 *block, u32 x)
     u32 not_less = (u32)_mm256_movemask_ps(_mm256_castsi256_ps(first)) |
                    (u32)_mm256_movemask_ps(_mm256_castsi256_ps(second)) << 8;
 
-    return (u32)__builtin_popcount(~not_less & 0x7fffu);
+    return (u32)__builtin_popcount(~not_less & ((1u << numbers) - 1));
 #else
     u32 way = 0;
 
-    for (u32 i = 0; i < 15; i++)
+    for (u32 i = 0; i < numbers; i++)
         way += block[i] < x;
     return way;
 #endif
@@ -167,7 +167,7 @@ MR_INLINE void classifier_walk(const struct classifier_table *t, const u64 *cons
         for (u32 step = t->level[level] >> 8; step > 1; step--) {
             for (u32 i = 0; i < n; i++) {
                 const u32 *block = classifier_block(t, at[i]);
-                u32 below = block[15], next = (below & ~CLASSIFIER_INNER) + classifier_way(block, x[i]);
+                u32 below = block[15], next = (below & ~CLASSIFIER_INNER) + classifier_less(block, x[i], 15);
 
                 at[i] = below & CLASSIFIER_INNER ? next : at[i];
             }
@@ -175,87 +175,98 @@ MR_INLINE void classifier_walk(const struct classifier_table *t, const u64 *cons
         for (u32 i = 0; i < n; i++) {
             const u32 *block = classifier_block(t, at[i]);
 
-            at[i] = children[block[15] + classifier_way(block, x[i])];
+            at[i] = children[block[15] + classifier_less(block, x[i], 15)];
         }
     }
     for (u32 i = 0; i < n; i++)
         classes[i] = at[i];
 }
 
-/* Whether a box contains a key of these words; `twice` has each word twice, as a box has two numbers a word. */
-MR_INLINE u32 classifier_inside(const u32 *box, const u32 *twice, u32 words)
+/* Which of the eight rules of a group contain a key, a bit each. */
+MR_INLINE u32 classifier_inside(const u32 *group, const u32 *x, u32 words)
 {
-    u32 out = 0;
+    u32 in = 0xff;
 
-#if defined(__AVX512F__)
-    if (words <= 8) {
-        /* 64 bytes from the beginning of any box are there: the classes of rules are behind the boxes. */
-        __m512i numbers = _mm512_loadu_si512((const void *)box), x = _mm512_load_si512((const void *)twice);
-        u32 below = _mm512_cmplt_epu32_mask(x, numbers), above = _mm512_cmpgt_epu32_mask(x, numbers);
+#if defined(__AVX2__)
+    __m256i all = _mm256_set1_epi32(-1);
 
-        return (((below & 0x5555u) | (above & 0xaaaau)) & ((1u << 2 * words) - 1)) == 0;
+    for (u32 w = 0; w < words; w++, group += 16) {
+        __m256i first = _mm256_load_si256((const __m256i *)group), more = _mm256_load_si256((const __m256i *)group + 1);
+        __m256i beyond = _mm256_sub_epi32(_mm256_set1_epi32((int)x[w]), first);
+
+        all = _mm256_and_si256(all, _mm256_cmpeq_epi32(_mm256_min_epu32(beyond, more), beyond));
+    }
+    in = (u32)_mm256_movemask_ps(_mm256_castsi256_ps(all));
+#else
+    for (u32 w = 0; w < words; w++, group += 16) {
+        for (u32 i = 0; i < 8; i++)
+            in &= ~((u32)(x[w] - group[i] > group[8 + i]) << i);
     }
 #endif
-    for (u32 w = 0; w < words; w++)
-        out |= (twice[2 * w] < box[2 * w]) | (twice[2 * w] > box[2 * w + 1]);
-    return !out;
+    return in;
 }
 
-/* The first rule of a leaf that contains a key, or UINT32_MAX. Eight rules at a time, without a branch on whether one does. */
-MR_INLINE u32 classifier_leaf(const u32 *list, u32 n, const u32 *boxes, const u32 *twice, u32 words)
-{
-    for (u32 i = 0; i < n; i += 8) {
-        u32 some = n - i < 8 ? n - i : 8, found = 0;
-
-        for (u32 j = 0; j < some; j++)
-            found |= classifier_inside(boxes + 2 * (size_t)words * list[i + j], twice, words) << j;
-        if (found)
-            return list[i + (u32)__builtin_ctz(found)];
-    }
-    return UINT32_MAX;
-}
-
-/* The classes of n keys, at most CLASSIFIER_BURST, by trees: down each tree with all keys step by step, then their leaves. */
+/* The classes of n keys, at most CLASSIFIER_BURST, by trees: down each tree with all keys step by step, then the groups of their
+ * leaves, one after the other of those keys that have not found their rule. */
 MR_INLINE void classifier_search(const struct classifier_table *t, const u64 *const *keys, u64 *classes, u32 n)
 {
-    const u32 *nodes = classifier_at(t, t->head.nodes), *list = classifier_at(t, t->head.list);
-    const u32 *boxes = classifier_at(t, t->head.boxes), *class = classifier_at(t, t->head.class);
-    _Alignas(64) u32 x[CLASSIFIER_BURST][32];
-    u32 words = t->head.words, first[CLASSIFIER_BURST], at[CLASSIFIER_BURST];
+    const u32 *nodes = classifier_at(t, 16 * t->head.nodes), *groups = classifier_at(t, 16 * t->head.groups);
+    u32 words = t->head.words, size = 16 * (words + 1), x[CLASSIFIER_BURST][16];
+    u32 rule[CLASSIFIER_BURST], class[CLASSIFIER_BURST], at[CLASSIFIER_BURST], left[CLASSIFIER_BURST];
+    u8 live[CLASSIFIER_BURST];
 
     for (u32 i = 0; i < n; i++) {
         for (u32 w = 0; w < words; w++)
-            x[i][2 * w] = x[i][2 * w + 1] = classifier_word_of(t->word[w], keys[i]);
-        /* Lanes of no word are compared and left out. */
-        for (u32 w = words; w < 8; w++)
-            x[i][2 * w] = x[i][2 * w + 1] = 0;
-        first[i] = UINT32_MAX;
+            x[i][w] = classifier_word_of(t->word[w], keys[i]);
+        rule[i] = UINT32_MAX;
+        class[i] = 0;
     }
     for (u32 tree = 0; tree < t->head.roots; tree++) {
-        u32 moving;
+        u32 some, moving;
 
         for (u32 i = 0; i < n; i++)
             at[i] = t->root[tree];
         do {
             moving = 0;
             for (u32 i = 0; i < n; i++) {
-                const u32 *node = nodes + 2 * (size_t)at[i];
-                u32 leaf = node[0] & CLASSIFIER_LEAF, bits = node[0] >> 16 & 31;
-                u32 part = x[i][2 * (node[0] & 15)] >> (node[0] >> 8 & 31) & ((1u << bits) - 1);
+                const u32 *node = nodes + 16 * (size_t)at[i];
+                u32 leaf = node[14] & CLASSIFIER_LEAF;
 
-                at[i] = leaf ? at[i] : node[1] + part;
+                at[i] = leaf ? at[i] : node[15] + classifier_less(node, x[i][node[14] & 15], 14);
                 moving |= !leaf;
             }
         } while (moving);
+        some = 0;
         for (u32 i = 0; i < n; i++) {
-            const u32 *node = nodes + 2 * (size_t)at[i];
-            u32 rule = classifier_leaf(list + node[1], node[0] & ~CLASSIFIER_LEAF, boxes, x[i], words);
+            const u32 *node = nodes + 16 * (size_t)at[i];
 
-            first[i] = rule < first[i] ? rule : first[i];
+            at[i] = node[15];
+            left[i] = node[14] & ~CLASSIFIER_LEAF;
+            live[some] = (u8)i;
+            some += left[i] > 0;
+        }
+        while (some) {
+            u32 next = 0;
+
+            for (u32 j = 0; j < some; j++) {
+                u32 i = live[j];
+                const u32 *group = groups + size * (size_t)at[i], *rules = group + 16 * (size_t)words;
+                u32 in = classifier_inside(group, x[i], words), first = (u32)__builtin_ctz(in | 0x80);
+                /* Behind the group are later rules only, and where none is left the last is the latest of all. */
+                u32 better = in && rules[first] < rule[i], more = !in && rules[7] < rule[i] && left[i] > 1;
+
+                rule[i] = better ? rules[first] : rule[i];
+                class[i] = better ? rules[8 + first] : class[i];
+                at[i]++;
+                left[i]--;
+                live[next] = (u8)i;
+                next += more;
+            }
+            some = next;
         }
     }
     for (u32 i = 0; i < n; i++)
-        classes[i] = first[i] == UINT32_MAX ? 0 : class[first[i]];
+        classes[i] = class[i];
 }
 
 /* The classes of n keys, at most CLASSIFIER_BURST. */

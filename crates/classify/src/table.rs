@@ -8,6 +8,9 @@
 //! `children`. One comparison of the whole block and a count of bits say which way to go on. All nodes of a level are left
 //! after the same number of steps: a lower tree is entered at its root and stays in its lowest block. So a burst goes
 //! level by level and step by step with no branch that depends on a packet.
+//!
+//! A node of a tree is a block ([`crate::trees::Node`]). A group of eight rules is a block for each word, with the first
+//! numbers of the rules' intervals and how many more each has, and one with the rules' indices and classes.
 
 use hashbrown::HashMap;
 
@@ -15,7 +18,7 @@ use crate::budget::Exceeded;
 use crate::diagram::{Diagrams, Ref};
 use crate::key::{Key, Order};
 use crate::rules::Rules;
-use crate::trees::{LEAF_BIT, Trees};
+use crate::trees::{FIRST as FIRST_OF_NODE, GROUP, LEAF_BIT, NO_RULE, Trees, WHAT, way};
 
 /// Sixteen numbers in a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,11 +35,9 @@ mod head {
     pub const CHILDREN: usize = 5;
     pub const ROOTS: usize = 6;
     pub const NODES: usize = 7;
-    pub const LIST: usize = 8;
-    pub const BOXES: usize = 9;
-    pub const CLASS: usize = 10;
-    pub const BLOCKS: usize = 11;
-    pub const KEY_BYTES: usize = 12;
+    pub const GROUPS: usize = 8;
+    pub const BLOCKS: usize = 9;
+    pub const KEY_BYTES: usize = 10;
 }
 
 const DIAGRAM: u32 = 1;
@@ -124,13 +125,28 @@ impl Table {
         for (i, root) in trees.roots.iter().enumerate() {
             table.put(ROOTS_AT * 16 + i, *root);
         }
-        table.append(head::NODES, trees.nodes.iter().flatten().copied());
-        table.append(head::LIST, trees.list.iter().copied());
-        let boxes = rules
-            .iter()
-            .flat_map(|r| r.ranges.iter().flat_map(|r| [r.0, r.1]));
-        table.append(head::BOXES, boxes);
-        table.append(head::CLASS, rules.iter().map(|r| r.class));
+        table.set(head::NODES, table.blocks.len());
+        table.blocks.extend(trees.nodes.iter().map(|n| Block(*n)));
+        table.set(head::GROUPS, table.blocks.len());
+        for group in trees.list.chunks(GROUP) {
+            for word in 0..rules.key().words().len() {
+                let mut block = Block([0; 16]);
+                for (i, rule) in group.iter().enumerate() {
+                    let range = rules.get(*rule as usize).map(|r| r.ranges.get(word));
+                    if let Some(Some(&(first, last))) = range {
+                        block.0[i] = first;
+                        block.0[GROUP + i] = last - first;
+                    }
+                }
+                table.blocks.push(block);
+            }
+            let mut block = Block([NO_RULE; 16]);
+            for (i, rule) in group.iter().enumerate() {
+                block.0[i] = *rule;
+                block.0[GROUP + i] = rules.get(*rule as usize).map_or(0, |r| r.class);
+            }
+            table.blocks.push(block);
+        }
         table.finished()
     }
 
@@ -244,35 +260,35 @@ impl Table {
     }
 
     fn search(&self, words: &[u32]) -> u32 {
-        let n = self.head(head::WORDS);
-        let mut first = usize::MAX;
+        let (nodes, groups) = (self.head(head::NODES), self.head(head::GROUPS));
+        let of_group = self.head(head::WORDS) + 1;
+        let none = Block([0; 16]);
+        let block = |at: usize| self.blocks.get(at).unwrap_or(&none);
+        let (mut first, mut class) = (NO_RULE, 0);
         for tree in 0..self.head(head::ROOTS) {
-            let mut at = self.at(ROOTS_AT * 16 + tree) as usize;
-            let (what, next) = loop {
-                let node = self.head(head::NODES) + 2 * at;
-                let (what, next) = (self.at(node), self.at(node + 1) as usize);
-                if what & LEAF_BIT != 0 {
-                    break (what & !LEAF_BIT, next);
-                }
-                let x = words.get((what & 0xff) as usize).copied().unwrap_or(0);
-                at = next + (x >> (what >> 8 & 0xff) & ((1 << (what >> 16)) - 1)) as usize;
-            };
-            for i in 0..what as usize {
-                let rule = self.at(self.head(head::LIST) + next + i) as usize;
-                let ranges = self.head(head::BOXES) + 2 * n * rule;
-                let inside = (words.iter().enumerate()).all(|(w, x)| {
-                    self.at(ranges + 2 * w) <= *x && *x <= self.at(ranges + 2 * w + 1)
-                });
-                if inside {
-                    first = first.min(rule);
+            let mut node = block(nodes + self.at(ROOTS_AT * 16 + tree) as usize).0;
+            while node[WHAT] & LEAF_BIT == 0 && node != none.0 {
+                let x = words.get(node[WHAT] as usize).copied().unwrap_or(0);
+                node = block(nodes + node[FIRST_OF_NODE] as usize + way(&node, x)).0;
+            }
+            for group in 0..(node[WHAT] & !LEAF_BIT) as usize {
+                let at = groups + of_group * (node[FIRST_OF_NODE] as usize + group);
+                let inside = |i: &usize| {
+                    (words.iter().enumerate()).all(|(w, x)| {
+                        let Block(word) = block(at + w);
+                        x.wrapping_sub(word[*i]) <= word[GROUP + i]
+                    })
+                };
+                let Block(found) = block(at + of_group - 1);
+                if let Some(i) = (0..GROUP).find(inside) {
+                    if found[i] < first {
+                        (first, class) = (found[i], found[GROUP + i]);
+                    }
                     break;
                 }
             }
         }
-        match first {
-            usize::MAX => 0,
-            rule => self.at(self.head(head::CLASS) + rule),
-        }
+        class
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::ids::IdMap;
 use super::memo::Memo;
-use super::walk::each_child;
+use super::walk::{cone, each_child};
 use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 
 /// Numbers for the symbols and bytes for the packet; what is not named is 0.
@@ -78,6 +78,72 @@ impl Assignment {
             known.set(id, value & mask(width));
         }
         known.get(e).unwrap_or(0)
+    }
+}
+
+/// Packets that a [`Course`] takes at once: what it looks up of an expression serves all of them.
+pub const LANES: usize = 8;
+
+/// Expressions whose values for many packets are asked for: what they are made of is evaluated in order, each once, where an
+/// [`Assignment`] looks for what it does not know yet and at what is chosen alone. Symbols are 0.
+#[derive(Clone, Debug)]
+pub struct Course {
+    order: Vec<ExprId>,
+    /// by expression
+    values: Vec<[u64; LANES]>,
+}
+
+impl Course {
+    /// Of these expressions.
+    #[must_use]
+    pub fn of(arena: &Arena, roots: &[ExprId]) -> Self {
+        let order = cone(arena, roots, |_| false);
+        let behind = order.last().map_or(0, |e| e.0 as usize + 1);
+        Self {
+            order,
+            values: vec![[0; LANES]; behind],
+        }
+    }
+
+    /// How many expressions it evaluates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether it evaluates none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Evaluates them; `byte` gives a byte of each packet by its offset.
+    pub fn run(&mut self, arena: &Arena, byte: impl Fn(usize, u64) -> u8) {
+        for id in &self.order {
+            let (node, width) = (arena.node(*id), arena.width(*id));
+            let mut all = [0; LANES];
+            for (lane, value) in all.iter_mut().enumerate() {
+                let get = |e: ExprId| self.value(lane, e);
+                let found = match node {
+                    Node::Byte { base, at } => {
+                        let offset = base.map_or(0, get).wrapping_add(*at as u64);
+                        u64::from(byte(lane, offset & 0xffff))
+                    }
+                    node => apply_node(arena, node, width, get),
+                };
+                *value = found & mask(width);
+            }
+            if let Some(place) = self.values.get_mut(id.0 as usize) {
+                *place = all;
+            }
+        }
+    }
+
+    /// The value that one of them, or of what they are made of, had in the last run.
+    #[must_use]
+    pub fn value(&self, lane: usize, e: ExprId) -> u64 {
+        let all = self.values.get(e.0 as usize);
+        all.and_then(|all| all.get(lane)).copied().unwrap_or(0)
     }
 }
 

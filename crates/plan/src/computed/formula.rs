@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::import::{above_leaves, imported};
 use millrace_model::expr::walk::rename;
@@ -18,7 +17,7 @@ use crate::key::{Bit, DEEPEST, Key, Resolver, followed};
 use crate::packets::conjuncts;
 use crate::touch::Seen;
 
-use super::one_to_one::peeled;
+use super::one_to_one::{Taken, peeled};
 use super::sums::sums;
 
 /// Bytes that each field has, those of IPv6 addresses.
@@ -127,12 +126,21 @@ impl Formula {
             .collect()
     }
 
-    /// Formulas of which two packets have equal keys if and only if they have equal keys of these, closer to their fields.
-    pub fn peeled(arena: &mut Arena, a: &Self, b: &Self) -> (Self, Self) {
-        let second = b.of_second(arena);
-        let (x, y) = peeled(arena, &a.key, &second.key);
+    /// Formulas of which two packets have equal keys if and only if they have equal keys of these, closer to their fields. The
+    /// second is `second` of its own ([`Self::of_second`]).
+    pub fn peeled(
+        arena: &mut Arena,
+        taken: &mut Taken,
+        a: &Self,
+        b: &Self,
+        second: &Self,
+    ) -> (Self, Self) {
+        let (x, y) = peeled(arena, taken, &a.key, &second.key);
         let to = |_: Option<ExprId>, at: i64| Some(at - SECOND);
-        let y = y.into_iter().map(|e| rename(arena, e, &to)).collect();
+        let y = match y == second.key {
+            true => b.key.clone(),
+            false => y.into_iter().map(|e| rename(arena, e, &to)).collect(),
+        };
         let with = |of: &Self, key| Self {
             key,
             when: of.when.clone(),
@@ -207,13 +215,6 @@ impl Formula {
         };
         let all = above_leaves(arena, &all).into_iter();
         all.filter_map(offset).collect()
-    }
-
-    /// The key of a packet; none if it does not fulfil the conditions.
-    pub fn value(&self, arena: &Arena, packet: &Assignment) -> Option<Vec<u64>> {
-        let holds = |e: &ExprId| packet.value(arena, *e) == 1;
-        let value = |e: &ExprId| packet.value(arena, *e);
-        (self.when.iter().all(holds)).then(|| self.key.iter().map(value).collect())
     }
 }
 

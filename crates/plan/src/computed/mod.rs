@@ -33,6 +33,7 @@ use crate::touch::{Source, Touch, Touches, distinct};
 
 pub use asked::Asked;
 use formula::Formula;
+use one_to_one::Taken;
 use question::{Pair, Solver};
 pub(crate) use same::Same;
 use samples::Samples;
@@ -80,6 +81,8 @@ pub(crate) struct Computed {
     formulas: Vec<Rc<Formula>>,
     numbers: HashMap<Rc<Formula>, usize>,
     samples: HashMap<usize, Rc<Samples>>,
+    seconds: HashMap<usize, Rc<Formula>>,
+    taken: Taken,
     known: HashMap<(Form, Form), Known>,
 }
 
@@ -94,6 +97,8 @@ impl Computed {
             formulas: Vec::new(),
             numbers: HashMap::new(),
             samples: HashMap::new(),
+            seconds: HashMap::new(),
+            taken: Taken::default(),
             known: HashMap::new(),
         }
     }
@@ -318,7 +323,8 @@ impl Computed {
             self.formulas.get(a.0)?.clone(),
             self.formulas.get(b.0)?.clone(),
         );
-        let (x, y) = Formula::peeled(&mut self.arena, &x, &y);
+        let second = self.second(b.0, &y);
+        let (x, y) = Formula::peeled(&mut self.arena, &mut self.taken, &x, &y, &second);
         let (linear, all) = Formula::equal(&self.arena, (&x, kind, a.2), (&y, other, b.2))?;
         if all {
             return Some((linear, Asking::default()));
@@ -354,6 +360,16 @@ impl Computed {
             };
             (linear, asking)
         }))
+    }
+
+    /// A formula of the second packet.
+    fn second(&mut self, number: usize, formula: &Formula) -> Rc<Formula> {
+        if let Some(known) = self.seconds.get(&number) {
+            return known.clone();
+        }
+        let made = Rc::new(formula.of_second(&mut self.arena));
+        self.seconds.insert(number, made.clone());
+        made
     }
 
     fn samples(&mut self, number: usize) -> Rc<Samples> {

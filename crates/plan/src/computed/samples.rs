@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use millrace_model::expr::Arena;
-use millrace_model::expr::eval::Assignment;
-use millrace_model::expr::ids::IdMap;
+use millrace_model::expr::eval::{Course, LANES};
+use millrace_model::expr::{Arena, ExprId};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -14,6 +13,11 @@ use super::formula::Formula;
 const TURNED: usize = 4;
 /// Packets at random.
 const RANDOM: usize = 256;
+
+/// Values of expressions that are worked out for one formula, unless `LEAST` packets take more: a question to the solver costs as much as some
+/// millions.
+const WORK: usize = 1 << 21;
+const LEAST: usize = 64;
 
 /// The bytes of a packet, by their places.
 pub(super) type Bytes = BTreeMap<u64, u8>;
@@ -36,30 +40,37 @@ impl Samples {
             let one = |at: &u64| (*at, fill.unwrap_or_else(|| random.next_u64() as u8));
             offsets.iter().map(one).collect()
         };
-        let mut out = Self::default();
+        let mut packets = Vec::new();
         for turned in 0..TURNED {
             let packet = some([0, 0xff].get(turned).copied());
             for at in &offsets {
                 for bit in 0..8 {
                     let mut other = packet.clone();
                     other.entry(*at).and_modify(|b| *b ^= 1 << bit);
-                    out.add(arena, formula, other);
+                    packets.push(other);
                 }
             }
-            out.add(arena, formula, packet);
+            packets.push(packet);
         }
-        for _ in 0..RANDOM {
-            let packet = some(None);
-            out.add(arena, formula, packet);
+        packets.extend((0..RANDOM).map(|_| some(None)));
+        let roots = [formula.when.as_slice(), &formula.key].concat();
+        let mut course = Course::of(arena, &roots);
+        packets.truncate((WORK / course.len().max(1)).max(LEAST));
+        let mut out = Self::default();
+        for some in packets.chunks(LANES) {
+            let byte = |lane: usize, at: u64| some.get(lane).and_then(|p| p.get(&at)).copied();
+            course.run(arena, |lane, at| byte(lane, at).unwrap_or(0));
+            for (lane, packet) in some.iter().enumerate() {
+                let value = |e: &ExprId| course.value(lane, *e);
+                if formula.when.iter().all(|e| value(e) == 1) {
+                    out.add(formula.key.iter().map(value).collect(), packet.clone());
+                }
+            }
         }
         out
     }
 
-    fn add(&mut self, arena: &Arena, formula: &Formula, packet: Bytes) {
-        let assignment = Assignment::new(IdMap::default(), packet.clone());
-        let Some(key) = formula.value(arena, &assignment) else {
-            return;
-        };
+    fn add(&mut self, key: Vec<u64>, packet: Bytes) {
         let all = self.by_key.entry(key.clone()).or_default();
         if all.is_empty() {
             self.order.push(key);

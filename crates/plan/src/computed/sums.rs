@@ -1,7 +1,8 @@
 //! Bits that are exclusive ors of bits of the packet: of these nobody need be asked. What a compiler makes of masks,
 //! shifts and a CRC is such, and the lowest bit of a sum.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::rc::Rc;
 
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::import::above_leaves;
@@ -10,8 +11,8 @@ use millrace_model::expr::{Arena, Bin, ExprId, Node};
 /// An exclusive or.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Sum {
-    /// bits of the packet: the place of their byte, and which of it, 0 the least significant
-    pub bits: BTreeSet<(i64, u32)>,
+    /// bits of the packet, ascending: the place of their byte, and which of it, 0 the least significant
+    pub bits: Rc<[(i64, u32)]>,
     /// and 1
     pub odd: bool,
 }
@@ -29,15 +30,37 @@ impl Sum {
     }
 
     fn with(&self, other: &Self) -> Self {
+        let bits = match (&*self.bits, &*other.bits) {
+            (_, []) => Rc::clone(&self.bits),
+            ([], _) => Rc::clone(&other.bits),
+            (a, b) => apart(a, b).into(),
+        };
         Self {
-            bits: self
-                .bits
-                .symmetric_difference(&other.bits)
-                .copied()
-                .collect(),
+            bits,
             odd: self.odd ^ other.odd,
         }
     }
+}
+
+/// What is in one of two ascending lists and not in the other.
+fn apart(mut a: &[(i64, u32)], mut b: &[(i64, u32)]) -> Vec<(i64, u32)> {
+    let mut out = Vec::with_capacity(a.len() + b.len());
+    while let ([x, behind_x @ ..], [y, behind_y @ ..]) = (a, b) {
+        match x.cmp(y) {
+            Ordering::Less => {
+                out.push(*x);
+                a = behind_x;
+            }
+            Ordering::Greater => {
+                out.push(*y);
+                b = behind_y;
+            }
+            Ordering::Equal => (a, b) = (behind_x, behind_y),
+        }
+    }
+    out.extend_from_slice(a);
+    out.extend_from_slice(b);
+    out
 }
 
 /// The bits of an expression, from the least significant; none where they are no such sum.
@@ -66,7 +89,7 @@ pub(super) fn parts(arena: &Arena, roots: &[ExprId]) -> Vec<Word> {
 /// All bits of something.
 fn own(place: i64, width: usize) -> Word {
     let bit = |i| {
-        let bits = [(place, i)].into();
+        let bits = Rc::from([(place, i)]);
         Some(Sum { bits, odd: false })
     };
     (0..width as u32).map(bit).collect()
