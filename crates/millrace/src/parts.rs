@@ -40,13 +40,16 @@ impl Parts {
     ) -> Result<Self, Error> {
         let elements = description.elements.iter();
         let read = elements.map(|element| match &element.what {
-            What::Guest(_) => Ok(Err(format!("{} is a guest", element.name))),
+            What::Guest(_) => Ok(Err(Never {
+                why: format!("{} is a guest", element.name),
+                ports: Vec::new(),
+            })),
             What::Function(asked) => read(description, element, asked, &make(element, asked)?),
         });
         let read = read.collect::<Result<Vec<_>, Error>>()?;
         let proved = { read.iter() }.map(|read| match read {
             Ok((written, make)) => written.check(make.begin()).map(Ok),
-            Err(why) => Ok(Err(why.clone())),
+            Err(never) => Ok(Err(never.clone())),
         });
         let proved = proved.collect::<Result<Vec<_>, Error>>()?;
         let chain = Chain {
@@ -72,13 +75,21 @@ impl Parts {
     }
 }
 
-/// A function as it is written; or why it is never linked.
+/// An element that is never linked.
+#[derive(Clone)]
+struct Never {
+    why: String,
+    /// names of its ports
+    ports: Vec<String>,
+}
+
+/// A function as it is written, if it may be linked.
 fn read(
     description: &Description,
     element: &Element,
     asked: &Function,
     make: &Make,
-) -> Result<Result<(Written, Make), String>, Error> {
+) -> Result<Result<(Written, Make), Never>, Error> {
     let folder = description
         .file
         .as_deref()
@@ -86,20 +97,26 @@ fn read(
     let word = folder.map_or_else(|| asked.word.clone(), |f| file::beside(f, &asked.word));
     let found = find(&word)?;
     if let Source::Module(_) = found.source {
-        return Ok(Err(format!("{} is a module alone", element.name)));
+        return Ok(Err(Never {
+            why: format!("{} is a module alone", element.name),
+            ports: Vec::new(),
+        }));
     }
+    let written = found.read(make)?;
     if found.slow.is_some() {
-        let why = format!("{} hands packets over to its slow path", element.name);
-        return Ok(Err(why));
+        return Ok(Err(Never {
+            why: format!("{} hands packets over to its slow path", element.name),
+            ports: written.program.ports,
+        }));
     }
-    Ok(Ok((found.read(make)?, make.clone())))
+    Ok(Ok((written, make.clone())))
 }
 
 /// A chain whose functions are proved.
 struct Chain<'a> {
     description: &'a Description,
-    /// or why it is never linked
-    proved: Vec<Result<Proved<'a>, String>>,
+    /// those that may be linked, and the others
+    proved: Vec<Result<Proved<'a>, Never>>,
 }
 
 impl Chain<'_> {
@@ -109,10 +126,11 @@ impl Chain<'_> {
                 ports: proved.program.ports.clone(),
                 guest: false,
             },
-            _ => {
+            other => {
                 let of = self.description.elements.get(at).map(|e| &e.what);
+                let never = other.and_then(|other| other.as_ref().err());
                 Named {
-                    ports: Vec::new(),
+                    ports: never.map_or(Vec::new(), |never| never.ports.clone()),
                     guest: matches!(of, Some(What::Guest(_))),
                 }
             }
@@ -138,7 +156,7 @@ impl Chain<'_> {
                 let never = [one, other]
                     .into_iter()
                     .find_map(|at| match self.proved.get(*at) {
-                        Some(Err(why)) => Some(why.clone()),
+                        Some(Err(never)) => Some(never.why.clone()),
                         _ => None,
                     });
                 let joined = groups.iter().map(|g| if *g == b { a } else { *g });

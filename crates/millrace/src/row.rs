@@ -1,6 +1,7 @@
 //! Is it what its elements do one after the other? A linked program against its elements, on one worker, over the same packets: every
 //! packet that leaves, what became of the others, and how many entries there are at the end.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use millrace_chain::Connected;
@@ -195,8 +196,7 @@ fn ran(job: Job, inputs: &[String], out: &Path) -> Result<Account, Error> {
 }
 
 impl AsRow {
-    fn differs(&mut self, what: &str, linked: impl ToString, row: impl ToString) {
-        let (linked, row) = (linked.to_string(), row.to_string());
+    fn differs<T: PartialEq + Display>(&mut self, what: &str, linked: &T, row: &T) {
         if linked != row {
             self.differences.push(format!(
                 "{what}: {linked} linked, {row} one after the other"
@@ -217,13 +217,13 @@ impl AsRow {
             ]
         };
         for ((what, one), (_, other)) in fates(linked).into_iter().zip(fates(row)) {
-            self.differs(what, one, other);
+            self.differs(what, &one, &other);
         }
         let reasons = linked.reasons.keys().chain(row.reasons.keys());
         let reasons: std::collections::BTreeSet<_> = reasons.collect();
         for reason in reasons {
             let of = |a: &Account| a.reasons.get(reason).copied().unwrap_or(0);
-            self.differs(&format!("dropped because {reason}"), of(linked), of(row));
+            self.differs(&format!("dropped because {reason}"), &of(linked), &of(row));
         }
         for object in &linked.objects {
             let other = row.objects.iter().find(|o| o.name == object.name);
@@ -231,8 +231,8 @@ impl AsRow {
             let (one, other) = (object.entries, other.and_then(|o| o.entries));
             self.differs(
                 &format!("entries of {}", object.name),
-                entries(one),
-                entries(other),
+                &entries(one),
+                &entries(other),
             );
         }
     }

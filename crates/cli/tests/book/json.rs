@@ -195,7 +195,7 @@ const COMMANDS: [(&str, &[&str]); 23] = [
             "verify policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24",
             "verify policer --cores 4 --in captures/talk.pcap --split lan=10.0.0.0/24 \
              --steer LAN:nic=software --steer 'WAN:nic=software&fields=source-address'",
-            "verify nop+policer --cores 1 --in captures/talk.pcap --split lan=10.0.0.0/24",
+            "verify policer+nop --cores 1 --in captures/talk.pcap --split lan=10.0.0.0/24",
         ],
     ),
     (
