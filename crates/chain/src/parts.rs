@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(part.ports, front.part.called);
         let outer = of.merged(std::slice::from_ref(&front), &whole.ports);
         let mut ports = vec![Named {
-            ports: front.part.called.clone(),
+            ports: front.part.called,
             guest: false,
         }];
         ports.extend(all[2..].iter().cloned());
@@ -310,7 +310,7 @@ mod tests {
         connect(&ends.part, &[unnamed.clone(), unnamed.clone()]).unwrap();
         let outer = of.merged(std::slice::from_ref(&ends), &[]);
         let ports = Named {
-            ports: ends.part.called.clone(),
+            ports: ends.part.called,
             guest: false,
         };
         let error = connect(&outer, &[ports, unnamed]).unwrap_err();
