@@ -40,7 +40,7 @@ pub fn connect(
     if description.is_line() {
         return match elements {
             [_] => Ok(None),
-            _ => line(description, elements).map(Some),
+            _ => line(description, elements).map(|of| Some(renamed(of, description))),
         };
     }
     let counts = counts(description, elements);
@@ -66,11 +66,20 @@ pub fn connect(
         let name = name(end).filter(|name| !ports.contains(name));
         ports.push(name.unwrap_or_else(|| at.to_string()));
     }
-    Ok(Some(Connected {
+    let connected = Connected {
         topology: arranged.topology,
         order: arranged.was.into_iter().flatten().collect(),
         ports,
-    }))
+    };
+    Ok(Some(renamed(connected, description)))
+}
+
+/// With the names that the description gives the chain's ports.
+fn renamed(mut of: Connected, description: &Description) -> Connected {
+    if description.called.len() == of.ports.len() {
+        of.ports.clone_from(&description.called);
+    }
+    of
 }
 
 fn line(description: &Description, elements: &[Named]) -> Result<Connected, ChainError> {

@@ -26,6 +26,8 @@ pub struct Description {
     pub connections: Vec<(Port, Port)>,
     /// where packets enter and leave: the ports of the chain, in their order
     pub entries: Vec<Port>,
+    /// what these are called; empty: as the elements call them
+    pub called: Vec<String>,
 }
 
 /// A key at the top of a file that says something of the run.
@@ -85,6 +87,8 @@ pub struct Function {
     pub capacity: Vec<String>,
     /// entries from files, `OBJECT=FILE`
     pub maps: Vec<String>,
+    /// the elements that it was linked from, with their words; none of a function as it was named
+    pub members: Vec<(String, String)>,
 }
 
 /// Another program as it is named.

@@ -9,9 +9,11 @@ pub mod connect;
 pub mod description;
 pub mod error;
 pub mod file;
+pub mod parts;
 
 mod table;
 
 pub use connect::{Connected, Named};
 pub use description::{Description, Element, Function, Given, Guest, Port, Setting, What};
 pub use error::{ChainError, Place};
+pub use parts::Merged;

@@ -163,9 +163,18 @@ char _license[] SEC("license") = "GPL";
     assert_eq!(bytes(3), [2, 5, 8]);
     let stages = account["stages"].to_string();
     assert!(
-        stages.contains("\"fan\"") && bytes(0).is_empty(),
-        "{stages}"
+        stages.contains("\"b+fan+a\"") && bytes(0).is_empty(),
+        "one program is all of it: {stages}"
     );
+    let outs: Vec<Vec<u8>> = outs.iter().map(|p| std::fs::read(p).unwrap()).collect();
+    // The command prints JSON already.
+    let (done, said) = output(run.args(["--link", "no"]));
+    let account: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(done.status.success() && account["forwarded"] == 9, "{said}");
+    let stages = account["stages"].to_string();
+    assert!(stages.contains("\"fan\""), "{stages}");
+    let again = words.iter().map(|p| std::fs::read(p).unwrap());
+    assert!(again.eq(outs), "other packets");
 }
 
 /// What has come is handed on before more comes, and the program's time is the packets' own.

@@ -1,7 +1,7 @@
 //! Rows as one linked program, against the rows themselves: the same packets, drop reasons by element, and entries.
 //!
 //! `MILLRACE_LINK_ROWS=200 cargo test -p millrace-cli --test it linked:: -- --nocapture` takes that many random rows of two to five
-//! functions of nfs/, and prints how many were compared and why the others cannot be linked. With `MILLRACE_LINK_VERIFY=30` each that can
+//! functions of nfs/, and prints how many were compared, how many of these are one program, and why the others cannot be linked. With `MILLRACE_LINK_VERIFY=30` each that can
 //! is verified on 4 cores, too, with so many seconds of processor time for its plan; by which strategies they are equal is printed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -63,8 +63,13 @@ fn first_port(row: &[&str]) -> &'static str {
     }
 }
 
-/// The account and the packets of a row over a capture, or why it does not run.
-fn over(row: &[&str], link: &str, capture: &Path, out: &Path) -> Result<(Value, Vec<u8>), String> {
+/// The account and the packets of a row over a capture, and what it said; or why it does not run.
+fn over(
+    row: &[&str],
+    link: &str,
+    capture: &Path,
+    out: &Path,
+) -> Result<(Value, Vec<u8>, String), String> {
     let split = format!("{}=10.0.0.0/8,fd00::/8", first_port(row));
     let mut run = millrace();
     run.arg("run")
@@ -77,7 +82,7 @@ fn over(row: &[&str], link: &str, capture: &Path, out: &Path) -> Result<(Value, 
         return Err(said);
     }
     let account = serde_json::from_slice(&done.stdout).unwrap();
-    Ok((account, std::fs::read(out).unwrap()))
+    Ok((account, std::fs::read(out).unwrap(), said))
 }
 
 /// Traffic of several kinds, some of which answers itself.
@@ -99,8 +104,9 @@ fn generated(folder: &Path) -> std::path::PathBuf {
     file
 }
 
-/// Compares one row; none if it was compared, else why it cannot be.
-fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Option<String> {
+/// Compares one row, and says whether it is one program, or several; or why nothing of it can be linked.
+fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Result<bool, String> {
+    let mut whole = true;
     for capture in captures {
         let (one, other) = (folder.join("row.pcap"), folder.join("linked.pcap"));
         let linked = match over(row, "yes", capture, &other) {
@@ -113,9 +119,10 @@ fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Option<String> {
                 let reason = line
                     .split_once("linked: ")
                     .map_or("it has not two ports", |(_, r)| r);
-                return Some(reason.to_owned());
+                return Err(reason.to_owned());
             }
         };
+        whole &= !linked.2.contains(" are not linked: ");
         let plain = over(row, "no", capture, &one);
         let plain = plain.unwrap_or_else(|why| panic!("{row:?}: {why}"));
         assert_eq!(
@@ -130,7 +137,7 @@ fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Option<String> {
             capture.display()
         );
     }
-    None
+    Ok(whole)
 }
 
 /// Holds a linked row on four cores against one, over a capture; gives the strategy.
@@ -172,7 +179,7 @@ fn random_rows_give_the_packets_of_the_linked_program() {
         .collect();
     functions.sort();
     let mut draws = Draws(1);
-    let (mut same, mut refused) = (0, BTreeMap::<String, usize>::new());
+    let (mut same, mut parts, mut refused) = (0, 0, BTreeMap::<String, usize>::new());
     let mut strategies = BTreeMap::<String, usize>::new();
     for _ in 0..rows {
         let row: Vec<&str> = (0..2 + draws.below(4))
@@ -184,7 +191,11 @@ fn random_rows_give_the_packets_of_the_linked_program() {
             })
             .collect();
         let found = match compared(&row, &captures, dir.path()) {
-            None => {
+            Ok(false) => {
+                parts += 1;
+                "the same, in parts".to_owned()
+            }
+            Ok(true) => {
                 same += 1;
                 let strategy = seconds.as_ref().map(|s| verified(&row, s, &made));
                 strategy.map_or("the same".to_owned(), |strategy| {
@@ -192,7 +203,7 @@ fn random_rows_give_the_packets_of_the_linked_program() {
                     format!("the same; equal on 4 cores: {strategy}")
                 })
             }
-            Some(why) => {
+            Err(why) => {
                 *refused.entry(why.clone()).or_default() += 1;
                 why
             }
@@ -200,21 +211,21 @@ fn random_rows_give_the_packets_of_the_linked_program() {
         println!("{}: {found}", row.join(" "));
     }
     println!(
-        "linked: {same} rows give the same; refused: {refused:#?}; equal on 4 cores: {strategies:#?}"
+        "linked: {same} rows as one program and {parts} in parts give the same; refused: {refused:#?}; equal on 4 cores: {strategies:#?}"
     );
-    assert_eq!(same + refused.values().sum::<usize>(), rows);
+    assert_eq!(same + parts + refused.values().sum::<usize>(), rows);
 }
 
 #[test]
 fn firewall_and_nat_are_one_program() {
     let dir = tempfile::tempdir().unwrap();
     let capture = root().join(CAPTURE);
-    let why = compared(&["firewall", "nat"], &[&capture], dir.path());
-    assert_eq!(why, None);
+    let whole = compared(&["firewall", "nat"], &[&capture], dir.path());
+    assert_eq!(whole, Ok(true));
     // What the second one looks up is found for a batch at once.
     assert_eq!(
         compared(&["portscan", "acl"], &[&capture], dir.path()),
-        None
+        Ok(true)
     );
     // Parameters and capacities are named by the element, as in a row.
     let mut run = millrace();
@@ -244,6 +255,153 @@ fn firewall_and_nat_are_one_program() {
         account["reasons"]["nat:table_full"].as_u64() > Some(0),
         "{account}"
     );
+}
+
+/// Neighbours of what cannot be linked are one program each; names in the account are the same.
+#[test]
+fn what_can_be_linked_of_a_row_is_linked() {
+    let dir = tempfile::tempdir().unwrap();
+    let capture = root().join(CAPTURE);
+    let row = ["firewall", "nat", "heavyhitter", "nop", "policer"];
+    let whole = compared(&row, &[&capture], dir.path());
+    assert_eq!(whole, Ok(false));
+    let out = dir.path().join("out.pcap");
+    let (account, _, said) = over(&row, "yes", &capture, &out).unwrap();
+    let stages = account["stages"].as_array().unwrap();
+    let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["firewall+nat", "heavyhitter", "nop+policer"],
+        "{said}"
+    );
+    for line in [
+        "firewall+nat: linked into one program",
+        "nat and heavyhitter are not linked: heavyhitter cannot be linked: it has atomic instructions",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    // What is said of an element on the command line is said of it where it is linked.
+    let mut run = millrace();
+    run.arg("run")
+        .args(row)
+        .args(["--link", "yes", "--in", CAPTURE]);
+    run.args(["--split", "lan=10.0.0.0/8", "--capacity", "nat:flows=7"]);
+    let (account, status) = json(&mut run);
+    assert_eq!(status, 0, "{account}");
+    let objects = account["objects"].as_array().unwrap();
+    let flows = objects.iter().find(|o| o["name"] == "nat:flows").unwrap();
+    assert_eq!(flows["capacity"], 7);
+}
+
+/// A chain file is linked as it connects its elements, and the part of it that one program is can be named.
+#[test]
+fn a_graph_of_a_file_is_linked_around_what_cannot_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("graph.toml");
+    let nf = |name: &str| root().join("nfs").join(name).display().to_string();
+    let text = format!(
+        "connect = [['fw.WAN', 'hh.0'], ['hh.1', 'nat.LAN'], ['nat.WAN', 'last.0']]\nentry = ['fw.LAN', 'last.1']\n\
+         [[element]]\nname = 'last'\nnf = '{}'\n[[element]]\nname = 'fw'\nnf = '{}'\ncapacity = {{ flows = 5000 }}\n\
+         [[element]]\nname = 'hh'\nnf = '{}'\n[[element]]\nname = 'nat'\nnf = '{}'\nset = {{ hop = 0 }}\n",
+        nf("nop"),
+        nf("firewall"),
+        nf("heavyhitter"),
+        nf("nat"),
+    );
+    std::fs::write(&file, text).unwrap();
+    let ran = |link: &str| {
+        let out = dir.path().join(format!("{link}.pcap"));
+        let mut run = millrace();
+        run.args([
+            "run",
+            file.to_str().unwrap(),
+            "--in",
+            CAPTURE,
+            "--link",
+            link,
+        ]);
+        run.args(["--split", "lan=10.0.0.0/8", "--seed", "7", "--out"])
+            .arg(&out);
+        let (account, status) = json(&mut run);
+        assert_eq!(status, 0, "{account}");
+        (account, std::fs::read(out).unwrap())
+    };
+    let (linked, row) = (ran("yes"), ran("no"));
+    let stages = linked.0["stages"].as_array().unwrap().iter();
+    let names: Vec<_> = stages.map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["fw", "hh", "last+nat"]);
+    let entries = |account: &Value| -> BTreeMap<String, Value> {
+        let objects = account["objects"].as_array().unwrap().iter();
+        let of = |o: &Value| (o["name"].as_str().unwrap().to_owned(), o["entries"].clone());
+        objects.map(of).collect()
+    };
+    assert_eq!(entries(&linked.0), entries(&row.0));
+    for key in ["read", "forwarded", "dropped", "reasons", "ports"] {
+        assert_eq!(linked.0[key], row.0[key], "{key}");
+    }
+    assert!(linked.1 == row.1, "other packets");
+
+    // What cannot be one program says which can be, and that has a model.
+    let part = format!("{}:last+nat", file.display());
+    let mut check = millrace();
+    let (checked, status) = json(check.args(["check", &part]));
+    assert_eq!(
+        (status, &checked["admitted"]),
+        (0, &true.into()),
+        "{checked}"
+    );
+    let objects = checked["objects"].as_array().unwrap();
+    assert!(
+        objects.iter().any(|o| o["name"] == "nat:flows"),
+        "{checked}"
+    );
+    let (_, said) = output(millrace().args(["check", &format!("{}:last+fw+x", file.display())]));
+    assert!(
+        said.contains("no element `x`") && said.contains("last, fw, hh, nat"),
+        "{said}"
+    );
+
+    // The picture has what is linked, and why the rest is not.
+    let (dot, html) = (dir.path().join("c.dot"), dir.path().join("c.html"));
+    let mut show = millrace();
+    show.args(["chain", file.to_str().unwrap(), "--dot"])
+        .arg(&dot);
+    let (shown, status) = json(show.arg("--html").arg(&html));
+    assert_eq!(status, 0, "{shown}");
+    assert_eq!(
+        shown["programs"],
+        serde_json::json!(["last+nat", "fw", "hh"]),
+        "{shown}"
+    );
+    assert_eq!(shown["elements"][3]["program"], "last+nat");
+    let reason = shown["apart"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("atomic instructions"), "{shown}");
+    let dot = std::fs::read_to_string(dot).unwrap();
+    assert!(
+        dot.contains("last+nat") && dot.contains("as it runs"),
+        "{dot}"
+    );
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(
+        page.contains("last+nat") && page.ends_with("</html>\n"),
+        "{page}"
+    );
+}
+
+/// `verify` holds one program against its elements one after the other, too.
+#[test]
+fn a_linked_program_is_verified_against_its_row() {
+    let mut verify = millrace();
+    verify.args(["verify", "nop+policer", "--cores", "1"]);
+    verify.args(["--generate", "packets=3000,flows=40"]);
+    let (found, status) = json(&mut verify);
+    assert_eq!(
+        (status, &found["row"]["equal"]),
+        (0, &true.into()),
+        "{found}"
+    );
+    assert_eq!(found["row"]["packets"], 3000);
+    assert!(found["row"]["left"].as_u64() > Some(0), "{found}");
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl Target {
     #[must_use]
     pub fn named(&self, name: &str) -> String {
         match &self.prefix {
-            Some(prefix) => format!("{prefix}:{name}"),
-            None => name.to_owned(),
+            Some(prefix) if !self.exposed.linked => format!("{prefix}:{name}"),
+            _ => name.to_owned(),
         }
     }
 }
@@ -316,6 +316,7 @@ impl Exposed {
             keeping: Vec::new(),
             details: Vec::new(),
             classes: Vec::new(),
+            linked: false,
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct Exposed {
     pub details: Vec<String>,
     /// number of classes of each object that has any, in the module's order; empty for a module alone
     pub classes: Vec<Option<u32>>,
+    /// it was linked from several elements: names of objects and parameters are `ELEMENT:NAME`
+    pub linked: bool,
 }
 
 /// The share of an object that there is not.
@@ -95,6 +97,7 @@ impl Exposed {
                 })
                 .collect(),
             types,
+            linked: false,
         }
     }
 

@@ -295,6 +295,9 @@ pub struct StageAccount {
     /// it is not in the chain any more
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
+    /// several elements were linked into it: its reasons and tables are called `ELEMENT:NAME`
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub linked: bool,
 }
 
 /// What a function handed over to its slow path (docs/click.md).

@@ -29,7 +29,7 @@ use millrace_topology::{End, Topology};
 pub use refuse::{Reason, Unlinkable};
 
 /// Version of what linking gives, for caches: another number whenever the same elements give another program.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One element of a chain.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub fn link(
         ports: names::ports(topology, ports),
         params: Vec::new(),
         reasons: vec!["dropped".to_owned()],
-        license: (elements.first()).map_or_else(String::new, |e| e.program.license.clone()),
+        license: refuse::license(elements.iter()).unwrap_or_default(),
     };
     // Which numbers objects and reasons of each element begin with.
     let mut begins = Vec::new();

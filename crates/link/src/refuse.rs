@@ -41,7 +41,7 @@ pub enum Reason {
     Floods,
     /// a load finds the port in the context in some calls of a function and another number in others
     Port(String),
-    /// its functions are of another license
+    /// its license differs from that of the first, and not both are compatible with the GPL
     License(String),
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Reason {
                 f,
                 "its function `{function}` reads the port by a pointer that is not always the packet's"
             ),
-            Self::License(other) => write!(f, "its license differs from that of {other}"),
+            Self::License(other) => write!(f, "its license does not go with that of {other}"),
         }
     }
 }
@@ -136,14 +136,44 @@ pub(crate) fn elements(elements: &[Element<'_>], topology: &Topology) -> Result<
         if program.dialect == Dialect::Handlers && topology.ports(at).len() > 2 && floods(program) {
             return Err(element.refused(Reason::Floods));
         }
-        if let Some(first) = elements
-            .first()
-            .filter(|f| f.program.license != program.license)
+        if let Some(first) = elements.first()
+            && license([first, element].into_iter()).is_none()
         {
             return Err(element.refused(Reason::License(first.name.to_owned())));
         }
     }
     Ok(())
+}
+
+/// Licenses that the kernel takes for compatible with the GPL (include/linux/license.h): their code may go into one program under it.
+const WITH_GPL: [&str; 6] = [
+    "GPL",
+    "GPL v2",
+    "GPL and additional rights",
+    "Dual BSD/GPL",
+    "Dual MIT/GPL",
+    "Dual MPL/GPL",
+];
+
+/// The license of a program of these elements: theirs where they have one, the GPL where all are compatible with it; none otherwise.
+pub(crate) fn license<'a>(elements: impl Iterator<Item = &'a Element<'a>>) -> Option<String> {
+    let mut joint: Option<&str> = None;
+    for element in elements {
+        let own = element.program.license.as_str();
+        joint = Some(match joint {
+            None => own,
+            Some(joint) if joint == own => own,
+            // The version is one's own if another has none.
+            Some(joint) if WITH_GPL.contains(&joint) && WITH_GPL.contains(&own) => {
+                match [joint, own].contains(&"GPL v2") {
+                    true => "GPL v2",
+                    false => "GPL",
+                }
+            }
+            Some(_) => return None,
+        });
+    }
+    Some(joint.unwrap_or_default().to_owned())
 }
 
 /// Whether the verdict FLOOD is among a program's constants.

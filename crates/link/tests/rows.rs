@@ -111,9 +111,25 @@ fn an_element_that_sends_back_is_linked_where_that_ends() {
 }
 
 #[test]
-fn licenses_that_differ_are_refused() {
-    let mut gpl = one_way(1);
-    gpl.license = "GPL".into();
-    let refused = linked(&[one_way(1), gpl]).unwrap_err();
-    assert_eq!(refused.reason, Reason::License("e0".into()));
+fn licenses_that_do_not_go_together_are_refused() {
+    let of = |license: &str| Program {
+        license: license.into(),
+        ..one_way(1)
+    };
+    for (one, other) in [("", "GPL"), ("Proprietary", "Dual MIT/GPL"), ("MIT", "GPL")] {
+        let refused = linked(&[of(one), of(other)]).unwrap_err();
+        assert_eq!(
+            refused.reason,
+            Reason::License("e0".into()),
+            "{one}, {other}"
+        );
+    }
+    for (all, joint) in [
+        (["Dual MIT/GPL", "GPL", "Dual BSD/GPL"], "GPL"),
+        (["Dual MIT/GPL", "GPL v2", "GPL"], "GPL v2"),
+        (["Dual MIT/GPL"; 3], "Dual MIT/GPL"),
+        (["Proprietary"; 3], "Proprietary"),
+    ] {
+        assert_eq!(linked(&all.map(of)).unwrap().license, joint);
+    }
 }

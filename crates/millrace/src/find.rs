@@ -70,20 +70,25 @@ pub struct Found {
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Functions in a row, by their words with `+` between them. The second of one name is called NAME-2, as in a chain.
+/// Functions in a row, by their words with `+` between them, `NAME=WORD` where one is not called as [`numbered`] says.
 fn row(word: &str) -> Result<Found, Error> {
     let mut members: Vec<Member> = Vec::new();
     for word in word.split('+') {
+        let given = word.split_once('=').filter(|(name, _)| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
+            !name.is_empty() && name.chars().all(plain) && !Path::new(word).exists()
+        });
+        let word = given.map_or(word, |(_, word)| word);
         let found = find(word)?;
-        let file = word.rsplit_once(".o:").map_or(word, |(file, _)| file);
-        let plain = Path::new(file).file_stem().unwrap_or_default();
-        let plain = plain.to_string_lossy().into_owned();
         let taken = |name: &str| members.iter().any(|m| m.name == name);
-        let numbered = (2..).map(|n| format!("{plain}-{n}"));
-        let name = std::iter::once(plain.clone())
-            .chain(numbered)
-            .find(|name| !taken(name));
-        let name = name.unwrap_or(plain);
+        let name = match given {
+            Some((name, _)) if taken(name) => {
+                let what = format!("two functions of the row are called `{name}`");
+                return Err(Error::wrong(what).help("call one of them otherwise"));
+            }
+            Some((name, _)) => name.to_owned(),
+            None => numbered(word, taken),
+        };
         members.push(Member {
             name,
             found,
@@ -105,10 +110,37 @@ fn row(word: &str) -> Result<Found, Error> {
     })
 }
 
-/// The functions of a chain file, which are linked as it connects them.
-fn chain(path: &Path) -> Result<Found, Error> {
-    let read = millrace_chain::file::read(path);
-    let description = read.map_err(|e| Error::wrong(&e).help(&e.help))?;
+/// Name of a function of a row by its file; the second of one name is called NAME-2, as in a chain.
+fn numbered(word: &str, taken: impl Fn(&str) -> bool) -> String {
+    let file = word.rsplit_once(".o:").map_or(word, |(file, _)| file);
+    let plain = Path::new(file).file_stem().unwrap_or_default();
+    let plain = plain.to_string_lossy().into_owned();
+    let others = (2_u64..).map(|n| format!("{plain}-{n}"));
+    let mut all = std::iter::once(plain.clone()).chain(others);
+    all.find(|name| !taken(name)).unwrap_or(plain)
+}
+
+/// The word of a row of functions with these names and words.
+pub(crate) fn word(members: &[(String, String)]) -> String {
+    let mut words = Vec::new();
+    for (at, (name, word)) in members.iter().enumerate() {
+        let taken = |name: &str| members.iter().take(at).any(|m| m.0 == name);
+        words.push(match numbered(word, taken) == *name {
+            true => word.clone(),
+            false => format!("{name}={word}"),
+        });
+    }
+    words.join("+")
+}
+
+/// The functions of a chain file, or those of its elements that are named with `+` between them; they are linked as it connects them.
+fn chain(path: &Path, names: Option<&str>) -> Result<Found, Error> {
+    let wrong = |e: millrace_chain::ChainError| Error::wrong(&e).help(&e.help);
+    let mut description = millrace_chain::file::read(path).map_err(wrong)?;
+    if let Some(names) = names {
+        let names: Vec<_> = names.split('+').collect();
+        description = description.part(&names).map_err(wrong)?;
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut members = Vec::new();
     for element in &description.elements {
@@ -118,7 +150,7 @@ fn chain(path: &Path) -> Result<Found, Error> {
         };
         let What::Function(function) = &element.what else {
             let what = format!("{} is a guest, which has no model", element.name);
-            return Err(wrong(what, "leave it out of the file to look at the rest"));
+            return Err(wrong(what, &between(path, &description)));
         };
         let named = |texts: &[String]| -> Vec<(String, String)> {
             let pairs = texts.iter().filter_map(|text| text.split_once('='));
@@ -173,8 +205,41 @@ fn chain(path: &Path) -> Result<Found, Error> {
     })
 }
 
+/// How to name the functions between the guests of a chain file.
+fn between(path: &Path, of: &Description) -> String {
+    let guest = |at: usize| {
+        let what = of.elements.get(at).map(|e| &e.what);
+        !matches!(what, Some(What::Function(_)))
+    };
+    let mut groups: Vec<usize> = (0..of.elements.len()).collect();
+    for (one, other) in of.neighbours() {
+        if let (false, false, Some(a), Some(b)) = (
+            guest(one),
+            guest(other),
+            groups.get(one).copied(),
+            groups.get(other).copied(),
+        ) {
+            groups.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
+        }
+    }
+    let mut words = Vec::new();
+    for group in 0..groups.len() {
+        let own = groups.iter().zip(&of.elements).enumerate();
+        let own = own.filter(|(at, (g, _))| **g == group && !guest(*at));
+        let names: Vec<_> = own.map(|(_, (_, e))| e.name.as_str()).collect();
+        if !names.is_empty() {
+            words.push(format!("{}:{}", path.display(), names.join("+")));
+        }
+    }
+    match words.as_slice() {
+        [] => "leave it out of the file to look at the rest".to_owned(),
+        words => format!("name the functions beside it: {}", words.join(", ")),
+    }
+}
+
 /// Finds a function: a file (`x.c`, `x.click`, `x.click:early-discard`, `x.click:whole`, `x.o`, `x.o:PROGRAM`, `x.so`), a folder
-/// with NAME.c, a bundle, several in a row that are linked (`x+y`), a chain file, whose functions are linked (`x.toml`), or the name of a folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
+/// with NAME.c, a bundle, several in a row that are linked (`x+y`, `NAME=x+y`), a chain file, whose functions are linked
+/// (`x.toml`; `x.toml:ELEMENT+ELEMENT`, some of them), or the name of a folder in ./nfs, in one of $MILLRACE_NFS, or where functions are installed (`share/millrace/nfs`).
 ///
 /// # Errors
 /// There is none of that name; the error lists the names there are, and the folders that were searched.
@@ -203,12 +268,18 @@ fn look(word: &str) -> Result<Found, Error> {
             return configuration(path, options);
         }
     }
+    if let Some((file, names)) = word.rsplit_once(".toml:") {
+        let file = PathBuf::from(format!("{file}.toml"));
+        if file.is_file() && !names.is_empty() {
+            return chain(&file, Some(names));
+        }
+    }
     match path.extension().and_then(|e| e.to_str()) {
         _ if !path.exists() && word.contains('+') => row(word),
         _ if !path.exists() => by_name(word),
         Some("c") => Ok(found(Source::C(path.to_owned()), None)),
         Some("click") => configuration(path, Options::default()),
-        Some("toml") => chain(path),
+        Some("toml") => chain(path, None),
         Some("so") => Ok(found(Source::Module(path.to_owned()), None)),
         // Objects carry many endings (.o, .bpf, .elf, none); the loader says what is not one.
         _ => Ok(found(Source::Object(path.to_owned()), None)),

@@ -262,7 +262,10 @@ impl Found {
             module,
             "build it again; if that does not help, remove the cache folder",
         )?);
-        let exposed = Exposed::new(&program.name, &module, Some(&program), types);
+        let exposed = Exposed {
+            linked: matches!(self.source, Source::Linked(_)),
+            ..Exposed::new(&program.name, &module, Some(&program), types)
+        };
         Ok(Function {
             name: program.name.clone(),
             object,
@@ -466,6 +469,7 @@ impl Function {
                 None => Vec::new(),
             },
             slow: self.slow_path()?,
+            linked: self.exposed.linked,
         })
     }
 }

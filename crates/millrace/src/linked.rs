@@ -17,12 +17,12 @@ impl Row {
         }
     }
 
-    /// How they are connected.
-    fn connected(&self, elements: &[Element<'_>]) -> Result<Connected, Error> {
+    /// How they are connected; `elements` are their names, with the names of their ports.
+    pub(crate) fn connected(&self, elements: &[(&str, &[String])]) -> Result<Connected, Error> {
         if let Some(file) = &self.file {
             let named: Vec<Named> = { elements.iter() }
-                .map(|element| Named {
-                    ports: element.program.ports.clone(),
+                .map(|(_, ports)| Named {
+                    ports: ports.to_vec(),
                     guest: false,
                 })
                 .collect();
@@ -31,23 +31,21 @@ impl Row {
                 return Ok(connected);
             }
         }
-        for element in elements {
-            let ports = &element.program.ports;
+        for (name, ports) in elements {
             if elements.len() > 1 && !ports.is_empty() && ports.len() != 2 {
                 return Err(Error::no(format!(
-                    "{} has {} ports ({}); functions in a row have two each",
-                    element.name,
+                    "{name} has {} ports ({}); functions in a row have two each",
                     ports.len(),
                     ports.join(", ")
                 ))
                 .help("run it alone, or say in a chain file how its ports are connected"));
             }
         }
-        let names = |element: Option<&Element<'_>>| {
-            element.map_or(Vec::new(), |element| element.program.ports.clone())
+        let names = |element: Option<&(&str, &[String])>| {
+            element.map_or(Vec::new(), |(_, ports)| ports.to_vec())
         };
         let ports = match elements {
-            [only] if !only.program.ports.is_empty() => only.program.ports.clone(),
+            [(_, ports)] if !ports.is_empty() => ports.to_vec(),
             _ => {
                 let (first, last) = (names(elements.first()), names(elements.last()));
                 [(first.first(), "0"), (last.get(1), "1")]
@@ -131,7 +129,10 @@ impl Found {
             checked: &proved.checked,
         });
         let elements: Vec<_> = elements.collect();
-        let connected = row.connected(&elements)?;
+        let ports: Vec<_> = { elements.iter() }
+            .map(|element| (element.name, element.program.ports.as_slice()))
+            .collect();
+        let connected = row.connected(&ports)?;
         let ordered: Vec<_> = { connected.order.iter() }
             .filter_map(|at| elements.get(*at).copied())
             .collect();

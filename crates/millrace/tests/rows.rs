@@ -129,6 +129,7 @@ fn together(parts: &[Part<'_>], topology: &Topology, trace: &Trace, burst: usize
                 objects_bytes: 0,
                 shares: Vec::new(),
                 slow: None,
+                linked: false,
             }
         }
     });

@@ -88,6 +88,7 @@ pub fn exposed() -> Exposed {
         keeping: Vec::new(),
         details: Vec::new(),
         classes: Vec::new(),
+        linked: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Error;
 
-use millrace_dataplane::account::{Account, GuestAccount};
+use millrace_dataplane::account::{Account, GuestAccount, StageAccount};
 use millrace_dataplane::worker::condition::State;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
@@ -50,8 +50,9 @@ fn drops(account: &Account) -> Vec<(Labels<2>, u64)> {
     let mut all = Vec::new();
     for stage in &account.stages {
         for (reason, packets) in &stage.reasons {
-            all.push((label(&stage.name, reason), *packets));
-            let key = match several {
+            let (function, own_name) = of(stage, reason);
+            all.push((label(function, own_name), *packets));
+            let key = match several && !stage.linked {
                 true => format!("{}:{reason}", stage.name),
                 false => reason.clone(),
             };
@@ -67,12 +68,19 @@ fn drops(account: &Account) -> Vec<(Labels<2>, u64)> {
     all
 }
 
+/// The element that an object or a reason belongs to, and its name there: the same whether elements were linked or not.
+fn of<'a>(stage: &'a StageAccount, name: &'a str) -> (&'a str, &'a str) {
+    let own = name.split_once(':').filter(|_| stage.linked);
+    own.unwrap_or((&stage.name, name))
+}
+
 fn tables(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
     let all = account.stages.iter().flat_map(|stage| {
         stage.tables.iter().map(|table| {
+            let (function, object) = of(stage, &table.name);
             let labels = [
-                ("function", stage.name.clone()),
-                ("object", table.name.clone()),
+                ("function", function.to_owned()),
+                ("object", object.to_owned()),
             ];
             (labels, table)
         })

@@ -15,11 +15,13 @@ use serde_json::json;
 use crate::failure::{DONE, Failure, NO};
 use crate::{function, screen};
 
+mod mixed;
 mod openflow;
 
 pub use openflow::refused;
 
-/// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave.
+/// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave. Of a chain file
+/// (.toml) which elements are linked, and which stay apart.
 /// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
 /// --early-discard, FILE.click:whole that of --whole.
 #[derive(Args)]
@@ -27,7 +29,7 @@ pub use openflow::refused;
 #[command(after_help = "\
 Exit status: 0 done, 1 the target has no word for what the chain does, 2 the configuration is wrong or cannot be synthesised.")]
 pub struct Chain {
-    /// The configuration (.click)
+    /// The configuration (.click), or a chain file (.toml)
     file: PathBuf,
 
     /// Print the function's C instead
@@ -103,6 +105,9 @@ impl Chain {
 
     /// Does it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
+        if millrace_chain::file::is_file(&self.file.to_string_lossy()) {
+            return mixed::perform(self);
+        }
         let mut synthesis = millrace::click::read(&self.file, false, self.options())?;
         if self.emit_c {
             screen::out(emit::c(&synthesis).trim_end());

@@ -130,7 +130,7 @@ fn compare(section: &str, documents: &[Value], table: &BTreeMap<String, String>)
 }
 
 /// Commands that need no run beside them, by section.
-const COMMANDS: [(&str, &[&str]); 22] = [
+const COMMANDS: [(&str, &[&str]); 23] = [
     ("Errors", &["check no-such-function"]),
     (
         "check",
@@ -168,6 +168,7 @@ const COMMANDS: [(&str, &[&str]); 22] = [
             "chain chains/acl/acl-251.click",
         ],
     ),
+    ("chain FILE.toml", &["chain chains/example/row.toml"]),
     (
         "chain --compare",
         &[
@@ -194,6 +195,7 @@ const COMMANDS: [(&str, &[&str]); 22] = [
             "verify policer --cores 2 --in captures/talk.pcap --split lan=10.0.0.0/24",
             "verify policer --cores 4 --in captures/talk.pcap --split lan=10.0.0.0/24 \
              --steer LAN:nic=software --steer 'WAN:nic=software&fields=source-address'",
+            "verify policer+nop --cores 1 --in captures/talk.pcap --split lan=10.0.0.0/24",
         ],
     ),
     (

@@ -279,6 +279,7 @@ impl Parallel {
                 objects_bytes: run.objects_bytes,
                 shares,
                 slow: None,
+                linked: false,
             }],
             topology: None,
             ports: std::mem::take(&mut run.ports),

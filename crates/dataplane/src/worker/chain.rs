@@ -41,6 +41,8 @@ pub struct Link {
     pub shares: Vec<Share>,
     /// what runs packets that it hands over; none: they are passed to the host
     pub slow: Option<Arc<dyn SlowPaths>>,
+    /// it was linked from several elements: its objects and drop reasons have those elements' names already, `ELEMENT:NAME`
+    pub linked: bool,
 }
 
 impl Link {

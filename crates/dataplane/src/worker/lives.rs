@@ -3,7 +3,7 @@
 //! A chain can change while it runs (`change.rs`), so each element brings counters of its own. What it counted stays
 //! in the account when it has gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,6 +30,8 @@ pub struct Life {
     pub name: String,
     /// names of its drop reasons, by index
     pub reasons: Vec<String>,
+    /// its objects and drop reasons have names of several elements already
+    linked: bool,
     /// the programs that it hosts, one for each packet class
     guests: Vec<Arc<Condition>>,
     /// whether there is one for each class
@@ -51,6 +53,7 @@ impl Life {
             id,
             name: name.to_owned(),
             reasons: reasons.to_vec(),
+            linked: false,
             guests: Vec::new(),
             classed: false,
             slow: None,
@@ -65,6 +68,7 @@ impl Life {
         Self {
             guests: link.conditions(),
             classed: link.classed(),
+            linked: link.linked,
             slow: link.slow.clone(),
             tables: Tables::of(link, workers),
             ..Self::new(id, &link.name, &link.reasons, workers)
@@ -158,9 +162,21 @@ struct Inside {
     present: Vec<Arc<Life>>,
     /// by name, and by worker: what objects refused is on the first one's account
     left: BTreeMap<String, Vec<Sums>>,
+    /// elements, in the chain or not any more, that were linked from several
+    linked: BTreeSet<String>,
     epilogues: Vec<(String, Epilogue)>,
     /// how many more there were
     untold: u64,
+}
+
+impl Inside {
+    fn named(&self, element: &str, name: &str) -> String {
+        let several = self.present.len() + self.left.len() > 1;
+        match several && !self.linked.contains(element) {
+            true => format!("{element}:{name}"),
+            false => name.to_owned(),
+        }
+    }
 }
 
 /// All elements of a run.
@@ -198,6 +214,8 @@ impl Lives {
     pub fn now(&self, present: Vec<Arc<Life>>, workers: usize) {
         let mut inside = self.lock();
         let all: Vec<_> = (0..workers).collect();
+        let linked = present.iter().filter(|l| l.linked);
+        inside.linked.extend(linked.map(|l| l.name.clone()));
         let before = std::mem::replace(&mut inside.present, present);
         for life in before {
             if inside.present.iter().any(|l| l.id == life.id) {
@@ -268,12 +286,7 @@ impl Lives {
 
     /// What an object or a reason of an element is called: with the element's name where the run has had several.
     pub fn named(&self, element: &str, name: &str) -> String {
-        let inside = self.lock();
-        if inside.present.len() + inside.left.len() > 1 {
-            format!("{element}:{name}")
-        } else {
-            name.to_owned()
-        }
+        self.lock().named(element, name)
     }
 
     /// Ticks that a worker has spent in elements.
@@ -287,7 +300,6 @@ impl Lives {
     /// What these workers have counted; a tick is this long.
     pub fn told(&self, workers: &[usize], ns_per_tick: f64) -> Told {
         let inside = self.lock();
-        let several = inside.present.len() + inside.left.len() > 1;
         // Programs are no worker's own: the first worker's account has them.
         let first = workers.contains(&0);
         let guests = |life: &Life| -> Vec<_> {
@@ -340,14 +352,11 @@ impl Lives {
                 tables,
                 slow,
                 left,
+                linked: inside.linked.contains(name),
             });
             told.timers += sums.timers;
             for (reason, packets) in sums.reasons {
-                let full = match several {
-                    true => format!("{name}:{reason}"),
-                    false => reason,
-                };
-                told.reasons.push((full, packets));
+                told.reasons.push((inside.named(name, &reason), packets));
             }
         }
         told
@@ -400,6 +409,26 @@ mod tests {
         assert_eq!(reasons, 2, "{:?}", told.reasons);
         assert_eq!(lives.named("a", "x"), "a:x");
         assert_eq!(lives.epilogues().0.len(), 1);
+    }
+
+    #[test]
+    fn what_several_were_linked_into_has_their_names_already() {
+        let lives = Lives::default();
+        let plain = Arc::new(Life::new(lives.number(), "tap", &["full".into()], 1));
+        let linked = Arc::new(Life {
+            linked: true,
+            ..Life::new(lives.number(), "fw+nat", &["nat:full".into()], 1)
+        });
+        lives.now(vec![linked.clone(), plain.clone()], 1);
+        assert!(plain.dropped(Some(0), 0) && linked.dropped(Some(0), 0));
+        let told = lives.told(&[0], 1.0);
+        let reasons: Vec<_> = told.reasons.iter().map(|r| r.0.as_str()).collect();
+        assert_eq!(reasons, ["nat:full", "tap:full"]);
+        assert!(told.stages[0].linked && !told.stages[1].linked);
+        assert_eq!(lives.named("fw+nat", "fw:flows"), "fw:flows");
+        // Also when it has left.
+        lives.now(vec![plain], 1);
+        assert_eq!(lives.told(&[0], 1.0).reasons[1].0, "nat:full");
     }
 
     #[test]

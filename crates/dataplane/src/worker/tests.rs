@@ -29,6 +29,7 @@ pub(super) fn link(name: &str) -> Link {
         objects_bytes: 0,
         shares: Vec::new(),
         slow: None,
+        linked: false,
     }
 }
 

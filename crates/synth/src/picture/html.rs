@@ -25,10 +25,7 @@ rect { fill: #fff; stroke: #888 } .device { fill: #ddd } .read { stroke: #2e7d32
 /// The page: both pictures, and what packets take.
 #[must_use]
 pub fn html(name: &str, pictures: &[Picture], costs: &[Cost]) -> String {
-    let name = escaped(name);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title>\n<style>{STYLE}</style></head><body>\n<h1>{name}</h1>\n"
-    );
+    let mut out = String::new();
     out.push_str("<p>Green: reads. Blue, dashed: writes. Red: drops.</p>\n<h2>Operations a packet</h2>\n<table><tr><th>packets</th><th>elements</th><th>reads</th><th>writes</th><th>checksums</th><th>lookups</th></tr>\n");
     for cost in costs {
         let (b, a) = (cost.before, cost.after);
@@ -48,6 +45,16 @@ pub fn html(name: &str, pictures: &[Picture], costs: &[Cost]) -> String {
         );
     }
     out.push_str("</table>\n");
+    page(name, &out, pictures)
+}
+
+/// A page of pictures, with this markup above them.
+#[must_use]
+pub fn page(name: &str, above: &str, pictures: &[Picture]) -> String {
+    let name = escaped(name);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title>\n<style>{STYLE}</style></head><body>\n<h1>{name}</h1>\n{above}"
+    );
     for picture in pictures {
         let _ = writeln!(out, "<h2>{}</h2>", escaped(&picture.title));
         drawing(picture, &mut out);

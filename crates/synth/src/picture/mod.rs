@@ -14,7 +14,7 @@ mod dot;
 mod html;
 
 pub use dot::dot;
-pub use html::html;
+pub use html::{html, page};
 
 /// Kind of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,8 @@ const WIDTH: usize = 60;
 const LINES: usize = 12;
 
 /// Lines that fit a box.
-fn fitted(lines: Vec<String>) -> Vec<String> {
+#[must_use]
+pub fn fitted(lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(LINES);
     let mut fitted: Vec<String> = lines
         .into_iter()
@@ -73,6 +74,23 @@ fn fitted(lines: Vec<String>) -> Vec<String> {
         fitted.push(format!("… and {more} more"));
     }
     fitted
+}
+
+impl Picture {
+    /// Boxes whose places follow from the edges.
+    #[must_use]
+    pub fn layered(
+        title: String,
+        mut shapes: Vec<Shape>,
+        edges: Vec<(usize, usize, String)>,
+    ) -> Self {
+        layers(&mut shapes, &edges);
+        Self {
+            title,
+            shapes,
+            edges,
+        }
+    }
 }
 
 /// The graph of elements.
@@ -113,12 +131,8 @@ pub fn before(of: &Synthesis) -> Picture {
             (link.from.element, link.to.element, label)
         })
         .collect();
-    layers(&mut shapes, &edges);
-    Picture {
-        title: format!("{} before: {} elements", of.name, graph.elements.len()),
-        shapes,
-        edges,
-    }
+    let title = format!("{} before: {} elements", of.name, graph.elements.len());
+    Picture::layered(title, shapes, edges)
 }
 
 /// The label of an element: its class, and its name if it was given one.

@@ -22,7 +22,18 @@ impl Run {
             words => match words.iter().find(|w| file::is_file(w)) {
                 Some(word) => Err(Failure::wrong(format!("{word}: a chain file stands alone"))
                     .help("add what you want to it as an [[element]]")),
-                None => Ok(Description::line(words, called)),
+                None => {
+                    let mut line = Description::line(words, called);
+                    for element in &mut line.elements {
+                        // Elements of a file have the entries that it names.
+                        if let What::Function(function) = &mut element.what
+                            && function.word.contains(".toml:")
+                        {
+                            function.maps = millrace::find(&function.word)?.maps();
+                        }
+                    }
+                    Ok(line)
+                }
             },
         }
     }
@@ -56,14 +67,18 @@ pub fn of(
     element: &millrace_chain::Element,
     all: &[String],
 ) -> Result<Vec<String>, Failure> {
-    if chain.elements.len() < 2 {
+    let linked = |e: &millrace_chain::Element| !members(e).is_empty();
+    if chain.elements.len() < 2 && !linked(element) {
         return Ok(all.to_vec());
     }
     let mut own = Vec::new();
     for text in all {
-        let known = |(name, _): &(&str, &str)| chain.elements.iter().any(|e| is(e, name));
+        let known = |(name, _): &(&str, &str)| {
+            let of = |e: &millrace_chain::Element| is(e, name) || within(e, name).next().is_some();
+            chain.elements.iter().any(of)
+        };
         let Some((name, rest)) = text.split_once(':').filter(known) else {
-            let first = &element.name;
+            let first = members(element).first().map_or(&element.name, |m| &m.0);
             return Err(
                 Failure::wrong(format!("`{text}`: of which function?")).help(format!(
                     "write the function's name before it, as in {first}:{text}"
@@ -73,15 +88,34 @@ pub fn of(
         if is(element, name) {
             own.push(rest.to_owned());
         }
+        own.extend(within(element, name).map(|member| format!("{member}:{rest}")));
     }
     Ok(own)
+}
+
+/// The elements that one was linked from, with their words.
+fn members(element: &millrace_chain::Element) -> &[(String, String)] {
+    match &element.what {
+        What::Function(function) => &function.members,
+        What::Guest(_) => &[],
+    }
+}
+
+/// Those of them that are meant by a name.
+fn within<'a>(
+    element: &'a millrace_chain::Element,
+    name: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    let all = members(element).iter();
+    all.filter(move |(own, word)| own == name || called(word) == name)
+        .map(|(own, _)| own.as_str())
 }
 
 /// Whether an element is meant by a name: its own, or what its word is called, which several may be.
 fn is(element: &millrace_chain::Element, name: &str) -> bool {
     let word = match &element.what {
-        What::Function(function) => called(&function.word),
-        What::Guest(_) => String::new(),
+        What::Function(function) if function.members.is_empty() => called(&function.word),
+        What::Function(_) | What::Guest(_) => String::new(),
     };
     element.name == name || word == name
 }

@@ -150,6 +150,7 @@ pub fn link(name: &str, code: Code) -> Link {
         objects_bytes: 0,
         shares: Vec::new(),
         slow: None,
+        linked: false,
     }
 }
 

@@ -1,15 +1,14 @@
-//! Rows that run as one linked program (crates/link), which has one plan.
+//! Chains whose elements run as linked programs (crates/link), as far as they can be linked.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millrace::Arrangement;
+use millrace::{Apart, Arrangement, Parts};
 use millrace_chain::{Description, Element, Function, What};
 use millrace_check::moment::Moment;
 use millrace_place::Treatment;
 
 use super::Run;
-use super::chain;
 use crate::failure::Failure;
 use crate::screen;
 use crate::strategy::Wished;
@@ -17,7 +16,7 @@ use crate::strategy::Wished;
 /// `--link auto` waits at most so long for the plan, in processor time; `--link yes` takes what it needs.
 const AT_START: Duration = Duration::from_secs(10);
 
-/// `--link`: whether the functions of a row become one program.
+/// `--link`: whether connected functions become one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Linking {
     /// they do
@@ -29,21 +28,21 @@ pub enum Linking {
     No,
 }
 
-/// A row that was linked.
+/// A chain some of whose elements were linked.
 pub struct Linked {
-    /// one function
+    /// with one function in the place of several
     pub chain: Description,
-    /// how it runs on several cores, if that is known already
+    /// how it runs on several cores, if it is one function and that is known already
     pub arranged: Option<Arrangement>,
 }
 
 impl Run {
-    /// The row as one linked program: where `--link yes` asks for it; on one core over captures, where it needs no plan and is
-    /// faster; and with `--link auto` on several cores where only that shards. In a row any packet goes to any worker, so that
-    /// what packets write is under a lock.
+    /// The chain with the largest groups of its elements as linked programs: where `--link yes` asks for it; on one core over captures,
+    /// where that needs no plan and is faster; and with `--link auto` on several cores, where one program is all of it and only that
+    /// shards. In a chain any packet goes to any worker, so that what packets write is under a lock.
     ///
     /// # Errors
-    /// `--link yes`, and they cannot be linked.
+    /// `--link yes`, and nothing can be linked.
     pub(super) fn linked(
         &self,
         described: &Description,
@@ -59,51 +58,67 @@ impl Run {
         if described.elements.len() < 2 || in_kernel || !(asked || sharding || at_once) {
             return Ok(None);
         }
-        let unfit = match word(described) {
-            Err(why) => Some(why),
-            Ok(_) if self.routes.is_some() => {
-                Some("a linked program looks no routes up".to_owned())
-            }
-            Ok(_) if self.program.is_some() => Some("--program is for one function".to_owned()),
-            Ok(_) => None,
-        };
-        if let Some(why) = unfit {
-            return match asked {
-                true => Err(Failure::wrong(format!("--link yes: {why}")).help("leave it out")),
-                false => Ok(None),
-            };
+        // What is for one function alone is refused for the chain.
+        if self.routes.is_some() || self.program.is_some() {
+            return Ok(None);
         }
-        let nf = word(described).unwrap_or_default();
-        let name: Vec<_> = described.elements.iter().map(|e| e.name.as_str()).collect();
-        let chain = Description {
-            elements: vec![Element {
-                name: name.join("+"),
-                line: None,
-                keys: Vec::new(),
-                what: What::Function(Function {
-                    word: nf.clone(),
-                    ..Function::default()
-                }),
-            }],
-            ..Description::default()
+        // What is wrong with an element the chain itself says, where it stands.
+        let make = |element: &Element, function: &Function| self.make(described, element, function);
+        let Ok(parts) = Parts::of(described, make) else {
+            return Ok(None);
         };
-        let found = match (asked, sharding) {
-            (true, _) => {
-                screen::err(&format!("{nf}: linked, as --link yes asks"));
-                Ok(None)
+        let told = asked || self.link == Some(Linking::Auto);
+        if parts.linked.is_empty() {
+            let why = parts.apart.iter().map(|apart| apart.why.as_str()).next();
+            let why = why.unwrap_or("none of its elements are connected");
+            if asked {
+                let failure = Failure::no(format!("--link yes: {why}"));
+                return Err(failure.help("run them one after the other: --link no"));
             }
-            (false, true) => self.sharded(&chain, &nf).map(Some),
-            (false, false) => self.fits_in_one(described, &chain, &nf).map(|()| None),
+            if told {
+                screen::err(&format!("not linked: {why}"));
+            }
+            return Ok(None);
+        }
+        let chain = parts.chain(described);
+        let one = match chain.elements.as_slice() {
+            [one] => Some(one),
+            _ => None,
         };
-        match found {
-            Ok(arranged) => Ok(Some(Linked { chain, arranged })),
-            Err(why) => {
-                if self.link == Some(Linking::Auto) {
-                    screen::err(&format!("{nf}: not linked: {why}"));
+        let arranged = match (one, sharding && !asked) {
+            (Some(one), true) => match self.sharded(&chain, one) {
+                Ok(arranged) => Some(arranged),
+                Err(why) => {
+                    screen::err(&format!("{}: not linked: {why}", one.name));
+                    return Ok(None);
                 }
-                Ok(None)
+            },
+            (None, true) => {
+                for apart in &parts.apart {
+                    screen::err(&apart_text(apart));
+                }
+                screen::err(
+                    "not linked: on several cores that is of use where one program is all of the chain; --link yes links the rest",
+                );
+                return Ok(None);
             }
+            (_, false) => None,
+        };
+        for merged in &parts.linked {
+            let name = &merged.element.name;
+            let why = match (&arranged, asked) {
+                (Some(_), _) => continue,
+                (None, true) => "linked into one program, as --link yes asks",
+                (None, false) => {
+                    "linked into one program, which is faster (--link no runs them one after the other)"
+                }
+            };
+            screen::err(&format!("{name}: {why}"));
         }
+        for apart in parts.apart.iter().filter(|_| told) {
+            screen::err(&apart_text(apart));
+        }
+        Ok(Some(Linked { chain, arranged }))
     }
 
     /// Whether nothing but the packets, the account and the exit status of the run is seen by others: it is over captures, and
@@ -124,43 +139,13 @@ impl Run {
             && !self.profile
     }
 
-    /// Whether the functions can be linked; why not.
-    fn fits_in_one(
-        &self,
-        described: &Description,
-        chain: &Description,
-        nf: &str,
-    ) -> Result<(), String> {
-        let what = |e: Failure| e.what;
-        let Some(element) = chain.elements.first() else {
-            return Err("there is no function".to_owned());
-        };
-        let What::Function(asked) = &element.what else {
-            return Err("a guest is no function".to_owned());
-        };
-        // Names that no element has are refused in the row's words.
-        for given in [&self.set, &self.capacity] {
-            for element in &described.elements {
-                chain::of(described, element, given).map_err(what)?;
-            }
-        }
-        let make = self.make(chain, element, asked).map_err(what)?;
-        let found = millrace::find(nf).map_err(|e| e.what)?;
-        found.read(&make).map_err(|e| e.what)?;
-        screen::err(&format!(
-            "{nf}: linked into one program, which is faster (--link no runs the row)"
-        ));
-        Ok(())
-    }
-
     /// How the linked program runs on several cores; why it is of no use there.
-    fn sharded(&self, chain: &Description, nf: &str) -> Result<Arrangement, String> {
-        let (Some(element), what) = (chain.elements.first(), |e: Failure| e.what) else {
-            return Err("there is no function".to_owned());
-        };
+    fn sharded(&self, chain: &Description, element: &Element) -> Result<Arrangement, String> {
+        let what = |e: Failure| e.what;
         let What::Function(asked) = &element.what else {
             return Err("a guest is no function".to_owned());
         };
+        let nf = asked.word.as_str();
         let mut make = self.make(chain, element, asked).map_err(what)?;
         make.budgets.time = make.budgets.time.min(AT_START);
         make.budget = None;
@@ -192,7 +177,8 @@ impl Run {
             Some(0) | None => Err(late("one plan shards nothing of it either".to_owned())),
             Some(n) => {
                 screen::err(&format!(
-                    "{nf}: linked into one program: its plan shards {n} objects, which a row would lock (--link no runs the row)"
+                    "{}: linked into one program: its plan shards {n} objects, which a row would lock (--link no runs the row)",
+                    element.name
                 ));
                 Ok(arranged)
             }
@@ -200,20 +186,8 @@ impl Run {
     }
 }
 
-/// The word of a linked row.
-fn word(described: &Description) -> Result<String, String> {
-    if described.file.is_some() {
-        return Err(
-            "elements of a chain file are not linked: name the functions on the command line"
-                .to_owned(),
-        );
-    }
-    let mut words = Vec::new();
-    for element in &described.elements {
-        match &element.what {
-            What::Guest(_) => return Err(format!("{} is a guest", element.name)),
-            What::Function(function) => words.push(chain::path(described, &function.word)),
-        }
-    }
-    Ok(words.join("+"))
+/// Why two elements are not linked, in a line.
+fn apart_text(apart: &Apart) -> String {
+    let (one, other) = &apart.pair;
+    format!("{one} and {other} are not linked: {}", apart.why)
 }

@@ -190,8 +190,8 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<Duration>,
 
-    /// Whether functions in a row become one program with one plan (docs/chains.md); without it they do over captures on one
-    /// core, and run one after the other elsewhere
+    /// Whether connected functions of a chain become one program with one plan (docs/chains.md); without it they do over captures
+    /// on one core, and run one after the other elsewhere
     #[arg(long, value_name = "WHEN", value_enum)]
     link: Option<linking::Linking>,
 
@@ -391,15 +391,31 @@ impl Run {
         held: Option<state::Held>,
         serving: Serving,
     ) -> Result<u8, Failure> {
+        let in_kernel =
+            in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
+        let linked = self.linked(chain, in_kernel)?;
+        let Some(linked) = linked else {
+            return self.these((chain, None), held, serving);
+        };
+        // Its elements are not those of the file any more, which is not read again.
+        let own = Self {
+            origin: None,
+            ..self.clone()
+        };
+        own.these((&linked.chain, linked.arranged.as_ref()), held, serving)
+    }
+
+    /// Runs these elements, the only one as is known already.
+    fn these(
+        &self,
+        (chain, mut known): (&Description, Option<&Arrangement>),
+        held: Option<state::Held>,
+        serving: Serving,
+    ) -> Result<u8, Failure> {
         let mut elements = Vec::new();
         let mut routes = Vec::new();
         let in_kernel =
             in_kernel::asked(self.ports.iter().chain(&self.inputs).chain(&self.outputs));
-        let linked = self.linked(chain, in_kernel)?;
-        let (chain, mut known) = match &linked {
-            Some(linked) => (&linked.chain, linked.arranged.as_ref()),
-            None => (chain, None),
-        };
         let ports = self.between();
         let mut predicted = None;
         let guest = chain

@@ -4,7 +4,7 @@ mod traffic;
 
 use clap::{Args, ValueEnum};
 use millrace::place::Purpose;
-use millrace::{Asked, Comparison, Make, Ports};
+use millrace::{AsRow, Asked, Comparison, Make, Ports};
 use millrace_control::contents;
 use millrace_place::Strategy;
 use millrace_traffic::split::Split;
@@ -137,6 +137,9 @@ struct Document<'a> {
     seed: u64,
     nic: &'a str,
     runs: &'a [Ran],
+    /// a linked function against its elements one after the other, on one core
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<&'a AsRow>,
 }
 
 /// One number of cores.
@@ -245,7 +248,16 @@ impl Verify {
                 findings,
             });
         }
-        let equal = runs.iter().all(|r| r.findings.equal);
+        let row = found.as_row(
+            &function,
+            &make,
+            (&self.maps, self.seed),
+            (trace.as_mut(), ports.len()),
+        )?;
+        if let Some(row) = &row {
+            screen::report(self.json, &told(&function.name, row));
+        }
+        let equal = runs.iter().all(|r| r.findings.equal) && row.as_ref().is_none_or(|r| r.equal);
         if self.json {
             screen::document(&Document {
                 name: &function.name,
@@ -256,8 +268,23 @@ impl Verify {
                 seed: self.seed,
                 nic: &self.nic,
                 runs: &runs,
+                row: row.as_ref(),
             });
         }
         Ok(if equal { DONE } else { NO })
+    }
+}
+
+/// What the comparison with its elements found, in words.
+fn told(name: &str, row: &AsRow) -> String {
+    let (packets, left) = (row.packets, row.left);
+    match row.differences.as_slice() {
+        [] => format!(
+            "{name} as one program and as its elements one after the other: equal ({packets} packets, {left} left)"
+        ),
+        differences => format!(
+            "{name} as one program and as its elements one after the other: not equal\n  {}",
+            differences.join("\n  ")
+        ),
     }
 }

@@ -75,7 +75,7 @@ impl Session {
         let source = elements.source.get().ok_or_else(|| {
             Trouble::new(
                 "refused",
-                "the run was started without a chain file, or the kernel runs it",
+                "the run was started without a chain file, its elements are linked, or the kernel runs it",
             )
             .help("describe it in a file (docs/chains.md): `millrace run FILE.toml`")
         })?;
