@@ -122,17 +122,19 @@ pub fn of_frame(at: u16, bit: u32) -> Var {
         let (first, width, _) = field.copied().unwrap_or((0, 4, ""));
         return Var::Bits(Base::Frame, start + first, width);
     }
-    Var::Bits(Base::Frame, bit / 16 * 16, 16)
+    // A byte each: a packet may end with the first of two.
+    Var::Bits(Base::Frame, bit / 8 * 8, 8)
 }
 
-/// The field that a bit of the transport header is in: 16 bits, and the flags of TCP one by one.
+/// The field that a bit of the transport header is in: 16 bits, the flags of TCP one by one, and behind TCP's header a byte each.
 #[must_use]
 pub fn of_upper(at: u16, bit: u32) -> Var {
     let (first, width) = match bit {
         96..100 => (96, 4),
         100..104 => (100, 4),
         104..112 => (bit, 1),
-        bit => (bit / 16 * 16, 16),
+        ..160 => (bit / 16 * 16, 16),
+        bit => (bit / 8 * 8, 8),
     };
     Var::Bits(Base::Upper(at), first, width)
 }

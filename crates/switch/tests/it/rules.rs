@@ -39,9 +39,9 @@ fn flows(path: &str) -> (usize, Vec<[u32; 2]>) {
 #[test]
 fn a_rule_is_a_row() {
     // Rules that change nothing are left out; each of two regions has a last row, and each stage but the last one more.
-    assert_eq!(flows("acl/acl-251.click"), (134, vec![[0, 4]]));
-    assert_eq!(flows("acl/acl-713.click"), (693, vec![[0, 16]]));
-    assert_eq!(flows("acl/acl-8550.click"), (7_439, vec![[0, 63], [0, 59]]));
+    assert_eq!(flows("acl/acl-251.click"), (132, vec![[0, 4]]));
+    assert_eq!(flows("acl/acl-713.click"), (691, vec![[0, 16]]));
+    assert_eq!(flows("acl/acl-8550.click"), (7_184, vec![[0, 63], [0, 59]]));
 }
 
 #[test]
