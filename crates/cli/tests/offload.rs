@@ -58,7 +58,7 @@ fn rules_that_a_switch_cannot_have_are_refused() {
     fails(
         &["--table-rows", "100"],
         1,
-        "the smallest that would do has 134 rows",
+        "the smallest that would do has 132 rows",
     );
     fails(&["--server", "11"], 1, "a server needs 2 ports");
     fails(&["--server", "1,12"], 1, "port 1 is named twice");
@@ -137,7 +137,7 @@ fn a_switch_in_front_of_a_chain() {
     let drained = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
     let number = u64::from_str_radix(&cookie, 16).unwrap() as u32;
     let bridge = switch.bridge(number);
-    let rows = 238;
+    let rows = 236;
     until_rows(&bridge, rows);
 
     // A switch that is restarted gets its rules again.

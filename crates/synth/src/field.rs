@@ -84,6 +84,12 @@ pub fn ip(at: u16, bit: u32) -> Var {
     Var::Bits(Base::Frame, u32::from(at) * 8 + bit, width)
 }
 
+/// Whether the IP header has a field of this width at a bit of it.
+#[must_use]
+pub fn is_of_ip(bit: u32, width: u8) -> bool {
+    IPV4.iter().any(|f| (f.0, f.1) == (bit, width))
+}
+
 /// First bits of fields of the IP header.
 pub mod bit {
     /// header length in words

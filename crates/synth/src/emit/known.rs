@@ -2,7 +2,7 @@
 
 use super::Emitter;
 use crate::diagram::{Id, Node};
-use crate::field::{Base, Var};
+use crate::field::{Base, Var, is_of_ip};
 
 /// What is known at a place of the code: which pointers lead to how many bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,19 +56,19 @@ impl Emitter<'_> {
                     known.ip = Some(at);
                 }
             }
-            Var::Bits(Base::Frame, bit, _) if bit >= 112 => {
-                known.ip = Self::header(known, bit).or(known.ip);
+            Var::Bits(Base::Frame, bit, width) if bit >= 112 => {
+                known.ip = Self::header(known, bit, width).or(known.ip);
             }
             _ => {}
         }
         known
     }
 
-    /// Where the IP header begins that a bit of the frame is in, if it may be read as one.
-    pub(super) fn header(known: Known, bit: u32) -> Option<u16> {
+    /// Where the IP header begins of which these bits of the frame are a field, if they may be read as one.
+    pub(super) fn header(known: Known, bit: u32, width: u8) -> Option<u16> {
         let inside = |at: u16| {
-            let start = u32::from(at) * 8;
-            bit >= start && bit < start + 160
+            let within = bit.checked_sub(u32::from(at) * 8);
+            within.is_some_and(|bit| is_of_ip(bit, width))
         };
         known.ip.filter(|at| inside(*at)).or_else(|| {
             [14, 18, 22]

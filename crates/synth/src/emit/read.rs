@@ -9,7 +9,7 @@ impl Emitter<'_> {
         match var {
             Var::Bits(Base::Frame, bit, width) => {
                 if bit >= 112
-                    && let Some(at) = Self::header(known, bit)
+                    && let Some(at) = Self::header(known, bit, width)
                 {
                     self.lead_to_header(at, known, depth);
                     return header(bit - u32::from(at) * 8);
