@@ -13,8 +13,8 @@
 #include "abi.h"
 
 /* Where nothing is optimised each function is compiled once instead of at every call, which makes clang three times as fast,
- * and six times where the sanitizers check each copy. */
-#if !defined(__OPTIMIZE__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+ * and six times where the sanitizers check each copy. Not where a profile samples what is run: inlined, it has the author's line. */
+#if (!defined(__OPTIMIZE__) && !defined(MR_SAMPLED)) || (defined(__has_feature) && __has_feature(address_sanitizer))
 #define MR_INLINE static __attribute__((unused))
 #else
 #define MR_INLINE static inline __attribute__((always_inline, unused))

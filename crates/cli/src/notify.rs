@@ -49,6 +49,11 @@ impl Notify {
         Self::of(|name| std::env::var_os(name), std::process::id())
     }
 
+    /// Whether a manager asked to be told.
+    pub fn is_asked() -> bool {
+        std::env::var_os("NOTIFY_SOCKET").is_some()
+    }
+
     fn of(variable: impl Fn(&str) -> Option<OsString>, process: u32) -> Self {
         let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();
         // A watchdog that is another process's, as of a parent that is supervised, is not ours.

@@ -274,7 +274,10 @@ fn finish(
         progress(Stage::Emit);
         let at = Instant::now();
         let sharing = sharing(&program, options)?;
-        let text = codegen::emit(&program, &facts, &sharing, &source.display().to_string())?;
+        let mut text = codegen::emit(&program, &facts, &sharing, &source.display().to_string())?;
+        if options.profile {
+            text.insert_str(0, "#define MR_SAMPLED 1\n");
+        }
         timings.emit = at.elapsed();
 
         progress(Stage::Module);

@@ -10,6 +10,7 @@ use millrace_place::Treatment;
 
 use super::Run;
 use crate::failure::Failure;
+use crate::notify::Notify;
 use crate::screen;
 use crate::strategy::Wished;
 
@@ -122,7 +123,7 @@ impl Run {
     }
 
     /// Whether nothing but the packets, the account and the exit status of the run is seen by others: it is over captures, and
-    /// nobody changes its chain, asks for its counts by element, or takes up its state.
+    /// nobody changes its chain, asks for its counts by element, takes up its state, or waits to be told of its progress.
     fn is_seen_at_its_end(&self) -> bool {
         !self.between().live()
             && !self.outside.is_named()
@@ -137,6 +138,7 @@ impl Run {
             && self.steer.is_empty()
             && self.trace.is_none()
             && !self.profile
+            && !Notify::is_asked()
     }
 
     /// How the linked program runs on several cores; why it is of no use there.
