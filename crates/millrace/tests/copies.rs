@@ -211,6 +211,15 @@ pub fn told(
     (tap, entries, ns, buckets)
 }
 
+/// Nothing is missing, and nothing is otherwise.
+fn assert_is_all(copy: &Entries, entries: &Entries, nf: &str) {
+    let differ = entries
+        .iter()
+        .filter(|(k, v)| copy.get(*k) != Some(v))
+        .count();
+    assert_eq!((differ, copy.len()), (0, entries.len()), "{nf}");
+}
+
 /// What a mirror has.
 fn mirrored(mirror: &Mutex<Mirror>, buckets: u32) -> Entries {
     let mut mirror = mirror.lock().unwrap();
@@ -245,11 +254,7 @@ fn a_copy_has_what_workers_have_at_the_end() {
         let whole = tap.mirror.lock().unwrap().is_whole();
         assert!(whole && entries.len() > 100, "{nf}: {}", entries.len());
         let copy = mirrored(&tap.mirror, buckets);
-        let differ = entries
-            .iter()
-            .filter(|(k, v)| copy.get(*k) != Some(v))
-            .count();
-        assert_eq!((differ, copy.len()), (0, entries.len()), "{nf}");
+        assert_is_all(&copy, &entries, nf);
     }
 }
 
@@ -310,11 +315,7 @@ fn a_machine_without_room_is_told_later_and_another_one_at_once() {
             other.len()
         );
         copy.extend(other);
-        let differ = entries
-            .iter()
-            .filter(|(k, v)| copy.get(*k) != Some(v))
-            .count();
-        assert_eq!((differ, copy.len()), (0, entries.len()), "{nf}");
+        assert_is_all(&copy, &entries, nf);
     }
 }
 
