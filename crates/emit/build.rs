@@ -2,8 +2,12 @@
 //! names this version of what makes modules.
 
 use std::fmt::Write;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+
+use sources::collect;
+
+#[path = "../object/sources.rs"]
+mod sources;
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -34,40 +38,11 @@ fn main() {
     }
     list.push_str("]\n");
     // What turns an object into C: a module in the cache is good for exactly this version of it.
-    let mut hash = std::hash::DefaultHasher::new();
-    for crate_name in ["object", "check", "history", "place", "emit"] {
-        let mut sources = Vec::new();
-        let folder = top.join("crates").join(crate_name).join("src");
-        println!("cargo::rerun-if-changed={}", folder.display());
-        collect(&folder, "rs", &mut sources);
-        sources.sort();
-        for source in sources {
-            println!("cargo::rerun-if-changed={}", source.display());
-            std::fs::read(&source).unwrap_or_default().hash(&mut hash);
-        }
-    }
-    println!("cargo::rustc-env=MILLRACE_EMITTER={:016x}", hash.finish());
+    let version = sources::version(&top, &["object", "check", "history", "place", "emit"]);
+    println!("cargo::rustc-env=MILLRACE_EMITTER={version:016x}");
 
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("headers.rs");
     if let Err(error) = std::fs::write(&out, list) {
         println!("cargo::error={}: {error}", out.display());
-    }
-}
-
-fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for path in entries.flatten().map(|e| e.path()) {
-        if path.is_dir() {
-            if path
-                .file_name()
-                .is_some_and(|n| n != "tests" && n != "bench")
-            {
-                collect(&path, extension, found);
-            }
-        } else if path.extension().is_some_and(|e| e == extension) {
-            found.push(path);
-        }
     }
 }

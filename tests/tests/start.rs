@@ -25,8 +25,6 @@ fn an_nf_takes_the_memory_that_check_predicts() {
 fn takes_what_check_predicts(nf: &str) {
     let run = || {
         let mut command = millrace();
-        // State and buffers do not depend on the optimiser, which takes two thirds of the time.
-        command.env("MILLRACE_UNOPTIMISED", "1");
         command.args(["run", nf, "--json"]);
         command.args(["--in", "captures/talk.pcap", "--out", "/dev/null"]);
         let (account, code) = json(&mut command);

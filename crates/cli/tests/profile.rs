@@ -418,7 +418,14 @@ fn a_run_is_profiled_while_it_lasts() {
     let words = [&trace[..], &more].concat();
     let live = Live::of(dir.path(), &[nf.to_str().unwrap()], &words);
     live.until(|stats| stats["read"].as_u64() > Some(0));
-    let told = live.ask(&["ctl", "profile", "--seconds", "1"]);
+    // A look each millisecond of processor time: where others have the processors, a second of the run has few of them.
+    let own = |told: &Value| {
+        let times = told["profiles"][0]["times"].as_array().unwrap().clone();
+        let mut lines = times.into_iter().map(|t| t["line"].clone());
+        lines.any(|line| line.as_str().unwrap().starts_with("refresh.c:"))
+    };
+    let mut looks = (0..30).map(|_| live.ask(&["ctl", "profile", "--seconds", "1"]));
+    let told = looks.find(own).expect("a look at a line of refresh.c");
     let report = &told["profiles"][0];
     assert!(report["packets"].as_u64() > Some(0), "{told}");
     assert_eq!(
@@ -428,9 +435,6 @@ fn a_run_is_profiled_while_it_lasts() {
     );
     assert_eq!(report["causes"][0]["line"], line.as_str(), "{told}");
     assert!(report["aborts"][0]["count"].as_u64() > Some(0), "{told}");
-    let times = report["times"].as_array().unwrap();
-    let own = |t: &&Value| t["line"].as_str().unwrap().starts_with("refresh.c:");
-    assert!(times.iter().any(|t| own(&t)), "{told}");
     live.ask(&["ctl", "stop"]);
 }
 

@@ -187,6 +187,34 @@ fn packet_tests_pass_and_fail_where_they_should() {
     );
 }
 
+/// Paths are followed once, by whichever process comes first; a file that has rotted is made again.
+#[test]
+fn a_model_is_kept_for_the_next_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache");
+    let planned = || {
+        let mut command = millrace();
+        command.env("MILLRACE_CACHE", &cache);
+        let (plan, status) = json(command.args(["plan", "policer", "--cores", "4"]));
+        assert_eq!(status, 0, "{plan}");
+        assert!(plan["objects"].is_array(), "{plan}");
+        plan["objects"].clone()
+    };
+    let kept = || {
+        let files = std::fs::read_dir(cache.join("models")).unwrap();
+        files.map(|f| f.unwrap().path()).collect::<Vec<_>>()
+    };
+    let first = planned();
+    let [file] = kept().try_into().unwrap();
+    let made = std::fs::metadata(&file).unwrap().modified().unwrap();
+    assert_eq!(planned(), first);
+    assert_eq!(kept(), [file.clone()]);
+    assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), made);
+    std::fs::write(&file, "rotten").unwrap();
+    assert_eq!(planned(), first);
+    assert!(std::fs::metadata(&file).unwrap().len() > 1000);
+}
+
 #[test]
 fn a_bundle_runs_without_a_compiler() {
     let dir = tempfile::tempdir().unwrap();

@@ -101,6 +101,12 @@ impl Cache {
         self.root.join(shelf).join(format!("{key}.{extension}"))
     }
 
+    /// The folder of models (`millrace_model::kept`), which has names of its own; it is trimmed with the rest.
+    #[must_use]
+    pub fn models(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
     /// Whether an entry is there; if so it counts as used.
     #[must_use]
     pub fn has(&self, entry: &Path) -> bool {
@@ -220,7 +226,7 @@ impl Cache {
 }
 
 /// What is evicted; headers and compiler versions are small and few.
-const SHELVES: &[&str] = &["modules", "objects", "sources"];
+const SHELVES: &[&str] = &["models", "modules", "objects", "sources"];
 
 #[cfg(test)]
 mod tests {

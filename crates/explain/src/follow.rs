@@ -1,14 +1,15 @@
 //! The explanation of one packet of a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::packet::Fate;
 use millrace_dataplane::runner::hex;
-use millrace_model::Limits;
 use millrace_model::exec::along::Along;
 use millrace_model::model::Outcome;
+use millrace_model::{Limits, kept};
 use millrace_object::program::ObjectId;
 use millrace_report::along::Words;
 use millrace_topology::Topology;
@@ -74,6 +75,8 @@ pub struct Case<'a> {
     pub topology: &'a Topology,
     /// names of the ports
     pub ports: &'a [String],
+    /// where models are kept, if anywhere
+    pub models: Option<&'a Path>,
 }
 
 /// Reads the next packet of a pass; false at the end.
@@ -296,7 +299,7 @@ pub(crate) fn document(
         .collect();
     let nearest = hops.last().filter(|at| nearest::is_drop(at.fate));
     let mut notes = Vec::new();
-    let nearest = nearest.and_then(|at| passing(case.parts.get(at.element)?, at, &mut notes));
+    let nearest = nearest.and_then(|at| passing(case, at, &mut notes));
     let mut watched = BTreeSet::new();
     for (at, told) in hops.iter().zip(&told) {
         watched.extend(
@@ -361,12 +364,13 @@ pub(crate) fn document(
 }
 
 /// The nearest path that passes, by a model that is made for this within a few seconds.
-fn passing(part: &Part<'_>, at: &At<'_>, notes: &mut Vec<String>) -> Option<Nearest> {
+fn passing(case: &Case<'_>, at: &At<'_>, notes: &mut Vec<String>) -> Option<Nearest> {
+    let part = case.parts.get(at.element)?;
     let limits = Limits {
         time: MODEL,
         ..Limits::default()
     };
-    let model = millrace_model::model(part.program, part.checked, &limits);
+    let model = kept::model(part.program, part.checked, &limits, case.models).0;
     let entry = model.entries.get(part.running()?)?;
     if let Outcome::Bounded { why } = &entry.outcome {
         notes.push(format!(

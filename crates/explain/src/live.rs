@@ -219,6 +219,7 @@ impl Tracing {
             parts: &met,
             topology: &self.topology,
             ports: &self.ports,
+            models: None,
         };
         let last = caught.hops.last().is_some_and(|h| h.state.is_ok());
         let gone = [Gone {

@@ -60,6 +60,7 @@ fn explained(
         parts: &parts,
         topology: &topology,
         ports: &ports,
+        models: None,
     };
     explain(&case, trace, which).map(|e| e.0)
 }

@@ -73,7 +73,7 @@ pub use row::AsRow;
 pub use seed::keys as secret_keys;
 pub use served::{LENT, Served};
 pub use verify::Comparison;
-pub use written::{Proved, Types, Written};
+pub use written::{Proved, Types, Written, models};
 
 // What passes through.
 pub use millrace_check::Budget;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use millrace_check::{Budget, Checked, Options};
 use millrace_emit::alone;
 use millrace_emit::cache::Cache;
 use millrace_history::History;
-use millrace_model::{Limits, Model};
+use millrace_model::{Limits, Model, kept};
 use millrace_object::program::{Program, Role};
 use millrace_object::types::{EntryTypes, entry_types};
 
@@ -127,6 +128,12 @@ impl Found {
     }
 }
 
+/// The folder where models are kept: of the user's cache, which others may not write, if there is one.
+#[must_use]
+pub fn models() -> Option<PathBuf> {
+    Some(Cache::of_user().ok()?.models())
+}
+
 impl Written {
     /// Proves it safe, within a budget.
     ///
@@ -151,10 +158,27 @@ impl<'a> Proved<'a> {
         }
     }
 
-    /// Every path of it, or as many as the limits allow.
+    /// Every path of it, or as many as the limits allow; from the user's cache if it was made before.
     #[must_use]
     pub fn model(&self, limits: &Limits) -> Model {
-        millrace_model::model(self.program, &self.checked, limits)
+        let cache = Cache::of_user().ok();
+        let shelf = cache.as_ref().map(Cache::models);
+        let (model, was) = kept::model(self.program, &self.checked, limits, shelf.as_deref());
+        if let Some(cache) = cache.filter(|_| !was) {
+            cache.trim();
+        }
+        model
+    }
+
+    /// The same as far as is seen without following paths: what the proof of safety says of accesses, which are all that there
+    /// may be.
+    pub(crate) fn glance(&self, budget: Budget) -> Model {
+        let limits = Limits {
+            time: Duration::ZERO,
+            budget: Some(budget),
+            ..Limits::default()
+        };
+        millrace_model::model(self.program, &self.checked, &limits)
     }
 
     /// The C that is generated for one core.

@@ -8,9 +8,11 @@
 pub mod exec;
 pub mod expr;
 mod facts;
+pub mod kept;
 pub mod kinds;
 pub mod known;
 pub mod model;
+mod names;
 pub mod observe;
 mod presence;
 pub mod solver;
@@ -94,6 +96,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
         budget: Some(budget),
         ..limits.clone()
     };
+    let (start, mut settled) = (Moment::now(), true);
     let mut entries = Vec::new();
     for running in checked.running(program) {
         let (role, flow) = (running.role, running.flow);
@@ -114,6 +117,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
             None => begin(exact, &limits),
         };
         let mut done = engine.run();
+        settled &= !done.spent;
         for most in CUTS {
             if !done.spent || limits.cut.is_some() || Moment::now() >= until {
                 break;
@@ -128,6 +132,7 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
                 done = cut;
             }
         }
+        settled &= engine.oracle.unanswered == 0;
         let function = program.functions.get(running.function.0);
         entries.push(model::Entry {
             function: function.map_or(String::new(), |f| f.name.clone()),
@@ -153,9 +158,12 @@ pub fn model(program: &Program, checked: &Checked, limits: &Limits) -> Model {
     let presence = (Moment::now() + PRESENCE).min(budget.until());
     let mut oracle = solver::Oracle::new(solver::of(&limits), presence);
     let objects = facts::objects(program, checked, &mut entries, &mut oracle);
+    // Near its end time decides what is followed first (exec/order.rs).
+    settled &= oracle.unanswered == 0 && start.elapsed() < until.since(start) / 8 * 5;
     Model {
         name: program.name.clone(),
         entries,
         objects,
+        settled,
     }
 }

@@ -4,17 +4,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use millrace_object::program::{Line, ObjectId, Role};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::exec::{Access, Borders, Place, Target, Written};
 use crate::expr::eval::Assignment;
 use crate::expr::{Arena, ExprId};
+use crate::names;
 use crate::observe::Observed;
 use crate::sums::Parts;
 use crate::writers::Writer;
 
 /// Effect of one access on its object.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// reads
@@ -28,7 +29,7 @@ pub enum Effect {
 }
 
 /// Whether the paths are all.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// these are all paths, and each is possible
@@ -56,7 +57,7 @@ impl Outcome {
 }
 
 /// End of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Verdict {
     /// a number of 32 bits
     Number(ExprId),
@@ -69,7 +70,7 @@ pub enum Verdict {
 }
 
 /// One path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Path {
     /// conditions, all of which hold
     pub guard: Vec<ExprId>,
@@ -100,18 +101,20 @@ pub struct Path {
     pub undecided: bool,
     /// why it may be impossible although its guard can hold: something is taken for any number here that
     /// is not
-    pub loose: Option<&'static str>,
+    #[serde(with = "names::maybe")]
+    pub loose: Option<names::Name>,
     /// an assignment under which it is taken
     pub witness: Option<Rc<Assignment>>,
 }
 
 /// An access that the proof of safety admits, in some execution.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Touch {
     /// the object; a shape for the maps in maps of maps
     pub object: ObjectId,
     /// the helper's name, `load`, `store` or `atomic`
-    pub operation: &'static str,
+    #[serde(with = "names")]
+    pub operation: names::Name,
     /// the most that it does
     pub effect: Effect,
     /// the lowest byte that it touches, from the first of the value or record
@@ -123,7 +126,7 @@ pub struct Touch {
 }
 
 /// One entry's paths.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Entry {
     /// the function's name
     pub function: String,
@@ -142,7 +145,7 @@ pub struct Entry {
 }
 
 /// Cost of an execution.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Took {
     /// instructions followed
     pub steps: u64,
@@ -151,7 +154,7 @@ pub struct Took {
     /// questions that the solver got
     pub asked: u64,
     /// how long it took over them
-    #[serde(rename = "solver_ms", serialize_with = "milliseconds")]
+    #[serde(rename = "solver_ms", with = "milliseconds")]
     pub solving: Duration,
     /// questions that it did not answer
     pub unanswered: u64,
@@ -160,16 +163,31 @@ pub struct Took {
     /// questions that a walk from an earlier assignment settled
     pub found: u64,
     /// time
-    #[serde(rename = "ms", serialize_with = "milliseconds")]
+    #[serde(rename = "ms", with = "milliseconds")]
     pub time: Duration,
 }
 
-fn milliseconds<S: serde::Serializer>(time: &Duration, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_f64(time.as_secs_f64() * 1e3)
+/// Durations: to a reader milliseconds, else whole.
+mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Duration, s: S) -> Result<S::Ok, S::Error> {
+        if s.is_human_readable() {
+            s.serialize_f64(time.as_secs_f64() * 1e3)
+        } else {
+            time.serialize(s)
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        Duration::deserialize(d)
+    }
 }
 
 /// How an object is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// nothing touches it
@@ -185,7 +203,7 @@ pub enum Use {
 }
 
 /// One object's accesses, over all entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Object {
     /// which
     pub id: ObjectId,
@@ -202,7 +220,7 @@ pub struct Object {
 }
 
 /// The model of a program.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Model {
     /// the program's name
     pub name: String,
@@ -210,6 +228,8 @@ pub struct Model {
     pub entries: Vec<Entry>,
     /// its objects, in the program's order
     pub objects: Vec<Object>,
+    /// no limit of time or of what may be followed was met on the way: another execution finds the same
+    pub settled: bool,
 }
 
 impl Model {

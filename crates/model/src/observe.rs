@@ -21,7 +21,7 @@ use crate::model::{Effect, Entry, Path, Verdict};
 use crate::weaken::weak;
 
 /// Observable parts of an object as it was before a packet, in that packet's results.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Observed {
     /// bits of its values, whichever entry they are of: byte n has those from 8 n on, its lowest first
     pub bits: BTreeSet<u32>,

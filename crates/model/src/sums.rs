@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_object::contract::Merging;
 use millrace_object::program::{ObjectId, Program, Role, StateObject};
 use millrace_object::state::StateKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::exec::{Place, Presence, before};
 use crate::expr::{Arena, ExprId, Node};
@@ -48,9 +48,10 @@ impl Word {
 }
 
 /// Contents that packets leave in an object of which each core may have its own part.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Parts {
     /// numbers that are only added to
+    #[serde(with = "whole")]
     pub words: Vec<Word>,
     /// bytes that hold what was stored last, or what a packet keeps there for itself: of kinds that are per CPU only
     pub stored: BTreeSet<u32>,
@@ -61,6 +62,23 @@ pub struct Parts {
     pub inserts: bool,
     /// results differ where there is no room for one more entry
     pub room_decides: bool,
+}
+
+/// Numbers with all that they are; what a reader is shown of them is less ([`Word::low`]).
+mod whole {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Word;
+
+    pub fn serialize<S: Serializer>(words: &[Word], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(words.iter().map(|w| (w.offset, w.bytes, w.low)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Word>, D::Error> {
+        let words = Vec::<(u32, u32, u32)>::deserialize(d)?.into_iter();
+        let word = |(offset, bytes, low)| Word { offset, bytes, low };
+        Ok(words.map(word).collect())
+    }
 }
 
 impl Parts {

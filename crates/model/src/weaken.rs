@@ -33,21 +33,31 @@ pub const RULES: [&str; 23] = [
 /// see, who leave it open which number is leased.
 pub const NUMBERS_APART: &str = "numbers-apart";
 
+/// The rule that is switched off.
+#[cfg(debug_assertions)]
+fn named() -> Option<&'static str> {
+    use std::sync::OnceLock;
+    static NAMED: OnceLock<Option<String>> = OnceLock::new();
+    let named = NAMED.get_or_init(|| std::env::var("MILLRACE_WEAKEN").ok());
+    named.as_deref()
+}
+
+/// The rule that is switched off.
+#[cfg(not(debug_assertions))]
+fn named() -> Option<&'static str> {
+    None
+}
+
 /// Whether this rule is switched off.
 #[must_use]
 pub fn weak(rule: &str) -> bool {
-    #[cfg(debug_assertions)]
-    {
-        use std::sync::OnceLock;
-        static NAMED: OnceLock<Option<String>> = OnceLock::new();
-        let named = NAMED.get_or_init(|| std::env::var("MILLRACE_WEAKEN").ok());
-        named.as_deref() == Some(rule)
-    }
-    #[cfg(not(debug_assertions))]
-    {
-        let _ = rule;
-        false
-    }
+    named() == Some(rule)
+}
+
+/// Whether any is.
+#[must_use]
+pub fn any() -> bool {
+    named().is_some()
 }
 
 /// Paths are cut where more than this many meet, though no budget is spent: `MILLRACE_CUT`, in the same builds. What is

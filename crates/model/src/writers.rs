@@ -13,7 +13,7 @@ use crate::expr::{Arena, ExprId, Origin, SymId};
 use crate::model::{Effect, Entry, Model, Path};
 
 /// A write to a value of an object.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Writer {
     /// whose path: index into `Model::entries`
     pub entry: usize,

@@ -10,6 +10,7 @@
 mod calls;
 mod cuts;
 mod fallback;
+mod kept;
 mod residue;
 mod sat;
 mod simplify;

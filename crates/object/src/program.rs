@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contract::{Act, Does, Reach, write};
 use crate::helper::Helper;
@@ -14,7 +14,7 @@ use crate::state::{self, StateKind, memory};
 pub struct FunctionId(pub usize);
 
 /// Index into [`Program::objects`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ObjectId(pub usize);
 
 /// The dialect in which a program is written.
@@ -101,7 +101,7 @@ pub struct Function {
 }
 
 /// A place in the author's source.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Line {
     /// the file as the compiler recorded it
     pub file: Arc<str>,
@@ -145,7 +145,7 @@ pub struct Entry {
 }
 
 /// Trigger of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// a packet, XDP dialect

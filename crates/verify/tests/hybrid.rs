@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::common;
 
 use common::*;
-use millrace_model::Limits;
 use millrace_object::program::ObjectId;
 use millrace_place::{Elephants, Held, Placement, Strategy, Treatment};
 use millrace_plan::Wanted;
@@ -44,7 +43,7 @@ fn hybrid(
 ) -> Findings {
     let program = &function.program;
     let checked = millrace_check::check(program, &Default::default()).unwrap();
-    let mut model = millrace_model::model(program, &checked, &Limits::default());
+    let mut model = modelled(program, &checked);
     let wanted = Wanted {
         cores: workers,
         nic: "software".into(),

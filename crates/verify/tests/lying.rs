@@ -5,7 +5,6 @@
 use crate::common;
 
 use common::*;
-use millrace_model::Limits;
 use millrace_object::program::{ObjectId, Program};
 use millrace_place::{Held, Treatment, Word};
 use millrace_plan::{Carried, Plan, Wanted};
@@ -30,7 +29,7 @@ impl Dispatch for Next {
 
 fn planned(of: &Function) -> Plan {
     let checked = millrace_check::check(&of.program, &Default::default()).unwrap();
-    let mut model = millrace_model::model(&of.program, &checked, &Limits::default());
+    let mut model = modelled(&of.program, &checked);
     let wanted = Wanted {
         cores: WORKERS,
         nic: "generic".into(),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use common::*;
 use millrace_dataplane::module::Homes;
-use millrace_model::Limits;
 use millrace_object::program::ObjectId;
 use millrace_place::{Held, Treatment};
 use millrace_plan::Wanted;
@@ -59,7 +58,7 @@ impl Case {
     fn verified(&self, function: &Function, trace: &mut Generated) -> Result<Findings, String> {
         let program = &function.program;
         let checked = millrace_check::check(program, &Default::default()).unwrap();
-        let mut model = millrace_model::model(program, &checked, &Limits::default());
+        let mut model = modelled(program, &checked);
         let wanted = Wanted {
             cores: self.workers,
             nic: "software".into(),

@@ -83,8 +83,6 @@ impl Bench {
         let mut command = command::millrace();
         command.arg(verb).arg(self.folder.join("function.c"));
         command.env("MILLRACE_CACHE", self.folder.join("cache"));
-        // Plans are judged here, not the optimiser.
-        command.env("MILLRACE_UNOPTIMISED", "1");
         command.envs(self.environment.iter().map(|(k, v)| (k, v)));
         command
     }

@@ -170,10 +170,12 @@ impl Explain {
                 },
             });
         }
+        let models = millrace::models();
         let case = Case {
             parts: &parts,
             topology: &topology,
             ports: &names,
+            models: models.as_deref(),
         };
         let mut trace = captures.trace(&names, &STOP)?;
         let (explanation, packet) = explain(&case, &mut trace, &which).map_err(failure)?;

@@ -66,20 +66,14 @@ impl Proved<'_> {
         (seconds, budget): (u64, Budget),
         begins: &mut dyn FnMut(),
     ) -> Model {
-        let within = |time| Limits {
-            time,
-            budget: Some(budget),
-            ..Limits::default()
-        };
         if purpose == Purpose::ByHand {
-            // What the proof of safety says of accesses, which are all that there may be.
-            let quick = self.model(&within(Duration::ZERO));
+            let quick = self.glance(budget);
             if !by_hand::asks(&quick, self.program) {
                 return quick;
             }
         }
         if purpose == Purpose::Replicated {
-            let quick = self.model(&within(Duration::ZERO));
+            let quick = self.glance(budget);
             // What is added to values that each core has, paths have to show.
             let objects = (0..).map(ObjectId).zip(&self.program.objects);
             let mut own = objects.filter(|(_, object)| object.kind.per_cpu);
@@ -88,7 +82,11 @@ impl Proved<'_> {
             }
         }
         begins();
-        self.model(&within(purpose.within(seconds)))
+        self.model(&Limits {
+            time: purpose.within(seconds),
+            budget: Some(budget),
+            ..Limits::default()
+        })
     }
 
     /// Makes the plan.

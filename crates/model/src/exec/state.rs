@@ -6,10 +6,12 @@ use std::rc::Rc;
 use millrace_check::facts::FrameId;
 use millrace_object::insn::REGISTERS;
 use millrace_object::program::{Line, ObjectId};
+use serde::{Deserialize, Serialize};
 
 use crate::expr::eval::Assignment;
 use crate::expr::{ExprId, Origin};
 use crate::model::Effect;
+use crate::names;
 
 /// Memory that a pointer leads into.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,7 +51,7 @@ pub enum Cell {
 }
 
 /// Whether an entry is there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Presence {
     /// nobody has looked
     Open,
@@ -66,7 +68,7 @@ pub(super) const DELETED: &str = "its entry was deleted";
 pub(super) const REPLACED: &str = "its entry was deleted and another may have taken its place";
 
 /// One entry of a state object that the path has touched.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// the object
     pub object: ObjectId,
@@ -81,7 +83,8 @@ pub struct Place {
     /// what is not written is zero
     pub fresh: bool,
     /// why no key leads here any more; a pointer to its value is good no longer, unless this is "its entry was deleted"
-    pub lapsed: Option<&'static str>,
+    #[serde(with = "names::maybe")]
+    pub lapsed: Option<names::Name>,
     /// how often its presence became open again
     pub doubts: u32,
     /// the path has freed a place of the object since, so that it is not full
@@ -93,7 +96,7 @@ pub struct Place {
 }
 
 /// Where a redirect leads.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// to an interface, by its index
     Interface(ExprId),
@@ -104,7 +107,7 @@ pub enum Target {
 }
 
 /// Where the packet is now, in 64-bit offsets from its first byte as it came in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Borders {
     /// the metadata's first byte
     pub meta: ExprId,
@@ -117,7 +120,7 @@ pub struct Borders {
 }
 
 /// A change of all bytes from some offset on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Changed {
     /// the first of them
     pub from: ExprId,
@@ -126,7 +129,7 @@ pub struct Changed {
 }
 
 /// One access to state.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Access {
     /// the object
     pub object: ObjectId,
@@ -134,7 +137,8 @@ pub struct Access {
     /// there is no key
     pub entry: u32,
     /// the helper's name, `load`, `store` or `atomic`
-    pub operation: &'static str,
+    #[serde(with = "names")]
+    pub operation: names::Name,
     /// what it does
     pub effect: Effect,
     /// the key's bytes in memory order
@@ -148,7 +152,8 @@ pub struct Access {
     /// the number that a call answered, where it is a symbol of its own
     pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …
-    pub outcome: Option<&'static str>,
+    #[serde(with = "names::maybe")]
+    pub outcome: Option<names::Name>,
     /// it is one of the earlier turns of a loop that is taken for any number of turns: it happens as often as
     /// it will, before, between and after the others of them that stand beside it
     pub repeated: bool,
@@ -157,7 +162,7 @@ pub struct Access {
 }
 
 /// A packet byte that was written: offset and value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Written {
     /// the part of the offset that is no constant
     pub base: Option<ExprId>,

@@ -9,13 +9,14 @@ use super::walk::{cone, each_child};
 use super::{Arena, Bin, ExprId, Node, Rel, SymId, mask};
 
 /// Numbers for the symbols and bytes for the packet; what is not named is 0.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Assignment {
     /// by symbol
     pub symbols: IdMap<SymId, u64>,
     /// by offset
     pub packet: BTreeMap<u64, u8>,
     /// what has been evaluated
+    #[serde(skip)]
     known: RefCell<Memo>,
 }
 

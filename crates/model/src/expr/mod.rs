@@ -6,6 +6,7 @@
 //! makes a packet field appear as a field again after a compiler took it apart.
 
 mod build;
+mod bytes;
 pub mod eval;
 pub mod given;
 pub mod ids;
@@ -20,22 +21,22 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millrace_check::domain::tnum::Tnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use interned::Interned;
 use support::Support;
 
 /// Index of an expression in its [`Arena`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ExprId(pub u32);
 
 /// Index of a symbol in its [`Arena`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SymId(pub u32);
 
 /// Arithmetic on two operands of one width. Division follows BPF: by zero gives 0, a remainder by zero
 /// the left operand; shifts are by less than the width.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Bin {
     /// sum
     Add,
@@ -66,7 +67,7 @@ pub enum Bin {
 }
 
 /// Comparisons; their result has width 1.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Rel {
     /// equal
     Eq,
@@ -77,7 +78,7 @@ pub enum Rel {
 }
 
 /// An expression.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Node {
     /// a number
     Const(u64),
@@ -110,7 +111,7 @@ pub enum Node {
 }
 
 /// Where a symbol comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// the packet's length
@@ -132,7 +133,7 @@ pub enum Origin {
 }
 
 /// A symbol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Symbol {
     /// its name; others of another width or origin may have it, too
     pub name: String,
@@ -151,7 +152,8 @@ struct Entry {
 }
 
 /// All expressions of one execution.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "bytes::Written", try_from = "bytes::Written")]
 pub struct Arena {
     entries: Vec<Entry>,
     known: Interned,

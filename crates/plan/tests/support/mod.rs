@@ -84,7 +84,9 @@ fn modelled_as(source: &Path, changed: impl Fn(&mut Program)) -> Option<Modelled
         question: Duration::from_secs(60),
         ..Limits::default()
     };
-    let model = millrace_model::model(&loaded.program, &checked, &limits);
+    // Others plan the same functions.
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/models");
+    let model = millrace_model::kept::model(&loaded.program, &checked, &limits, Some(&kept)).0;
     let history = Arc::new(History::of(&loaded.program, &checked));
     let program = loaded.program;
     Some(Modelled {

@@ -37,7 +37,7 @@ const FEW: u64 = 61;
 pub fn built_small(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>) {
     let source = root().join(format!("nfs/{name}/{name}.c"));
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(&folder.path().join("cache")).unwrap();
+    let cache = cache();
     let toolchain = millrace_emit::toolchain::find(&cache).unwrap();
     let object = folder.path().join(format!("{name}.o"));
     let include = cache.headers().unwrap().join("include");
@@ -60,13 +60,17 @@ pub fn built_small(name: &str, limits: &Limits) -> (Program, Model, Arc<Module>)
 
 /// The same of a source anywhere.
 pub fn built_from(source: &Path, limits: &Limits) -> (Program, Model, Arc<Module>) {
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(&folder.path().join("cache")).unwrap();
+    let cache = cache();
     let options = millrace_emit::Options {
         module: QUICK,
         ..millrace_emit::Options::default()
     };
     made(&cache, source, &options, limits)
+}
+
+/// One for all tests.
+fn cache() -> Cache {
+    Cache::at(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")).unwrap()
 }
 
 fn made(
@@ -77,7 +81,10 @@ fn made(
 ) -> (Program, Model, Arc<Module>) {
     let built = millrace_emit::build(cache, input, &[], options, &mut |_| {}).unwrap();
     let module = Arc::new(Module::load(&built.module).unwrap());
-    let checked = built.checked.expect("nothing was in the cache");
-    let model = millrace_model::model(&built.program, &checked, limits);
+    let again =
+        || millrace_check::check(&built.program, &millrace_check::Options::default()).unwrap();
+    let checked = built.checked.clone().unwrap_or_else(again);
+    let model =
+        millrace_model::kept::model(&built.program, &checked, limits, Some(&cache.models())).0;
     (built.program, model, module)
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millrace_check::Checked;
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Config, Homes};
 use millrace_emit::Test;
 use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::ModuleOptions;
+use millrace_model::{Limits, Model, kept};
 use millrace_object::Program;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Word};
@@ -182,6 +184,12 @@ pub struct Function {
     pub plant: Option<Plant>,
     /// that is in the code of heavy keys, where only these are replicated
     pub heavy: bool,
+}
+
+/// The model of a program, as the tests before it left it.
+pub fn modelled(program: &Program, checked: &Checked) -> Model {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/models");
+    kept::model(program, checked, &Limits::default(), Some(&folder)).0
 }
 
 impl Function {

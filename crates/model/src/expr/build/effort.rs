@@ -41,6 +41,16 @@ impl Effort {
         self.refused
     }
 
+    /// How many were set off.
+    pub(in crate::expr) fn rules(&self) -> u64 {
+        self.all
+    }
+
+    /// As if so many had been.
+    pub(in crate::expr) fn set_rules(&mut self, all: u64) {
+        self.all = all;
+    }
+
     /// One more was.
     pub(super) fn refuse(&mut self) {
         self.refused += 1;

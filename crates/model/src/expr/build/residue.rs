@@ -35,7 +35,9 @@ const CONDITIONS: usize = 12;
 const DEPTH: u32 = 48;
 
 /// A condition, 0 or 1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
+)]
 pub(in crate::expr) enum Condition {
     /// the first is greater than the number
     Above(ExprId, u64),
