@@ -100,22 +100,29 @@ impl Fabric {
     }
 
     /// What `millrace cluster` says, where etcd is.
-    pub fn cluster(&self, what: &str, rest: &[&str]) -> Option<Value> {
+    ///
+    /// # Errors
+    /// What it says where it is not done.
+    pub fn cluster(&self, what: &str, rest: &[&str]) -> Result<Value, String> {
         let plain = millrace();
         let program = plain.get_program().to_str().unwrap();
         let args = [&["cluster", what, &self.cluster, "--json"], rest].concat();
         let said = self.net.within("e", program, &args);
-        serde_json::from_slice(&said.stdout).ok()
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match said.status.success() {
+            true => serde_json::from_slice(&said.stdout).map_err(|e| e.to_string()),
+            false => Err(text(&said.stdout) + &text(&said.stderr)),
+        }
     }
 
     /// The version of the table.
     pub fn version(&self) -> Option<u64> {
-        self.cluster("show", &[])?["status"]["version"].as_u64()
+        self.cluster("show", &[]).ok()?["status"]["version"].as_u64()
     }
 
     /// How many buckets each machine has; none while some are to move.
     pub fn settled(&self) -> Option<[u64; 3]> {
-        let said = self.cluster("show", &[])?;
+        let said = self.cluster("show", &[]).ok()?;
         let status = &said["status"];
         let nodes = status["nodes"].as_array()?;
         let of = |name: &str| {

@@ -7,7 +7,7 @@ mod standby;
 mod talks;
 
 use std::collections::BTreeMap;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn peers(account: &Value, name: &str) -> u64 {
 }
 
 /// A transfer at 2 Mbit/s for so many seconds, by iperf3; none where there is no such tool.
-fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Child)> {
+fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Served)> {
     if super::net::run("iperf3", &["--version"]).is_err() {
         println!("skipped: no iperf3");
         return None;
@@ -69,36 +69,34 @@ fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Child)> {
         ])
         .stdout(Stdio::piped())
         .spawn();
-    Some((server, client.unwrap()))
+    Some((server, Served(client.unwrap())))
 }
 
 /// What it says has to be a transfer that reached its end.
-fn ends(transfer: Option<(Served, Child)>) {
-    let Some((_server, client)) = transfer else {
+fn ends(transfer: Option<(Served, Served)>) {
+    let Some((_server, mut client)) = transfer else {
         return;
     };
-    let output = client.wait_with_output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let said: Value = serde_json::from_str(&client.said()).unwrap();
     let bytes = said["end"]["sum_received"]["bytes"].as_u64();
     assert!(said.get("error").is_none() && bytes > Some(0), "{said:#}");
 }
 
 /// Pings the server every 50 ms until that is ended; how many got no answer, of how many.
-fn pings(fabric: &Fabric) -> Child {
+fn pings(fabric: &Fabric) -> Served {
     let pinging = fabric
         .net
         .command("c", "ping")
         .args(["-q", "-i", "0.05", "198.51.100.1"])
         .stdout(Stdio::piped())
         .spawn();
-    pinging.unwrap()
+    Served(pinging.unwrap())
 }
 
-fn unanswered(pings: Child) -> u64 {
-    let pid = pings.id().to_string();
+fn unanswered(mut pings: Served) -> u64 {
+    let pid = pings.0.id().to_string();
     super::net::run("kill", &["-s", "INT", &pid]).unwrap();
-    let output = pings.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = pings.said();
     let before = |what: &str| -> u64 {
         let head = text.split(what).next().unwrap();
         head.rsplit([' ', '\n']).next().unwrap().parse().unwrap()
