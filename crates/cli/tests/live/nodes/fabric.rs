@@ -115,6 +115,22 @@ impl Fabric {
         }
     }
 
+    /// Packets for which a router had no route, so far: on a machine that is busy for longer than three of its beats, BFD takes all of them back.
+    pub fn unrouted(&self) -> u64 {
+        let counts = |end: &str| -> u64 {
+            let got = (self.net).within(end, "cat", &["/proc/net/snmp", "/proc/net/netstat"]);
+            let text = String::from_utf8_lossy(&got.stdout).into_owned();
+            let lines: Vec<&str> = text.lines().collect();
+            let pairs = lines.chunks_exact(2).flat_map(|pair| {
+                let [names, values] = [0, 1].map(|at| pair[at].split(' '));
+                names.zip(values)
+            });
+            let unrouted = pairs.filter(|(name, _)| ["OutNoRoutes", "InNoRoutes"].contains(name));
+            unrouted.map(|(_, n)| n.parse::<u64>().unwrap()).sum()
+        };
+        ["r", "s"].into_iter().map(counts).sum()
+    }
+
     /// The version of the table.
     pub fn version(&self) -> Option<u64> {
         self.cluster("show", &[]).ok()?["status"]["version"].as_u64()
