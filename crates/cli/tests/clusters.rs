@@ -1,11 +1,13 @@
 //! `millrace cluster`, from outside, against a real etcd where there is one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::{json, millrace, output, refused};
 
@@ -56,16 +58,6 @@ impl Etcd {
 
     /// Writes a table as another program would.
     fn put(&self, table: &serde_json::Value) {
-        let base64 = |text: &str| {
-            let mut command = Command::new("base64");
-            command
-                .arg("-w0")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped());
-            let mut child = command.spawn().unwrap();
-            std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
-            String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
-        };
         let body =
             json!({"key": base64("/millrace/lab/table"), "value": base64(&table.to_string())});
         let end = Instant::now() + Duration::from_secs(60);
@@ -82,6 +74,96 @@ impl Etcd {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+fn base64(text: &str) -> String {
+    let mut command = Command::new("base64");
+    command
+        .arg("-w0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+/// A gateway of etcd that answers each request, in order, by one of these; whether all were asked for.
+fn gateway(
+    answers: Vec<fn(&str, &mut String) -> Value>,
+    table: &Value,
+) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = format!("etcd://{}/lab", listener.local_addr().unwrap());
+    let mut stored = base64(&table.to_string());
+    let serve = move || {
+        for answer in answers {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(&stream);
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                let line = line.trim().to_lowercase();
+                if let Some(bytes) = line.strip_prefix("content-length:") {
+                    length = bytes.trim().parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            let text = answer(&body, &mut stored).to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                text.len()
+            );
+            (&stream).write_all((head + &text).as_bytes()).unwrap();
+        }
+    };
+    (at, std::thread::spawn(serve))
+}
+
+#[test]
+fn a_node_is_drained_while_servers_of_etcd_elect_one_that_leads() {
+    fn elects(_: &str, _: &mut String) -> Value {
+        let why = "etcdserver: leader changed";
+        json!({"error": why, "code": 14, "message": why})
+    }
+    fn shows(body: &str, stored: &mut String) -> Value {
+        assert!(body.contains("request_range"), "{body}");
+        let table = json!({"response_range": {"kvs": [{"value": stored, "mod_revision": "5"}]}});
+        let none = json!({"response_range": {}});
+        json!({"header": {"revision": "9"}, "succeeded": true, "responses": [table, none, none]})
+    }
+    // It is done, and the server that led is gone before it can say so.
+    fn does(body: &str, stored: &mut String) -> Value {
+        let body: Value = serde_json::from_str(body).unwrap();
+        let put = &body["success"][0]["request_put"]["value"];
+        put.as_str().unwrap().clone_into(stored);
+        elects("", stored)
+    }
+    let node = |name: &str, at: u8| json!({"name": name, "peer": format!("10.0.0.{at}:4800"), "life": 3, "alive": true, "drained": false});
+    let table = json!({"version": 7, "nodes": [node("a", 1), node("b", 2)], "owners": [0, 0], "wanted": [0, 0]});
+    let (at, served) = gateway(
+        vec![elects, shows, does, elects, shows, elects, shows],
+        &table,
+    );
+    let mut command = millrace();
+    command.args(["cluster", "drain", &at, "b"]);
+    let (document, status) = json(&mut command);
+    assert_eq!(status, 0, "{document:#}");
+    assert_eq!(
+        document,
+        json!({"node": "b", "drained": true, "buckets": 0})
+    );
+    served.join().unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
+use millrace_cluster::etcd::{Endpoint, Etcd, Tls, patiently};
 use millrace_cluster::{Config, Machine, NodeId, Standing, Table, Times};
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Elsewhere;
@@ -32,6 +32,8 @@ const LEASE: u64 = 5;
 const BATCH: usize = 16;
 /// For a request to etcd.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a machine that starts waits for an etcd whose servers elect one that leads.
+const ELECTION: Duration = Duration::from_secs(30);
 
 /// Where machines agree on who has which bucket.
 #[derive(Clone, Debug)]
@@ -118,7 +120,8 @@ impl Described {
                         .help("`millrace cluster check` looks at etcd and at the nodes")
                 };
                 let etcd = Etcd::new(endpoint, tls, PATIENCE).map_err(failed)?;
-                let secret = Secret::new(etcd.secret().map_err(failed)?);
+                let secret = patiently(ELECTION, || etcd.secret()).map_err(failed)?;
+                let secret = Secret::new(secret);
                 (Source::Etcd(Arc::new(etcd)), secret)
             }
         };

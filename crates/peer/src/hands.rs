@@ -1,18 +1,21 @@
-//! The sender of a bucket.
+//! The sender of buckets.
 
 use std::net::TcpStream;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Node, Peers, Refused};
 use millrace_dataplane::clock;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::message::{Message, Offer, PIECE, read, refused, write};
+use crate::message::{Message, Offer, PIECE, Unread, next, read, refused, write, write_piece};
 use crate::secret::digest;
 use crate::security::Stream;
 use crate::{Link, STEP, Secret, Security};
+
+/// How long a stream is kept for the next bucket. The receiver keeps it for [`STEP`].
+const KEPT: Duration = Duration::from_secs(1);
 
 /// Sends buckets to other nodes.
 #[derive(Clone)]
@@ -21,6 +24,33 @@ pub struct Hands {
     secret: Secret,
     security: Security,
     link: Arc<Link>,
+    /// the stream of the last hand-over, for the next one to the same node: what it costs to begin one is paid once a batch
+    kept: Arc<Mutex<Option<Kept>>>,
+}
+
+/// A stream over which a bucket was handed over.
+struct Kept {
+    to: Node,
+    stream: Stream,
+    /// the receiver's
+    fingerprint: [u8; 32],
+    /// what the next offer answers
+    challenge: [u8; 32],
+    since: Instant,
+}
+
+/// Why a hand-over was not done.
+enum Unsent {
+    /// the stream ended before the offer was answered: nothing was done
+    Ended(Refused),
+    /// anything else
+    Refused(Refused),
+}
+
+impl From<Refused> for Unsent {
+    fn from(why: Refused) -> Self {
+        Self::Refused(why)
+    }
 }
 
 /// 32 bytes that nobody foresees.
@@ -40,6 +70,7 @@ impl Hands {
             secret: secret.clone(),
             security: security.clone(),
             link: link.clone(),
+            kept: Arc::default(),
         }
     }
 
@@ -59,12 +90,53 @@ impl Hands {
     }
 
     fn send(&self, to: &Node, what: &HandOver) -> Result<(), Refused> {
-        let (mut stream, fingerprint, challenge) = self.reached(to, STEP)?;
-        if fingerprint != what.fingerprint {
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock().take();
+        let kept = kept.filter(|k| k.to == *to && k.since.elapsed() < KEPT);
+        if let Some(mut kept) = kept {
+            kept.stream.renew();
+            match self.offer(&mut kept, what) {
+                Ok(()) => {
+                    *lock() = Some(kept);
+                    return Ok(());
+                }
+                Err(Unsent::Refused(why)) => return Err(why),
+                // The receiver has kept it no longer.
+                Err(Unsent::Ended(_)) => {}
+            }
+        }
+        let (stream, fingerprint, challenge) = self.reached(to, STEP)?;
+        let mut fresh = Kept {
+            to: to.clone(),
+            stream,
+            fingerprint,
+            challenge,
+            since: Instant::now(),
+        };
+        match self.offer(&mut fresh, what) {
+            Ok(()) => {
+                *lock() = Some(fresh);
+                Ok(())
+            }
+            Err(Unsent::Ended(why) | Unsent::Refused(why)) => Err(why),
+        }
+    }
+
+    /// Hands a bucket over, over a stream that is used for nothing else meanwhile.
+    fn offer(&self, over: &mut Kept, what: &HandOver) -> Result<(), Unsent> {
+        let Kept {
+            to,
+            stream,
+            fingerprint,
+            challenge,
+            since,
+        } = over;
+        if *fingerprint != what.fingerprint {
             return Err(refused(
                 "it runs another function, another version of it, or with another plan, number of cores or secret"
                     .to_owned(),
-            ));
+            )
+            .into());
         }
         let mut offer = Offer {
             from: self.name.clone(),
@@ -78,25 +150,31 @@ impl Hands {
             nonce: fresh()?,
             tag: [0; 32],
         };
-        offer.tag = self.secret.tag(&[b"offer", &challenge, &offer.said()]);
+        offer.tag = self.secret.tag(&[b"offer", challenge, &offer.said()]);
         let tag = offer.tag;
         let nonce = offer.nonce;
-        write(&mut stream, &Message::Offer(Box::new(offer)))?;
-        match read(&mut stream)? {
-            Message::Go => {}
-            other => return Err(unexpected(other)),
+        write(stream, &Message::Offer(Box::new(offer))).map_err(Unsent::Ended)?;
+        match next(stream) {
+            Ok(Message::Go) => {}
+            Ok(other) => return Err(unexpected(other).into()),
+            Err(Unread::Gone(why)) => return Err(Unsent::Ended(why)),
+            Err(Unread::NoFrame(why)) => return Err(why.into()),
         }
         for piece in what.entries.chunks(PIECE) {
-            write(&mut stream, &Message::Piece(piece.to_vec()))?;
+            write_piece(stream, piece)?;
         }
-        write(&mut stream, &Message::End)?;
-        match read(&mut stream)? {
+        write(stream, &Message::End)?;
+        match read(stream)? {
             Message::Done { tag: said }
-                if self.secret.verifies(&[b"done", &nonce, &tag], &said) => {}
-            other => return Err(unexpected(other)),
+                if self.secret.verifies(&[b"done", &nonce, &tag], &said) =>
+            {
+                *challenge = said;
+            }
+            other => return Err(unexpected(other).into()),
         }
         // It is the receiver's whether or not this arrives; a service that agrees on the table says so, too.
-        let _ = write(&mut stream, &Message::Go);
+        let _ = write(stream, &Message::Go);
+        *since = Instant::now();
         Ok(())
     }
 

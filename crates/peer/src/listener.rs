@@ -12,13 +12,15 @@ use millrace_cluster::{HandOver, Machine, Refused};
 use millrace_dataplane::clock;
 
 use crate::hands::fresh;
-use crate::message::{Message, Offer, read, refused, write};
+use crate::message::{Message, Offer, Unread, next, read, refused, write};
 use crate::secret::digest;
 use crate::security::Stream;
 use crate::{Link, SKEW, Secret, Security, Standby};
 
 /// Streams at a time; further ones are closed at once.
 const STREAMS: usize = 8;
+/// Beyond so many streams none is kept for a further bucket: others need their places.
+const KEPT: usize = STREAMS / 2;
 /// How late the end is noticed.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -150,7 +152,7 @@ impl Reception {
     }
 
     fn receive(&self, stream: &mut Stream) -> Result<(), Refused> {
-        let challenge = fresh()?;
+        let mut challenge = fresh()?;
         let fingerprint = self.machine.fingerprint();
         write(
             stream,
@@ -159,21 +161,49 @@ impl Reception {
                 nonce: challenge,
             },
         )?;
-        let offer = match read(stream)? {
+        let mut offer = match read(stream)? {
             Message::Offer(offer) => offer,
             Message::Follow(offer) => return self.follow(&offer, &challenge, stream),
             Message::Ask { text, tag } => return self.vouch(&challenge, (&text, &tag), stream),
             _ => return Err(refused("an offer is expected".to_owned())),
         };
-        self.check((b"offer", &offer), &challenge, stream)?;
-        self.fits(&offer)?;
+        // The first offer answers the number of this connection, each further one what was said last: none is taken twice.
+        while let Some(said) = self.come(&offer, &challenge, stream)? {
+            if self.streams.load(Ordering::Acquire) > KEPT {
+                break;
+            }
+            challenge = said;
+            stream.renew();
+            offer = match next(stream) {
+                Ok(Message::Offer(offer)) => offer,
+                Ok(_) => return Err(refused("an offer is expected".to_owned())),
+                Err(Unread::NoFrame(why)) => return Err(why),
+                // That was the last one.
+                Err(Unread::Gone(_)) => break,
+            };
+        }
+        Ok(())
+    }
+
+    /// Takes a bucket that is offered; what was said of it, where the sender has heard that.
+    fn come(
+        &self,
+        offer: &Offer,
+        challenge: &[u8; 32],
+        stream: &mut Stream,
+    ) -> Result<Option<[u8; 32]>, Refused> {
+        self.check((b"offer", offer), challenge, stream)?;
+        self.fits(offer)?;
         self.admits.may(offer.bucket, offer.version, &offer.from)?;
         write(stream, &Message::Go)?;
         let mut entries = Vec::new();
         loop {
             match read(stream)? {
                 Message::Piece(piece) if (entries.len() + piece.len()) as u64 <= offer.bytes => {
-                    entries.extend(piece);
+                    match entries.is_empty() {
+                        true => entries = piece,
+                        false => entries.extend(piece),
+                    }
                 }
                 Message::End => break,
                 _ => {
@@ -191,7 +221,7 @@ impl Reception {
         let what = HandOver {
             bucket: offer.bucket,
             version: offer.version,
-            fingerprint,
+            fingerprint: offer.fingerprint,
             entries,
         };
         self.admits.take(&what, &offer.from)?;
@@ -199,7 +229,7 @@ impl Reception {
         let told = write(stream, &Message::Done { tag });
         let yours = told.is_ok() && matches!(read(stream), Ok(Message::Go));
         self.admits.came(offer.bucket, yours);
-        Ok(())
+        Ok(yours.then_some(tag))
     }
 
     /// Keeps a copy of what a node has. It has a stream for as long as both live, which is none of those that hand-overs have.

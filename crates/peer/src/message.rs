@@ -7,7 +7,11 @@
 //! Go, or No: why
 //!                                            Piece: bytes (as often as there are some), End
 //! Done: tag, or No: why
+//!                                            Go
 //! ```
+//!
+//! Behind the last of these the sender may offer the next bucket over the same stream; its tag is over that of Done in place of the receiver's number. The
+//! receiver ends a stream over which nothing more comes.
 //!
 //! In place of an offer a node may ask to be vouched for (`millrace_cluster::vouch`): Ask, and then Answer. Or it tells what changes of its buckets,
 //! for a copy ([`crate::Standby`]): Follow, then Rows as often as there are some, each answered by Go, and End.
@@ -27,6 +31,8 @@ const MOST: usize = 256 << 10;
 const _: () = assert!(millrace_dataplane::copies::FRAME + 33 <= MOST);
 /// Bytes of entries in a piece.
 pub const PIECE: usize = 192 << 10;
+/// The kind of its frame.
+const PIECES: u8 = 4;
 /// Bytes of a node's name, and of a reason.
 const TEXT: usize = 512;
 
@@ -115,7 +121,7 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
         }
         Message::Offer(offer) => (2, [&offer.said()[..], &offer.tag[..]].concat()),
         Message::Go => (3, Vec::new()),
-        Message::Piece(bytes) => (4, bytes.clone()),
+        Message::Piece(bytes) => (PIECES, bytes.clone()),
         Message::End => (5, Vec::new()),
         Message::Done { tag } => (6, tag.to_vec()),
         Message::No(why) => (7, why.bytes().take(TEXT).collect()),
@@ -124,8 +130,20 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
         Message::Follow(offer) => (10, [&offer.said()[..], &offer.tag[..]].concat()),
         Message::Rows { tag, bytes } => (11, [&tag[..], bytes].concat()),
     };
+    frame(to, kind, &content)
+}
+
+/// Writes [`Message::Piece`] of at most [`PIECE`] bytes.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_piece(to: &mut dyn Write, bytes: &[u8]) -> Result<(), Refused> {
+    frame(to, PIECES, bytes)
+}
+
+fn frame(to: &mut dyn Write, kind: u8, content: &[u8]) -> Result<(), Refused> {
     let head = (content.len() as u32 + 1).to_be_bytes();
-    let frame = [&head[..], &[kind], &content].concat();
+    let frame = [&head[..], &[kind], content].concat();
     let written = to.write_all(&frame).and_then(|()| to.flush());
     written.map_err(|e| refused(format!("it takes nothing: {e}")))
 }
@@ -151,7 +169,7 @@ pub fn read(from: &mut dyn Read) -> Result<Message, Refused> {
 /// # Errors
 /// As of [`read`].
 pub fn next(from: &mut dyn Read) -> Result<Message, Unread> {
-    let mut head = [0; 4];
+    let (mut head, mut kind) = ([0; 4], [0]);
     let gone = |e: std::io::Error| Unread::Gone(refused(format!("it says nothing: {e}")));
     let no_frame = |what: String| {
         Unread::NoFrame(refused(format!(
@@ -165,10 +183,14 @@ pub fn next(from: &mut dyn Read) -> Result<Message, Unread> {
             "a frame of {length} bytes, of which there are at most {MOST}"
         )));
     }
-    let mut frame = vec![0; length];
-    from.read_exact(&mut frame).map_err(gone)?;
-    let (kind, content) = frame.split_first().unwrap_or((&0, &[]));
-    parse(*kind, content).ok_or_else(|| no_frame("what is no frame".to_owned()))
+    from.read_exact(&mut kind).map_err(gone)?;
+    let mut content = vec![0; length - 1];
+    from.read_exact(&mut content).map_err(gone)?;
+    match kind {
+        // As it came: most of what goes between machines.
+        [PIECES] => Ok(Message::Piece(content)),
+        [kind] => parse(kind, &content).ok_or_else(|| no_frame("what is no frame".to_owned())),
+    }
 }
 
 fn parse(kind: u8, content: &[u8]) -> Option<Message> {
@@ -185,7 +207,6 @@ fn parse(kind: u8, content: &[u8]) -> Option<Message> {
         }
         2 => Message::Offer(Box::new(rest.offer()?)),
         3 => Message::Go,
-        4 => Message::Piece(rest.all()),
         5 => Message::End,
         6 => Message::Done { tag: rest.array()? },
         7 => {

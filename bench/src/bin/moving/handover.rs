@@ -41,6 +41,9 @@ pub struct Handover {
     /// How often what one worker has goes to the other and back
     #[arg(long, default_value_t = 3)]
     turns: usize,
+    /// A stream for each bucket, as if none were kept for the next one
+    #[arg(long)]
+    anew: bool,
     /// The processor that is measured on
     #[arg(long, default_value_t = 1)]
     cpu: usize,
@@ -58,7 +61,7 @@ impl Handover {
             ..Spec::default()
         };
         let trace = trace(&folder.path().join("flows.pcap"), spec)?;
-        let streams = Arc::new(streams(folder.path())?);
+        let streams = Arc::new(streams(folder.path(), self.anew)?);
         for function in &self.functions {
             measure(function, &trace, &streams, (self.turns, self.cpu))?;
         }
@@ -72,11 +75,19 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Processor time of this thread, ns.
+fn thread_now() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// A way to the other machine.
 struct Stream {
     name: &'static str,
     hands: Hands,
     to: Node,
+    /// it is begun for each bucket
+    anew: bool,
     _listener: Listener,
 }
 
@@ -116,8 +127,8 @@ impl Admits for Drops {
 }
 
 /// Without TLS, and with it where openssl makes certificates.
-fn streams(folder: &Path) -> Result<Vec<Stream>> {
-    let mut all = vec![stream("plain", [Security::Plain, Security::Plain])?];
+fn streams(folder: &Path, anew: bool) -> Result<Vec<Stream>> {
+    let mut all = vec![stream("plain", [Security::Plain, Security::Plain], anew)?];
     let script = "set -e; E='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
         openssl req -x509 $E -keyout ca.key -out ca.pem -subj /CN=ca -days 2
         for n in x y; do mkdir $n; cp ca.pem $n/ca.pem
@@ -130,14 +141,14 @@ fn streams(folder: &Path) -> Result<Vec<Stream>> {
         .output()?;
     if made.status.success() {
         let [x, y] = ["x", "y"].map(|node| Security::tls(&folder.join(node)));
-        all.push(stream("TLS", [x?, y?])?);
+        all.push(stream("TLS", [x?, y?], anew)?);
     } else {
         println!("without TLS: openssl makes no certificates here");
     }
     Ok(all)
 }
 
-fn stream(name: &'static str, [x, y]: [Security; 2]) -> Result<Stream> {
+fn stream(name: &'static str, [x, y]: [Security; 2], anew: bool) -> Result<Stream> {
     let free = || -> Result<SocketAddr> { Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?) };
     let secret = Secret::new([1; 32]);
     let standing = Arc::new(Standing::new(NodeId(0), Table::empty(512)));
@@ -149,6 +160,7 @@ fn stream(name: &'static str, [x, y]: [Security; 2]) -> Result<Stream> {
     Ok(Stream {
         name,
         hands: Hands::new("x", &secret, &x, &link),
+        anew,
         to: Node {
             name: "y".to_owned(),
             peer,
@@ -256,11 +268,19 @@ fn over(
         })
         .collect();
     for (at, stream) in streams.iter().enumerate() {
-        let began = now();
-        for what in &written {
-            stream.hands.hand(&stream.to, what)?;
+        let (began, own) = (now(), thread_now());
+        for (life, what) in (0..).zip(&written) {
+            // To a node in another life no stream is kept.
+            let to = Node {
+                life: if stream.anew { life } else { 0 },
+                ..stream.to.clone()
+            };
+            stream.hands.hand(&to, what)?;
         }
         figures.note(3 + at, &format!("send, {}", stream.name), began, entries);
+        let own = (thread_now() - own) as f64 / entries.max(1) as f64;
+        let step = (10 + at, format!("(of it the sender's, {})", stream.name));
+        figures.steps.entry(step).or_default().push(own);
     }
     let began = now();
     let read = written

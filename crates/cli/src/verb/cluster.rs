@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use millrace_cluster::etcd::{Endpoint, Etcd, EtcdError, Tls};
+use millrace_cluster::etcd::{Endpoint, Etcd, EtcdError, Tls, patiently};
 use millrace_cluster::store::{Guard, View};
 use millrace_cluster::{Status, drain};
 use serde_json::json;
@@ -15,8 +15,12 @@ use crate::screen;
 /// For a request to etcd.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often a change of the table is tried: each time another one came first.
-const TRIES: usize = 20;
+/// How long a change of the table is tried: nodes that hand buckets over change it first, or servers of etcd elect one that leads, which takes them
+/// seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often is looked whether a node has handed over all that it has.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Look at a cluster of machines, and take machines out of it.
 ///
@@ -103,7 +107,7 @@ impl Cluster {
     pub fn perform(&self) -> Result<u8, Failure> {
         match &self.what {
             What::Show { at } => {
-                let status = Status::of(&self.view(&self.etcd(at)?)?);
+                let status = Status::of(&look(&self.etcd(at)?, Instant::now())?);
                 if self.json {
                     screen::document(&json!({"name": at.name, "status": status}));
                 } else {
@@ -125,12 +129,8 @@ impl Cluster {
         Etcd::new(at, &tls, TIMEOUT).map_err(|e| failure(&e))
     }
 
-    fn view(&self, etcd: &Etcd) -> Result<View, Failure> {
-        etcd.view().map_err(|e| failure(&e))
-    }
-
     fn check(&self, at: &Endpoint) -> Result<u8, Failure> {
-        let status = Status::of(&self.view(&self.etcd(at)?)?);
+        let status = Status::of(&look(&self.etcd(at)?, Instant::now())?);
         let right = status.findings.is_empty();
         if self.json {
             screen::document(&json!({"name": at.name, "right": right, "status": status}));
@@ -157,30 +157,31 @@ impl Cluster {
         wait: Option<u64>,
     ) -> Result<u8, Failure> {
         let etcd = self.etcd(at)?;
-        let mut done = false;
-        for _ in 0..TRIES {
-            let view = self.view(&etcd)?;
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let view = look(&etcd, end)?;
             let Some((table, revision)) = view.table else {
                 return Err(Failure::no(format!("cluster {} has no table", at.name))
                     .help("start a node: `millrace run FUNCTION --cluster … --peer PORT`"));
             };
             let Some(next) = drain(&table, node, drained).map_err(Failure::no)? else {
-                done = true;
                 break;
             };
-            let committed = etcd.commit(revision, &Guard::default(), &next);
-            if committed.map_err(|e| failure(&e))? {
-                done = true;
-                break;
+            match etcd.commit(revision, &Guard::default(), &next) {
+                Ok(true) => break,
+                Ok(false) if Instant::now() < end => {}
+                Ok(false) => {
+                    return Err(Failure::no(
+                        "the table changed each time before this change was written",
+                    )
+                    .help("nodes are handing buckets over: try again"));
+                }
+                // Whether it is done the next look tells.
+                Err(error) if error.passes() && Instant::now() < end => {}
+                Err(error) => return Err(failure(&error)),
             }
         }
-        if !done {
-            return Err(
-                Failure::no("the table changed each time before this change was written")
-                    .help("nodes are handing buckets over: try again"),
-            );
-        }
-        let left = self.wait(&etcd, node, wait)?;
+        let left = left(&etcd, node, wait)?;
         let word = if drained { "drained" } else { "undrained" };
         if self.json {
             screen::document(&json!({"node": node, "drained": drained, "buckets": left}));
@@ -191,26 +192,34 @@ impl Cluster {
         }
         Ok(if wait.is_some() && left > 0 { NO } else { DONE })
     }
+}
 
-    /// How many buckets the node has, when it has none or the time is over.
-    fn wait(&self, etcd: &Etcd, node: &str, wait: Option<u64>) -> Result<usize, Failure> {
-        let end = Instant::now() + Duration::from_secs(wait.unwrap_or(0));
-        loop {
-            let status = match etcd.view() {
-                Ok(view) => Status::of(&view),
-                // Another of its servers is about to lead, or to be asked.
-                Err(EtcdError::Away { .. } | EtcdError::Silent { .. }) if Instant::now() < end => {
-                    std::thread::sleep(Duration::from_millis(200));
-                    continue;
-                }
-                Err(error) => return Err(failure(&error)),
-            };
-            let node = status.nodes.iter().find(|n| n.name == node);
-            let left = node.map_or(0, |n| n.buckets);
-            if left == 0 || Instant::now() >= end {
-                return Ok(left);
+/// What stands in etcd, asked for until then where no server of it leads.
+fn look(etcd: &Etcd, end: Instant) -> Result<View, Failure> {
+    let patience = end.saturating_duration_since(Instant::now());
+    patiently(patience, || etcd.view()).map_err(|e| failure(&e))
+}
+
+/// How many buckets the node has, when it has none or the time is over.
+fn left(etcd: &Etcd, node: &str, wait: Option<u64>) -> Result<usize, Failure> {
+    let now = Instant::now();
+    let end = now + Duration::from_secs(wait.unwrap_or(0));
+    let patience = end.max(now + PATIENCE);
+    loop {
+        let status = match etcd.view() {
+            Ok(view) => Status::of(&view),
+            // Servers of etcd elect one that leads, or are started anew.
+            Err(error) if Instant::now() < if error.passes() { patience } else { end } => {
+                std::thread::sleep(LOOK);
+                continue;
             }
-            std::thread::sleep(Duration::from_millis(200));
+            Err(error) => return Err(failure(&error)),
+        };
+        let node = status.nodes.iter().find(|n| n.name == node);
+        let left = node.map_or(0, |n| n.buckets);
+        if left == 0 || Instant::now() >= end {
+            return Ok(left);
         }
+        std::thread::sleep(LOOK);
     }
 }

@@ -5,6 +5,7 @@
 //! 10.0.0.1 ── a0 ═══ a1 ── the function ── b1 ═══ b0 ── 10.0.0.2
 //! ```
 
+use std::io::Read;
 use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -26,6 +27,16 @@ pub struct Net {
 
 /// A process that is killed at the end, if it has not ended.
 pub struct Served(pub Child);
+
+impl Served {
+    /// What it has said on standard output when it has ended by itself.
+    pub fn said(&mut self) -> String {
+        let mut text = String::new();
+        let output = self.0.stdout.as_mut().unwrap();
+        output.read_to_string(&mut text).unwrap();
+        text
+    }
+}
 
 impl Drop for Served {
     fn drop(&mut self) {

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::Agent;
@@ -56,6 +57,35 @@ pub enum EtcdError {
         /// what is wrong
         why: String,
     },
+}
+
+/// Between two tries of [`patiently`].
+const PAUSE: Duration = Duration::from_millis(200);
+
+impl EtcdError {
+    /// Whether another try may be answered: the server asked stopped meanwhile, or no server of etcd leads for the moment. What was to be changed may be
+    /// changed by now.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(self, Self::Silent { .. })
+    }
+}
+
+/// Asks again for up to `patience` while there is no answer, as when servers of etcd elect one that leads. For requests that may be done twice.
+///
+/// # Errors
+/// The last one.
+pub fn patiently<T>(
+    patience: Duration,
+    mut ask: impl FnMut() -> Result<T, EtcdError>,
+) -> Result<T, EtcdError> {
+    let end = Instant::now() + patience;
+    loop {
+        match ask() {
+            Err(error) if error.passes() && Instant::now() < end => thread::sleep(PAUSE),
+            answer => return answer,
+        }
+    }
 }
 
 /// A table of 65536 buckets is some megabytes of JSON; nothing larger is read.

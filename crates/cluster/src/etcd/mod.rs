@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 pub use self::endpoint::{Endpoint, EndpointError, Tls};
-pub use self::http::EtcdError;
 use self::http::Http;
+pub use self::http::{EtcdError, patiently};
 use crate::membership::Store;
 use crate::store::{Guard, Member, Reply, Request, View};
 use crate::table::Table;

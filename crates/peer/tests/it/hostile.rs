@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -294,6 +295,8 @@ fn a_stream_that_is_replayed_or_changed_puts_nothing_in() {
     });
     let x = hands(1, "x", &Security::Plain);
     x.hand(&node("y", through), &what(1, 300)).unwrap();
+    // It would keep the stream for the next bucket.
+    drop(x);
     let said = tap.join().unwrap();
     until(|| y.notes.came.lock().unwrap().len() == 1);
     y.notes.taken.lock().unwrap().clear();
@@ -324,6 +327,90 @@ fn a_stream_that_is_replayed_or_changed_puts_nothing_in() {
     }
     until(|| y.link.counts().refused == before + count);
     assert!(y.notes.taken.lock().unwrap().is_empty());
+}
+
+/// A wire between x and y that counts streams, and notes what x says over the last one.
+struct Wire {
+    at: SocketAddr,
+    streams: Arc<AtomicUsize>,
+    /// both ends of the last one, that of y first
+    last: Arc<Mutex<Option<[TcpStream; 2]>>>,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Wire {
+    fn to(at: SocketAddr) -> Self {
+        let between = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wire = Self {
+            at: between.local_addr().unwrap(),
+            streams: Arc::default(),
+            last: Arc::default(),
+            said: Arc::default(),
+        };
+        let (streams, last, said) = (wire.streams.clone(), wire.last.clone(), wire.said.clone());
+        std::thread::spawn(move || {
+            for from in between.incoming().flatten() {
+                let to = TcpStream::connect(at).unwrap();
+                let (mut back, mut forth) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
+                said.lock().unwrap().clear();
+                let (mut reader, mut writer) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                *last.lock().unwrap() = Some([to, from]);
+                streams.fetch_add(1, Ordering::AcqRel);
+                let said = said.clone();
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 4096];
+                    while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                        said.lock().unwrap().extend(&buffer[..n]);
+                        writer.write_all(&buffer[..n]).unwrap();
+                    }
+                });
+            }
+        });
+        wire
+    }
+}
+
+#[test]
+fn buckets_go_over_one_stream_and_over_another_one_where_that_has_ended() {
+    let y = y(&Security::Plain);
+    let wire = Wire::to(y.at);
+    let (x, to) = (hands(1, "x", &Security::Plain), node("y", wire.at));
+    for bucket in [0, 1, 2, 5] {
+        x.hand(&to, &what(bucket, 300)).unwrap();
+    }
+    assert_eq!(wire.streams.load(Ordering::Acquire), 1);
+    // One that is refused ends it, and costs the next one nothing but another stream.
+    x.hand(&to, &what(3, 1)).unwrap_err();
+    x.hand(&to, &what(6, 300)).unwrap();
+    assert_eq!(wire.streams.load(Ordering::Acquire), 2);
+    for end in wire.last.lock().unwrap().take().unwrap() {
+        end.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+    x.hand(&to, &what(7, 300)).unwrap();
+    assert_eq!(wire.streams.load(Ordering::Acquire), 3);
+    // A node of the same name in another life has other entries.
+    let again = Node { life: 1, ..to };
+    x.hand(&again, &what(0, 300)).unwrap();
+    assert_eq!(wire.streams.load(Ordering::Acquire), 4);
+    let taken = y.notes.taken.lock().unwrap();
+    let buckets: Vec<u32> = taken.iter().map(|(b, _)| *b).collect();
+    assert_eq!(buckets, [0, 1, 2, 5, 6, 7, 0]);
+}
+
+#[test]
+fn what_was_said_over_a_stream_is_not_taken_again_over_the_same_one() {
+    let y = y(&Security::Plain);
+    let wire = Wire::to(y.at);
+    let x = hands(1, "x", &Security::Plain);
+    x.hand(&node("y", wire.at), &what(1, 300)).unwrap();
+    until(|| y.notes.came.lock().unwrap().len() == 1);
+    let before = y.link.counts().refused;
+    let said = wire.said.lock().unwrap().clone();
+    let mut last = wire.last.lock().unwrap().take().unwrap();
+    last[0].write_all(&said).unwrap();
+    until(|| y.link.counts().refused == before + 1);
+    assert_eq!(y.notes.taken.lock().unwrap().len(), 1);
 }
 
 #[test]

@@ -100,22 +100,45 @@ impl Fabric {
     }
 
     /// What `millrace cluster` says, where etcd is.
-    pub fn cluster(&self, what: &str, rest: &[&str]) -> Option<Value> {
+    ///
+    /// # Errors
+    /// What it says where it is not done.
+    pub fn cluster(&self, what: &str, rest: &[&str]) -> Result<Value, String> {
         let plain = millrace();
         let program = plain.get_program().to_str().unwrap();
         let args = [&["cluster", what, &self.cluster, "--json"], rest].concat();
         let said = self.net.within("e", program, &args);
-        serde_json::from_slice(&said.stdout).ok()
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match said.status.success() {
+            true => serde_json::from_slice(&said.stdout).map_err(|e| e.to_string()),
+            false => Err(text(&said.stdout) + &text(&said.stderr)),
+        }
+    }
+
+    /// Packets for which a router had no route, so far: on a machine that is busy for longer than three of its beats, BFD takes all of them back.
+    pub fn unrouted(&self) -> u64 {
+        let counts = |end: &str| -> u64 {
+            let got = (self.net).within(end, "cat", &["/proc/net/snmp", "/proc/net/netstat"]);
+            let text = String::from_utf8_lossy(&got.stdout).into_owned();
+            let lines: Vec<&str> = text.lines().collect();
+            let pairs = lines.chunks_exact(2).flat_map(|pair| {
+                let [names, values] = [0, 1].map(|at| pair[at].split(' '));
+                names.zip(values)
+            });
+            let unrouted = pairs.filter(|(name, _)| ["OutNoRoutes", "InNoRoutes"].contains(name));
+            unrouted.map(|(_, n)| n.parse::<u64>().unwrap()).sum()
+        };
+        ["r", "s"].into_iter().map(counts).sum()
     }
 
     /// The version of the table.
     pub fn version(&self) -> Option<u64> {
-        self.cluster("show", &[])?["status"]["version"].as_u64()
+        self.cluster("show", &[]).ok()?["status"]["version"].as_u64()
     }
 
     /// How many buckets each machine has; none while some are to move.
     pub fn settled(&self) -> Option<[u64; 3]> {
-        let said = self.cluster("show", &[])?;
+        let said = self.cluster("show", &[]).ok()?;
         let status = &said["status"];
         let nodes = status["nodes"].as_array()?;
         let of = |name: &str| {
