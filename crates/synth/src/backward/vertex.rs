@@ -26,6 +26,12 @@ impl Backward<'_> {
                 Ok(self.without(id, "packets come to it from inside"))
             }
             Meaning::Leave(name) => self.leave(id, &name, shape),
+            Meaning::Wire if shape.short => Ok(self.hand(id)),
+            Meaning::Wire => {
+                let shape = shape.received();
+                let inner = self.next(id, 0, shape)?;
+                self.received(id, inner, shape)
+            }
             Meaning::Drop => Ok(self.dropped(id)),
             Meaning::Outside(_) => Ok(self.hand(id)),
             Meaning::Strip(bytes) => {
@@ -54,7 +60,7 @@ impl Backward<'_> {
             Meaning::Unstrip(_) if shape.short => Ok(self.hand(id)),
             Meaning::Unstrip(bytes) => {
                 let head = shape.head - bytes as i32;
-                match head < 0 {
+                match head < shape.floor {
                     true => Ok(self.unsaid(id, "it goes back beyond the frame's first byte")),
                     false => self.next(id, 0, Shape { head, ..shape }),
                 }
@@ -105,6 +111,7 @@ impl Backward<'_> {
                     Shape {
                         head,
                         link,
+                        floor: shape.floor.min(head),
                         ..shape
                     },
                 )?;
