@@ -9,6 +9,9 @@ use super::{Backward, Made, Shape, plain};
 use crate::action::{Action, Value, Verdict};
 use crate::field::{Var, bit, ip};
 
+/// Bytes of an Ethernet header.
+const ETHERNET: i32 = 14;
+
 impl Backward<'_> {
     pub(super) fn vertex(&mut self, to: Port, shape: Shape) -> Made {
         let id = to.element;
@@ -222,6 +225,12 @@ impl Backward<'_> {
             cut: shape.cut,
             hops: 0,
         });
-        Ok(self.store.leaf(action))
+        let leaf = self.store.leaf(action);
+        if shape.head <= 0 {
+            return Ok(leaf);
+        }
+        // A frame that bytes are taken from keeps those of an Ethernet header (`packet_pull`).
+        let hand = self.hand(id);
+        self.present(id, shape, shape.head + ETHERNET, leaf, hand)
     }
 }

@@ -216,3 +216,15 @@ fn a_packet_that_is_cut_between_two_writes_keeps_half_a_sum() {
         }
     }
 }
+
+/// What is left of a packet that leaves is less than a frame can be cut to at its front.
+#[test]
+fn a_packet_of_which_less_than_a_frame_is_left_is_handed_over() {
+    let text = "FromDevice(a) -> Strip(20) -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    for (bytes, handed) in [(19, true), (20, true), (33, true), (34, false)] {
+        let fate = millrace_synth::packet::apply(&of, &vec![0; bytes], 0).unwrap();
+        let hand = matches!(fate.verdict, millrace_synth::action::Verdict::Hand(_));
+        assert_eq!(hand, handed, "{bytes} bytes");
+    }
+}
