@@ -114,7 +114,7 @@ impl Chain {
             return Ok(DONE);
         }
         if self.compare {
-            let again = || Ok(millrace::click::read(&self.file, false, self.options())?);
+            let again = || millrace::click::read(&self.file, false, self.options());
             return self.compare(&synthesis, again);
         }
         match self.target {

@@ -98,9 +98,9 @@ fn one(of: &Chain, described: &Description) -> Result<u8, Failure> {
             Some(group) => Ok(group.synthesis),
             None => {
                 let what = if of.compare { "--compare" } else { "--emit-c" };
-                let why = { joined.apart.iter() }
+                let mut why = { joined.apart.iter() }
                     .map(|a| format!(": {} and {}: {}", a.pair.0, a.pair.1, a.why));
-                let why = why.last().unwrap_or_default();
+                let why = why.next_back().unwrap_or_default();
                 let what = format!("{what}: the chain is not one Click configuration{why}");
                 Err(Failure::wrong(what).help("name the .click file of an element"))
             }
