@@ -102,8 +102,7 @@ fn random_rows_of_rewriters_do_what_the_interpreter_does() {
     assert!(fates[0] > 0 && fates[1] > 0, "{fates:?}");
 }
 
-/// Graphs of a test run. The 59th meets what is left in docs/measurements/strangers.md: an address that is stored while padding stands where a
-/// UDP checksum would be.
+/// Graphs of a test run.
 const GRAPHS: u64 = 8;
 /// Paths of which packets are made, and random packets, of each configuration.
 const PATHS: usize = 500;
