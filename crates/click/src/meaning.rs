@@ -75,6 +75,8 @@ pub enum Meaning {
     Enter(String),
     /// it leaves the configuration here
     Leave(String),
+    /// it leaves one configuration and enters the next: by output 0, as if it had been received there
+    Wire,
     /// it is dropped
     Drop,
     /// bytes are taken from the front

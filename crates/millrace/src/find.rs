@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millrace_chain::{Description, What};
+use millrace_chain::{Description, Function, What};
 use millrace_synth::Options;
 
 use crate::Error;
+use crate::click::joined::{Joined, One};
 use crate::click::{self, slow};
 
 /// Where data of programs is installed, without `XDG_DATA_DIRS`.
@@ -65,22 +66,23 @@ pub struct Found {
     pub folder: PathBuf,
     /// the slow path of a synthesised function that hands packets over
     pub slow: Option<Arc<slow::Configuration>>,
+    /// the configurations that are one function, where several are
+    pub one: Option<Arc<One>>,
 }
 
 /// The file of a bundle that says what it is.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Functions in a row, by their words with `+` between them, `NAME=WORD` where one is not called as [`numbered`] says.
+/// Functions in a row, neighbouring Click configurations of which are one; by their words with `+` between them, `NAME=WORD` where one is not called as [`numbered`] says.
 fn row(word: &str) -> Result<Found, Error> {
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<(String, String)> = Vec::new();
     for word in word.split('+') {
         let given = word.split_once('=').filter(|(name, _)| {
             let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
             !name.is_empty() && name.chars().all(plain) && !Path::new(word).exists()
         });
         let word = given.map_or(word, |(_, word)| word);
-        let found = find(word)?;
-        let taken = |name: &str| members.iter().any(|m| m.name == name);
+        let taken = |name: &str| members.iter().any(|m| m.0 == name);
         let name = match given {
             Some((name, _)) if taken(name) => {
                 let what = format!("two functions of the row are called `{name}`");
@@ -89,13 +91,41 @@ fn row(word: &str) -> Result<Found, Error> {
             Some((name, _)) => name.to_owned(),
             None => numbered(word, taken),
         };
+        members.push((name, word.to_owned()));
+    }
+    let described = Description {
+        elements: { members.into_iter() }
+            .map(|(name, word)| millrace_chain::Element {
+                name,
+                line: None,
+                keys: Vec::new(),
+                what: What::Function(Function {
+                    word,
+                    ..Function::default()
+                }),
+            })
+            .collect(),
+        ..Description::default()
+    };
+    let joined = Joined::of(&described, true);
+    let mut members = Vec::new();
+    for element in &described.merged(&joined.within(&described), &[]).elements {
+        let What::Function(function) = &element.what else {
+            continue;
+        };
         members.push(Member {
-            name,
-            found,
+            name: element.name.clone(),
+            found: match joined.group(element) {
+                Some(group) => group.found()?,
+                None => find(&function.word)?,
+            },
             settings: Vec::new(),
             capacities: Vec::new(),
             maps: Vec::new(),
         });
+    }
+    if let [only] = members.as_slice() {
+        return Ok(only.found.clone());
     }
     let folder = members.first().map(|m| m.found.folder.clone());
     Ok(Found {
@@ -133,7 +163,8 @@ pub(crate) fn word(members: &[(String, String)]) -> String {
     words.join("+")
 }
 
-/// The functions of a chain file, or those of its elements that are named with `+` between them; they are linked as it connects them.
+/// The functions of a chain file, or those of its elements that are named with `+` between them; they are linked as it connects them, and
+/// neighbouring Click configurations of them are one.
 fn chain(path: &Path, names: Option<&str>) -> Result<Found, Error> {
     let wrong = |e: millrace_chain::ChainError| Error::wrong(&e).help(&e.help);
     let mut description = millrace_chain::file::read(path).map_err(wrong)?;
@@ -142,6 +173,9 @@ fn chain(path: &Path, names: Option<&str>) -> Result<Found, Error> {
         description = description.part(&names).map_err(wrong)?;
     }
     let folder = path.parent().unwrap_or(Path::new(""));
+    let joined = Joined::of(&description, true);
+    let called = description.called.clone();
+    let description = description.merged(&joined.within(&description), &called);
     let mut members = Vec::new();
     for element in &description.elements {
         let wrong = |what: String, help: &str| {
@@ -169,11 +203,14 @@ fn chain(path: &Path, names: Option<&str>) -> Result<Found, Error> {
             })?;
             capacities.push((name, entries));
         }
-        let mut found =
-            find(&millrace_chain::file::beside(folder, &function.word)).map_err(|e| Error {
-                what: wrong(e.what.clone(), "").what,
-                ..e
-            })?;
+        let found = match joined.group(element) {
+            Some(group) => group.found(),
+            None => find(&millrace_chain::file::beside(folder, &function.word)),
+        };
+        let mut found = found.map_err(|e| Error {
+            what: wrong(e.what.clone(), "").what,
+            ..e
+        })?;
         if let Some(program) = &function.program {
             found.program = Some(program.clone());
         }
@@ -187,8 +224,9 @@ fn chain(path: &Path, names: Option<&str>) -> Result<Found, Error> {
             maps: maps.collect(),
         });
     }
+    let one = |e: &millrace_chain::Element| description.is_line() || joined.group(e).is_some();
     if let [only] = members.as_slice()
-        && description.is_line()
+        && description.elements.first().is_some_and(one)
         && [only.settings.len(), only.capacities.len(), only.maps.len()] == [0; 3]
     {
         return Ok(only.found.clone());
@@ -307,6 +345,7 @@ fn found(source: Source, program: Option<String>) -> Found {
         source,
         program,
         slow: None,
+        one: None,
     }
 }
 

@@ -43,6 +43,7 @@ pub mod cost;
 mod error;
 mod find;
 mod function;
+mod groups;
 mod hints;
 mod job;
 mod linked;

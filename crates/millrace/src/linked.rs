@@ -68,9 +68,18 @@ impl Found {
     /// Elements of Click configurations whose packets are handed over, and why.
     #[must_use]
     pub fn handed(&self) -> Vec<(String, String)> {
-        let own = { self.slow.iter() }.flat_map(|slow| slow.elements().iter().cloned());
+        let own = { self.slow.iter() }.flat_map(|slow| slow.elements().iter());
+        let passed = { self.one.iter() }.flat_map(|one| &one.passed);
         let Source::Linked(row) = &self.source else {
-            return own.collect();
+            let mut all: Vec<(String, String)> = own.cloned().collect();
+            // Those that are passed have no number in a slow path, but are among its elements.
+            for (element, why) in passed {
+                match all.iter_mut().find(|a| a.0 == *element) {
+                    Some(there) => there.1.clone_from(why),
+                    None => all.push((element.clone(), why.clone())),
+                }
+            }
+            return all;
         };
         let of = |member: &crate::find::Member| {
             let name = member.name.clone();

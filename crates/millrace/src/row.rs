@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 
 use millrace_chain::Connected;
 use millrace_control::contents;
@@ -11,6 +12,8 @@ use millrace_traffic::capture::{Reader, Writer};
 use millrace_verify::{Trace, TraceError};
 use serde::Serialize;
 
+use crate::click::compare::but_for_drawn;
+use crate::click::joined::One;
 use crate::find::{Found, Member, Row, Source};
 use crate::ports::NEVER;
 use crate::{Error, Function, Job, Make, Ports};
@@ -36,9 +39,27 @@ fn own<'a>(member: &Member, text: &'a str) -> Option<&'a str> {
     text.strip_prefix(&member.name)?.strip_prefix(':')
 }
 
+/// The elements of what is one function, as a row.
+fn apart(one: &One) -> Result<Row, Error> {
+    let elements = one.part.elements.iter().zip(&one.words);
+    let members = elements.map(|(element, word)| {
+        Ok(Member {
+            name: element.name.clone(),
+            found: crate::find(word)?,
+            settings: Vec::new(),
+            capacities: Vec::new(),
+            maps: Vec::new(),
+        })
+    });
+    Ok(Row {
+        members: members.collect::<Result<_, Error>>()?,
+        file: Some(Arc::new(one.part.clone())),
+    })
+}
+
 impl Found {
-    /// Compares a linked function, made as `make` says, with its elements over a trace. `maps` are files of entries, `OBJECT=FILE`, besides
-    /// those of a chain file. None where it is not linked from several.
+    /// Compares a function that is several, linked or synthesised as one, made as `make` says, with its elements over a trace. `maps` are
+    /// files of entries, `OBJECT=FILE`, besides those of a chain file. None where it is not of several.
     ///
     /// # Errors
     /// An element cannot be made, or the trace cannot be read.
@@ -49,12 +70,15 @@ impl Found {
         (maps, seed): (&[String], u64),
         (trace, ports): (&mut dyn Trace, usize),
     ) -> Result<Option<AsRow>, Error> {
-        let Source::Linked(row) = &self.source else {
-            return Ok(None);
+        let apart;
+        let row = match (&self.source, &self.one) {
+            (Source::Linked(row), _) if row.members.len() > 1 => row,
+            (Source::C(_), Some(one)) => {
+                apart = self::apart(one)?;
+                &apart
+            }
+            _ => return Ok(None),
         };
-        if row.members.len() < 2 {
-            return Ok(None);
-        }
         let folder = tempfile::tempdir().map_err(|e| {
             Error::wrong(format!("a folder for packets cannot be made: {e}"))
                 .help("set TMPDIR to a folder with room")
@@ -62,7 +86,9 @@ impl Found {
         let inputs = captured(trace, ports, folder.path())?;
         let all = [self.maps(), maps.to_vec()].concat();
         let entries = contents::entries(&all, &function.exposed)?;
-        let alone = function.link(function.seed(seed, &mut 0), entries, true)?;
+        let mut alone = function.link(function.seed(seed, &mut 0), entries, true)?;
+        // What it hands over is passed on both sides.
+        alone.slow = None;
         let names = match function.ports.as_slice() {
             [] => (0..ports).map(|port| port.to_string()).collect(),
             names => names.to_vec(),
@@ -86,8 +112,9 @@ impl Found {
             left: linked.written,
             ..AsRow::default()
         };
-        found.accounts(&linked, &apart);
-        found.packets(&one, &other)?;
+        found.accounts(&linked, &apart, self.one.is_none());
+        let drawn = self.one.as_ref().is_some_and(|one| one.draws);
+        found.packets((&one, &other), drawn)?;
         found.equal = found.differences.is_empty();
         found.differences.truncate(TOLD);
         Ok(Some(found))
@@ -204,7 +231,8 @@ impl AsRow {
         }
     }
 
-    fn accounts(&mut self, linked: &Account, row: &Account) {
+    /// What became of packets. `named`: both have the same objects and reasons.
+    fn accounts(&mut self, linked: &Account, row: &Account, named: bool) {
         let fates = |a: &Account| {
             [
                 ("read", a.read),
@@ -218,6 +246,9 @@ impl AsRow {
         };
         for ((what, one), (_, other)) in fates(linked).into_iter().zip(fates(row)) {
             self.differs(what, &one, &other);
+        }
+        if !named {
+            return;
         }
         let reasons = linked.reasons.keys().chain(row.reasons.keys());
         let reasons: std::collections::BTreeSet<_> = reasons.collect();
@@ -237,8 +268,8 @@ impl AsRow {
         }
     }
 
-    /// The packets that left, in their order.
-    fn packets(&mut self, linked: &Path, row: &Path) -> Result<(), Error> {
+    /// The packets that left, in their order. `drawn`: new flows got numbers that both drew by themselves.
+    fn packets(&mut self, (linked, row): (&Path, &Path), drawn: bool) -> Result<(), Error> {
         let failed = |e: millrace_traffic::capture::Error| Error::wrong(e);
         let mut one = Reader::open(linked).map_err(failed)?;
         let mut other = Reader::open(row).map_err(failed)?;
@@ -247,6 +278,13 @@ impl AsRow {
             let what = match (a, b) {
                 (None, None) => break,
                 (Some(a), Some(b)) if a == b => continue,
+                (Some(a), Some(b))
+                    if drawn
+                        && a.interface == b.interface
+                        && but_for_drawn(a.data) == but_for_drawn(b.data) =>
+                {
+                    continue;
+                }
                 (Some(a), Some(b)) if a.interface != b.interface => {
                     format!(
                         "leaves at port {} linked, at {} one after the other",
@@ -296,7 +334,7 @@ mod tests {
             written(&one, a);
             written(&other, b);
             let mut found = AsRow::default();
-            found.packets(&one, &other).unwrap();
+            found.packets((&one, &other), false).unwrap();
             found.differences.join("; ")
         };
         let two: [(u32, &[u8]); 2] = [(0, b"abc"), (1, b"def")];
@@ -331,7 +369,7 @@ mod tests {
         };
         let of = |a: &Account, b: &Account| {
             let mut found = AsRow::default();
-            found.accounts(a, b);
+            found.accounts(a, b, true);
             found.differences
         };
         let one = account(3, &[("fw:no_flow", 3)]);

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use millrace::click::compare::{Both, Given};
+use millrace::click::joined::Joined;
 use millrace::packet_test::execute;
-use millrace::{Asked, Make};
-use millrace_synth::{Options, reference};
+use millrace::{Asked, Make, Source};
+use millrace_synth::{Options, Synthesis, reference};
 use millrace_traffic::language::Case;
 
 use super::of_repository;
@@ -217,25 +218,24 @@ fn what_cannot_be_synthesised_is_refused_with_its_place() {
     );
 }
 
-/// The functions of a chain file are one program, connected as it says: the row of the example, whose functions have three ports.
+/// Click configurations of a chain file are one function, connected as it says: the row of the example, whose functions have three ports.
 #[test]
-fn a_chain_file_is_one_program() {
+fn click_configurations_of_a_chain_file_are_one_function() {
     let found = millrace::find(&of_repository("chains/example/row.toml")).unwrap();
     let written = found.read(&Make::default()).unwrap();
     let program = &written.program;
     assert_eq!(program.name, "napt+firewall+balancer");
     assert_eq!(program.ports, ["inside", "domain1", "domain0"]);
     let names: Vec<&str> = program.objects.iter().map(|o| o.name.as_str()).collect();
-    assert!(
-        names.contains(&"napt:flows") && names.contains(&"balancer:flows"),
-        "{names:?}"
-    );
+    // One map of flows, as in example.click.
+    let flows = names.iter().filter(|n| n.contains("flows"));
+    assert_eq!(flows.count(), 1, "{names:?}");
     // Its slow path is named by element.
     let handed = found.handed();
     assert!(
         handed
             .iter()
-            .any(|(element, _)| element.starts_with("firewall:IPFragmenter")),
+            .any(|(element, _)| element.starts_with("napt/IPFragmenter")),
         "{handed:?}"
     );
 }
@@ -268,4 +268,35 @@ fn a_chain_file_gives_its_functions_what_it_says() {
         "{}",
         why.what
     );
+}
+
+/// Ten routers in ten configurations are the function that ten routers in one are: as many tests, and writes of the last alone.
+#[test]
+fn ten_files_are_as_large_a_function_as_one() {
+    let of = |text: &str| of_repository(&format!("chains/routers/{text}"));
+    let row = millrace_chain::file::read(Path::new(&of("row-10.toml"))).unwrap();
+    let joined = Joined::of(&row, false);
+    assert!(joined.apart.is_empty(), "{:?}", joined.apart);
+    let [group] = joined.groups.as_slice() else {
+        panic!("{} groups", joined.groups.len());
+    };
+    let whole = Path::new(&of("routers-10.click")).to_owned();
+    let whole = millrace::click::read(&whole, false, Options::default()).unwrap();
+    let nodes = |s: &Synthesis| s.store.reachable(s.root).len();
+    assert_eq!(group.synthesis.ports, whole.ports);
+    assert_eq!(nodes(&group.synthesis), nodes(&whole));
+    // Lines are those of the file of each element.
+    let c = millrace_synth::emit::lined(&group.synthesis);
+    let lines = c.lines().filter(|l| l.starts_with("#line "));
+    assert!(lines.clone().all(|l| l.contains("router")), "{c}");
+    assert!(lines.count() > 0);
+    // The function of some of them, from the file or from words.
+    let some = millrace::find(&format!("{}:r2+r3", of("row-10.toml"))).unwrap();
+    let file = of("routers-1.click");
+    let words = millrace::find(&format!("{file}+{file}")).unwrap();
+    for found in [some, words] {
+        assert!(matches!(found.source, Source::C(_)), "{:?}", found.source);
+        let program = found.read(&Make::default()).unwrap().program;
+        assert_eq!(program.ports, ["inside", "outside"]);
+    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use millrace::Make;
 use millrace::click::compare::{Both, Given};
+use millrace::click::joined::Joined;
 use millrace_synth::{Options, Synthesis, reference};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -101,8 +102,7 @@ fn random_rows_of_rewriters_do_what_the_interpreter_does() {
     assert!(fates[0] > 0 && fates[1] > 0, "{fates:?}");
 }
 
-/// Graphs of a test run. The 59th meets what is left in docs/measurements/strangers.md: an address that is stored while padding stands where a
-/// UDP checksum would be.
+/// Graphs of a test run.
 const GRAPHS: u64 = 8;
 /// Paths of which packets are made, and random packets, of each configuration.
 const PATHS: usize = 500;
@@ -117,15 +117,97 @@ fn random_graphs_compiled_do_what_the_interpreter_does() {
         |both, of, seed| {
             let made = reference::witnesses(of, PATHS).into_iter();
             let random = reference::random(of, seed).take(RANDOM);
-            let given = |(number, (port, bytes)): (usize, (u8, Vec<u8>))| Given {
-                port,
-                time: number as u64 * 1_000_000,
-                bytes,
-            };
             both.all(made.chain(random).enumerate().map(given));
         },
     );
     assert!(fates[1] > 0, "{fates:?}");
+}
+
+/// Rows of a test run.
+const ROWS: u64 = 2;
+
+/// Rows of files, two or (where more are asked for) up to five, in turns of rewriters and of graphs: what a chain file makes of them is one function.
+#[test]
+fn random_rows_of_files_are_one_function() {
+    let asked = std::env::var("MILLRACE_SYNTH_SEEDS").ok();
+    let seeds: u64 = asked.and_then(|s| s.parse().ok()).unwrap_or(ROWS);
+    let (mut done, mut fates, mut apart) = (0, [0; 3], Vec::new());
+    for seed in 0..seeds {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let rewriters = seed % 2 == 0;
+        let folder = tempfile::tempdir().unwrap();
+        let count = if seeds > ROWS {
+            rng.random_range(2..=5)
+        } else {
+            2
+        };
+        let (mut chain, mut links) = (String::new(), Vec::new());
+        let [first, second] = if rewriters { ["in", "out"] } else { ["a", "b"] };
+        let mut n = 0;
+        while n < count {
+            let text = match rewriters {
+                true => configuration(&mut rng),
+                false => generate::through(&mut rng),
+            };
+            let path = folder.path().join(format!("part{n}.click"));
+            // One address a part, so that its answers come to it.
+            std::fs::write(&path, text.replace("192.0.2.", &format!("192.0.{n}."))).unwrap();
+            if millrace::click::read(&path, false, Options::default()).is_err() {
+                continue;
+            }
+            chain += &format!("[[element]]\nclick = \"part{n}.click\"\n");
+            if n > 0 {
+                links.push(format!("[\"part{}.{second}\", \"part{n}.{first}\"]", n - 1));
+            }
+            n += 1;
+        }
+        let file = folder.path().join("row.toml");
+        let text = format!(
+            "connect = [{}]\nentry = [\"part0.{first}\", \"part{}.{second}\"]\n{chain}",
+            links.join(", "),
+            n - 1
+        );
+        std::fs::write(&file, text).unwrap();
+        let described = millrace_chain::file::read(&file).unwrap();
+        let joined = Joined::of(&described, true);
+        let Some(group) = joined.groups.first().filter(|_| joined.apart.is_empty()) else {
+            apart.push((seed, joined.apart));
+            continue;
+        };
+        let found = millrace::find(file.to_str().unwrap()).unwrap();
+        let function = found.load(&Make::default(), &mut |_| {}).unwrap();
+        let of = &group.synthesis;
+        assert_eq!(function.ports, of.ports);
+        let mut both = Both::new(&function, of).unwrap();
+        match of.flows.any() {
+            true => both.sessions(seed, PACKETS),
+            false => {
+                let made = reference::witnesses(of, PATHS).into_iter();
+                let random = reference::random(of, seed).take(RANDOM);
+                both.all(made.chain(random).enumerate().map(given));
+            }
+        }
+        assert_eq!(both.found.difference, None, "seed {seed}");
+        for (all, one) in fates.iter_mut().zip(both.found.fates) {
+            *all += one;
+        }
+        done += 1;
+    }
+    println!(
+        "{done} of {seeds} rows; forwarded, dropped, handed over: {fates:?}; apart: {apart:#?}"
+    );
+    assert!(
+        done * 2 > seeds && fates[0] > 0,
+        "{done}, {fates:?}, {apart:#?}"
+    );
+}
+
+fn given((number, (port, bytes)): (usize, (u8, Vec<u8>))) -> Given {
+    Given {
+        port,
+        time: number as u64 * 1_000_000,
+        bytes,
+    }
 }
 
 /// Compiles configurations that are drawn, and gives packets to each function and the interpreter. How many were forwarded, dropped and

@@ -15,6 +15,7 @@ pub mod emit;
 pub mod field;
 pub mod flows;
 pub mod interpreter;
+pub mod join;
 pub mod listed;
 pub mod operations;
 pub mod packet;
@@ -156,8 +157,23 @@ pub fn synthesise_on(
     host: Shared,
     options: Options,
 ) -> Result<Synthesis, Vec<Error>> {
+    synthesise_in(name, graph, host, options, None)
+}
+
+/// The same, with its ports in an order that is given.
+fn synthesise_in(
+    name: &str,
+    graph: Graph,
+    host: Shared,
+    options: Options,
+    order: Option<Vec<String>>,
+) -> Result<Synthesis, Vec<Error>> {
     let router = Router::new(graph, Bounds::default(), host)?;
-    let (ports, mut errors) = ports(&router);
+    let (mut ports, mut errors) = ports(&router);
+    if let Some(order) = order {
+        let place = |name: &String| order.iter().position(|n| n == name);
+        ports.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
+    }
     if ports.is_empty() {
         return Err(errors);
     }

@@ -21,7 +21,7 @@ mod openflow;
 pub use openflow::refused;
 
 /// Show the traffic classes of a Click configuration: which packets are treated alike, what is written, where they leave. Of a chain file
-/// (.toml) which elements are linked, and which stay apart.
+/// (.toml) which elements are synthesised as one or linked, and which stay apart.
 /// `check`, `model`, `plan`, `run` and `verify` take the file as a function; FILE.click:early-discard is the one of
 /// --early-discard, FILE.click:whole that of --whole.
 #[derive(Args)]
@@ -114,7 +114,8 @@ impl Chain {
             return Ok(DONE);
         }
         if self.compare {
-            return self.compare(&synthesis);
+            let again = || millrace::click::read(&self.file, false, self.options());
+            return self.compare(&synthesis, again);
         }
         match self.target {
             Some(Target::Openflow) => return self.openflow(&synthesis),
@@ -191,7 +192,12 @@ impl Chain {
         }
     }
 
-    fn compare(&self, of: &Synthesis) -> Result<u8, Failure> {
+    /// Compares the function with the interpreter. `again` synthesises anew.
+    fn compare(
+        &self,
+        of: &Synthesis,
+        again: impl Fn() -> Result<Synthesis, Failure>,
+    ) -> Result<u8, Failure> {
         let mut word = self.file.to_string_lossy().into_owned();
         if self.early_discard {
             word.push_str(":early-discard");
@@ -219,7 +225,7 @@ impl Chain {
         }
         if !self.input.is_empty() {
             // A configuration of its own: that of the first packets has seen them.
-            let again = millrace::click::read(&self.file, false, self.options())?;
+            let again = again()?;
             let mut both = Both::new(&function, &again)?;
             both.all(self.given(&again)?.into_iter());
             all.push(("captures".to_owned(), both.found));

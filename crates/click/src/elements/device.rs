@@ -93,6 +93,15 @@ fn name(args: &mut Args<'_>) -> String {
     crate::language::args::text(&name)
 }
 
+/// For whom a packet is, by its Ethernet destination.
+pub(super) fn kind(packet: &Packet) -> Kind {
+    match packet.data().get(..6) {
+        Some([255, 255, 255, 255, 255, 255]) => Kind::Broadcast,
+        Some([first, ..]) if first & 1 != 0 => Kind::Multicast,
+        _ => Kind::Host,
+    }
+}
+
 struct From(String);
 
 impl Element for From {
@@ -101,11 +110,7 @@ impl Element for From {
     }
 
     fn push(&mut self, _: usize, mut packet: Packet, cx: &Context<'_>) {
-        packet.kind = match packet.data().get(..6) {
-            Some([255, 255, 255, 255, 255, 255]) => Kind::Broadcast,
-            Some([first, ..]) if first & 1 != 0 => Kind::Multicast,
-            _ => Kind::Host,
-        };
+        packet.kind = kind(&packet);
         packet.mark_mac(0);
         cx.push(0, packet);
     }

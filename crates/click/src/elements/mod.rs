@@ -54,6 +54,7 @@ pub mod to_ip_summary_dump;
 pub mod truncate;
 pub mod unqueue;
 pub mod vlan_encap;
+pub mod wire;
 
 use crate::element::Class;
 
@@ -210,6 +211,7 @@ pub const CLASSES: &[Class] = &[
     vlan_encap::CLASS,
     vlan_encap::ETHER,
     vlan_encap::DECAP,
+    wire::CLASS,
 ];
 
 /// The class of a name.

@@ -254,7 +254,7 @@ fn hex(bytes: &[u8]) -> String {
 /// A frame without its destination address, its source port, and the sums that cover them: a mapper's pattern is drawn and a port
 /// leased, so that the two may send a flow to different servers, from different ports. The header's sum is held against the header
 /// instead.
-fn but_for_drawn(frame: &[u8]) -> (bool, Vec<u8>) {
+pub(crate) fn but_for_drawn(frame: &[u8]) -> (bool, Vec<u8>) {
     let ip = frame.get(14..).unwrap_or(&[]);
     let header = millrace_wire::ipv4::Header::new_checked(ip);
     let holds = header.is_ok_and(|h| h.sum().holds());

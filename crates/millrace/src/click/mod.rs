@@ -1,6 +1,7 @@
 //! Click configurations as functions: synthesised to C, which goes the way of every source.
 
 pub mod compare;
+pub mod joined;
 pub mod slow;
 
 use std::path::{Path, PathBuf};
@@ -57,13 +58,18 @@ pub(crate) fn source(
     options: Options,
 ) -> Result<(PathBuf, Option<slow::Configuration>), Error> {
     let synthesis = read(path, true, options)?;
-    let text = emit::lined(&synthesis);
-    let cache = Cache::of_user()?;
+    let entry = written(&synthesis, &Cache::of_user()?)?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok((entry, slow::Configuration::of(&synthesis, folder)))
+}
+
+/// The C of a synthesis, in a cache.
+fn written(of: &Synthesis, cache: &Cache) -> Result<PathBuf, Error> {
+    let text = emit::lined(of);
     let key = cache::key(&[text.as_bytes()]);
-    let entry = cache.entry("click", &format!("{key}/{}", synthesis.name), "c");
+    let entry = cache.entry("click", &format!("{key}/{}", of.name), "c");
     if !cache.has(&entry) {
         cache.write(&entry, text.as_bytes())?;
     }
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    Ok((entry, slow::Configuration::of(&synthesis, folder)))
+    Ok(entry)
 }

@@ -10,14 +10,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use millrace_click::error::Error;
+use millrace_click::filter::Compare;
 use millrace_click::interpreter::Router;
 use millrace_click::language::Port;
 use millrace_click::meaning::Meaning;
 
 use crate::action::{Actions, Sums, Value, Verdict, Write};
 use crate::diagram::{Full, Id, Node, Store};
-use crate::field::{Var, of_frame};
+use crate::field::{Base, Var};
 use crate::refusal;
+use crate::sets::parts;
 
 mod filter;
 mod headers;
@@ -34,6 +36,10 @@ pub use rewrite::{WORDS, word_of};
 pub struct Shape {
     /// where the packet begins
     head: i32,
+    /// where it began when it was received last
+    base: i32,
+    /// the first byte of which is known what comes back when the front is put back there: nothing from before it was received last
+    floor: i32,
     /// all bytes were stripped, and there were fewer than should be
     short: bool,
     /// the network header; the transport header is where its length says
@@ -51,6 +57,8 @@ pub struct Shape {
 impl Shape {
     const FRESH: Self = Self {
         head: 0,
+        base: 0,
+        floor: 0,
         short: false,
         network: None,
         link: Some(0),
@@ -68,8 +76,24 @@ impl Shape {
     /// Where fields of the frame are counted from: the IP header's place, or the usual one.
     fn layout(&self) -> u16 {
         self.network
+            .or(Some(self.base + 14))
             .and_then(|at| u16::try_from(at).ok())
             .unwrap_or(14)
+    }
+
+    /// What is left of it when the packet is received again: its bytes, and what was checked of them.
+    fn received(self) -> Self {
+        Self {
+            head: self.head,
+            base: self.head,
+            floor: self.head,
+            link: Some(self.head),
+            short: self.short,
+            network: None,
+            cut: self.cut,
+            right: self.right,
+            risky: self.risky,
+        }
     }
 }
 
@@ -192,7 +216,7 @@ impl<'a> Backward<'a> {
         }
         for (port, id) in by_port {
             let inner = self.next(id, 0, Shape::FRESH)?;
-            let inner = self.received(id, inner)?;
+            let inner = self.received(id, inner, Shape::FRESH)?;
             match kids.last_mut() {
                 Some(last) if last.0 == port => last.1 = inner,
                 _ => kids.push((port, inner)),
@@ -205,8 +229,8 @@ impl<'a> Backward<'a> {
         Ok(self.store.known(root, Var::Port, 0, last)?)
     }
 
-    /// A diagram for packets as they are received: the kind by the Ethernet destination, annotations zero.
-    fn received(&mut self, id: usize, inner: Id) -> Made {
+    /// A diagram for packets as they are received in some shape: the kind by the Ethernet destination, annotations zero.
+    pub(super) fn received(&mut self, id: usize, inner: Id, shape: Shape) -> Made {
         let zero = plain(Value::Constant(0));
         let mut new = vec![(Var::Destination, zero)];
         new.extend((4..millrace_click::packet::ANNOTATIONS as u8).map(|at| (Var::Anno(at), zero)));
@@ -222,18 +246,17 @@ impl<'a> Backward<'a> {
         if host == all && host == group {
             return Ok(host);
         }
-        let grouped = self.store.within(of_frame(14, 7), &[(1, 1)], group, host)?;
-        let ones = [
-            (of_frame(14, 0), 0x7f),
-            (of_frame(14, 7), 1),
-            (of_frame(14, 8), (1 << 40) - 1),
-        ];
-        let mut node = all;
-        for (var, value) in ones {
-            node = self.store.within(var, &[(value, value)], node, grouped)?;
-        }
+        let Ok(first) = u32::try_from(shape.head) else {
+            return Ok(self.unsaid(id, "it is received in front of the frame"));
+        };
+        let mut choice = |mask: &[u8], yes: Id, no: Id| {
+            let parts = parts(Base::Frame, shape.layout(), first, mask, mask);
+            self.compare(id, &parts, Compare::Equal, yes, no)
+        };
+        let grouped = choice(&[1], group, host)?;
+        let node = choice(&[0xff; 6], all, grouped)?;
         // Fewer than six bytes are nobody's address.
-        Ok(self.store.within(Var::Length, &[(6, 65_535)], node, host)?)
+        self.present(id, shape, shape.head + 6, node, host)
     }
 
     fn refuse(&mut self, id: usize, why: &str) {

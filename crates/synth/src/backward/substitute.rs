@@ -123,6 +123,15 @@ impl Backward<'_> {
                 }
             }
             _ => {
+                let apart = |(var, write): &(Var, Write)| {
+                    let later = action.writes.get(var);
+                    later.is_some_and(|later| later.sums != write.sums)
+                };
+                // It was cut between two writes of a field, within the sum that follows the first: half of that is left, and no one
+                // write of the field explains it.
+                if matches!(action.verdict, Verdict::Leave { .. }) && new.iter().any(apart) {
+                    return Ok(self.hand(element));
+                }
                 for (var, write) in new {
                     action = action.before(*var, *write);
                 }

@@ -9,6 +9,9 @@ use super::{Backward, Made, Shape, plain};
 use crate::action::{Action, Value, Verdict};
 use crate::field::{Var, bit, ip};
 
+/// Bytes of an Ethernet header.
+const ETHERNET: i32 = 14;
+
 impl Backward<'_> {
     pub(super) fn vertex(&mut self, to: Port, shape: Shape) -> Made {
         let id = to.element;
@@ -26,6 +29,12 @@ impl Backward<'_> {
                 Ok(self.without(id, "packets come to it from inside"))
             }
             Meaning::Leave(name) => self.leave(id, &name, shape),
+            Meaning::Wire if shape.short => Ok(self.hand(id)),
+            Meaning::Wire => {
+                let shape = shape.received();
+                let inner = self.next(id, 0, shape)?;
+                self.received(id, inner, shape)
+            }
             Meaning::Drop => Ok(self.dropped(id)),
             Meaning::Outside(_) => Ok(self.hand(id)),
             Meaning::Strip(bytes) => {
@@ -54,7 +63,7 @@ impl Backward<'_> {
             Meaning::Unstrip(_) if shape.short => Ok(self.hand(id)),
             Meaning::Unstrip(bytes) => {
                 let head = shape.head - bytes as i32;
-                match head < 0 {
+                match head < shape.floor {
                     true => Ok(self.unsaid(id, "it goes back beyond the frame's first byte")),
                     false => self.next(id, 0, Shape { head, ..shape }),
                 }
@@ -105,6 +114,7 @@ impl Backward<'_> {
                     Shape {
                         head,
                         link,
+                        floor: shape.floor.min(head),
                         ..shape
                     },
                 )?;
@@ -215,6 +225,12 @@ impl Backward<'_> {
             cut: shape.cut,
             hops: 0,
         });
-        Ok(self.store.leaf(action))
+        let leaf = self.store.leaf(action);
+        if shape.head <= 0 {
+            return Ok(leaf);
+        }
+        // A frame that bytes are taken from keeps those of an Ethernet header (`packet_pull`).
+        let hand = self.hand(id);
+        self.present(id, shape, shape.head + ETHERNET, leaf, hand)
     }
 }

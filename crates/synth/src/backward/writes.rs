@@ -48,7 +48,10 @@ impl Backward<'_> {
             return Ok(self.unsaid(id, "it writes in front of the frame"));
         };
         let end = first + bytes.len() as u32;
-        if shape.ip().is_some_and(|at| end > u32::from(at)) || end > 14 {
+        // Nor one that was checked, where nothing is marked any more.
+        let checked = shape.right.map(|r| r.0).or(shape.cut);
+        let headers = shape.ip().into_iter().chain(checked);
+        if headers.into_iter().any(|at| end > u32::from(at)) || end > 14 {
             return Ok(self.unsaid(id, "it writes bytes of the IP header without its sum"));
         }
         let ones = vec![0xff; bytes.len()];

@@ -26,6 +26,7 @@ mod program;
 mod read;
 mod stamps;
 
+pub use condition::word;
 pub use file::reason;
 use known::Known;
 

@@ -223,6 +223,34 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
 /// A configuration: elements in a row, each of whose outputs leads to one further on.
 pub fn configuration(rng: &mut ChaCha8Rng) -> String {
     let count = rng.random_range(3..12);
+    turning(rng, count)
+}
+
+/// A configuration for a row of them: what enters by one device leaves by the other, so that no packet is sent back and forth.
+pub fn through(rng: &mut ChaCha8Rng) -> String {
+    let count = rng.random_range(1..7);
+    let text = turning(rng, count);
+    // Both ends of the one way are the other device, and the way back is one of its own.
+    let text = text
+        .replace("FromDevice(b) -> e0;\n", "")
+        .replace(
+            "out0 :: ToDevice(a); out1 :: ToDevice(b);",
+            "out1 :: ToDevice(b);",
+        )
+        .replace("-> Queue -> out0;", "-> q :: Queue -> Unqueue -> out1;");
+    let back = [
+        "Null",
+        "Strip(14) -> MarkIPHeader -> DecIPTTL -> Unstrip(14)",
+        "Strip(14) -> CheckIPHeader -> EtherEncap(0x0800, 02:00:00:00:00:05, 02:00:00:00:00:06)",
+        "DropBroadcasts -> Classifier(12/0800)",
+        "MarkIPHeader(14) -> IPFilter(deny udp dst port 53, allow all)",
+        "EtherRewrite(ff:ff:ff:ff:ff:ff, 02:00:00:00:00:07) -> Queue",
+    ];
+    let back = back[rng.random_range(0..back.len())];
+    format!("{text}FromDevice(b) -> {back} -> ToDevice(a);\n")
+}
+
+fn turning(rng: &mut ChaCha8Rng, count: usize) -> String {
     // Where headers are: behind what is taken away, or behind one or two tags, or at odd places.
     let stripped = rng.random_range(0..3) > 0;
     let at = match rng.random_range(0..8) {

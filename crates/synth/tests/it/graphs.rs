@@ -190,3 +190,41 @@ fn short_packets_are_empty_behind_their_network_header() {
         assert_eq!(differs, None);
     }
 }
+
+/// An address that is written twice, in a packet that is cut in between within the sum that follows the first write.
+#[test]
+fn a_packet_that_is_cut_between_two_writes_keeps_half_a_sum() {
+    let text = "FromDevice(a) -> Strip(14) -> MarkIPHeader -> StoreIPAddress(10.9.0.1, dst) -> CheckIPHeader\n\
+        -> StoreIPAddress(10.9.0.2, dst) -> Unstrip(14) -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    let reference = millrace_synth::reference::Reference::new(&of);
+    for protocol in [6, 17] {
+        for bytes in 0..24_u8 {
+            let mut frame = vec![0; 14 + 20 + 40];
+            frame[12..14].copy_from_slice(&[8, 0]);
+            frame[14..26].copy_from_slice(&[0x45, 0, 0, 20 + bytes, 0, 0, 0, 0, 9, protocol, 0, 0]);
+            frame[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+            let sum = millrace_wire::checksum::Sum::default().bytes(&frame[14..34]);
+            frame[24..26].copy_from_slice(&sum.checksum().to_be_bytes());
+            let differs = crate::compare::differ(&reference, &of, 0, &frame);
+            assert_eq!(differs, None, "{protocol}, {bytes} bytes");
+            let fate = millrace_synth::packet::apply(&of, &frame, 0).unwrap();
+            let handed = matches!(fate.verdict, millrace_synth::action::Verdict::Hand(_));
+            // The sum is at byte 16 of TCP, at byte 6 of UDP.
+            let within = bytes < if protocol == 6 { 18 } else { 8 };
+            assert_eq!(handed, within, "{protocol}, {bytes} bytes");
+        }
+    }
+}
+
+/// What is left of a packet that leaves is less than a frame can be cut to at its front.
+#[test]
+fn a_packet_of_which_less_than_a_frame_is_left_is_handed_over() {
+    let text = "FromDevice(a) -> Strip(20) -> ToDevice(b);";
+    let of = synthesis(text, false).unwrap();
+    for (bytes, handed) in [(19, true), (20, true), (33, true), (34, false)] {
+        let fate = millrace_synth::packet::apply(&of, &vec![0; bytes], 0).unwrap();
+        let hand = matches!(fate.verdict, millrace_synth::action::Verdict::Hand(_));
+        assert_eq!(hand, handed, "{bytes} bytes");
+    }
+}

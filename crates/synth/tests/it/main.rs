@@ -13,3 +13,4 @@ mod figures;
 mod filters;
 mod generate;
 mod graphs;
+mod rows;

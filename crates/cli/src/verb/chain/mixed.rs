@@ -1,12 +1,14 @@
-//! `millrace chain FILE.toml`: what runs of a chain of functions, Click configurations and guests. What can be linked is one program, a
-//! Click configuration is synthesised, and the rest stays as it is.
+//! `millrace chain FILE.toml`: what runs of a chain of functions, Click configurations and guests. Neighbouring Click configurations are
+//! synthesised as one function, what can be linked is one program, and the rest stays as it is.
 
 use std::path::{Path, PathBuf};
 
+use millrace::click::joined::{Group, Joined};
 use millrace::{Make, Parts};
 use millrace_chain::{Description, Element, What, file};
 use millrace_object::markup::escaped;
 use millrace_synth::picture::{self, Kind, Picture, Shape};
+use millrace_synth::{Synthesis, emit, operations};
 use serde_json::{Value, json};
 
 use super::Chain;
@@ -15,7 +17,8 @@ use crate::verb::run::chain;
 use crate::{budget, function, screen};
 
 /// What boxes of the pictures are.
-const NOTE: &str = "Rounded, green: functions. Dashed, blue: linked programs. Grey: guests.";
+const NOTE: &str = "Rounded, green: functions. Dashed, blue: linked programs, and configurations that are synthesised as one. Grey: \
+                    guests.";
 
 /// An element as it is shown.
 struct Shown<'a> {
@@ -26,13 +29,13 @@ struct Shown<'a> {
     text: String,
     /// the program that it is linked into
     program: Option<String>,
+    /// the configurations that it is synthesised as one with, and it
+    one: Option<String>,
 }
 
 /// Options that are about one configuration.
 fn of_click(chain: &Chain) -> Option<&'static str> {
     [
-        ("--emit-c", chain.emit_c),
-        ("--compare", chain.compare),
         ("--target", chain.target.is_some()),
         ("--early-discard", chain.early_discard),
         ("--whole", chain.whole),
@@ -57,7 +60,11 @@ pub fn perform(of: &Chain) -> Result<u8, Failure> {
             ..function::make(&asked.set, &asked.capacity, asked.program.as_ref())?
         })
     };
-    let parts = Parts::of(&described, make)?;
+    if of.emit_c || of.compare {
+        return one(of, &described);
+    }
+    let parts = Parts::of(&described, false, make)?;
+    let joined = Joined::of(&described, false);
     let becomes = parts.chain(&described);
     let shown = described
         .elements
@@ -68,12 +75,43 @@ pub fn perform(of: &Chain) -> Result<u8, Failure> {
         .name
         .clone()
         .unwrap_or_else(|| chain::called(&of.file.to_string_lossy()));
-    pictures(of, &name, (&described, &becomes), &shown)?;
+    pictures(of, &name, (&described, &becomes), (&shown, &joined))?;
     match of.json {
         true => screen::document(&document(&name, &shown, &parts, &becomes)),
-        false => screen::out(&text(&name, &shown, &parts, &becomes)),
+        false => {
+            screen::out(&text(&name, &shown, &parts, &becomes));
+            for group in &joined.groups {
+                let costs = operations::table(&operations::costs(&group.synthesis));
+                screen::out(&format!("\n{}\n{}", group.synthesis.name, costs.trim_end()));
+            }
+        }
     }
     Ok(DONE)
+}
+
+/// The C of a chain whose elements are one function, or what compares it with the reference interpreter.
+fn one(of: &Chain, described: &Description) -> Result<u8, Failure> {
+    let made = || -> Result<Synthesis, Failure> {
+        let mut joined = Joined::of(described, true);
+        let all = |g: &Group| g.merged.part.elements.len() == described.elements.len();
+        match joined.groups.pop().filter(all) {
+            Some(group) => Ok(group.synthesis),
+            None => {
+                let what = if of.compare { "--compare" } else { "--emit-c" };
+                let mut why = { joined.apart.iter() }
+                    .map(|a| format!(": {} and {}: {}", a.pair.0, a.pair.1, a.why));
+                let why = why.next_back().unwrap_or_default();
+                let what = format!("{what}: the chain is not one Click configuration{why}");
+                Err(Failure::wrong(what).help("name the .click file of an element"))
+            }
+        }
+    };
+    let synthesis = made()?;
+    if of.emit_c {
+        screen::out(emit::c(&synthesis).trim_end());
+        return Ok(DONE);
+    }
+    of.compare(&synthesis, made)
 }
 
 fn shown<'a>(
@@ -101,15 +139,14 @@ fn shown<'a>(
     };
     let within =
         |m: &&millrace_chain::Merged| m.part.elements.iter().any(|e| e.name == element.name);
+    let has = |names: &&Vec<String>| names.contains(&element.name);
+    let mut all = parts.joined.iter().chain(&parts.linked);
     Ok(Shown {
         element,
         kind,
         text,
-        program: parts
-            .linked
-            .iter()
-            .find(within)
-            .map(|m| m.element.name.clone()),
+        program: all.find(within).map(|m| m.element.name.clone()),
+        one: { parts.synthesised.iter().find(has) }.map(|names| names.join("+")),
     })
 }
 
@@ -119,18 +156,19 @@ fn document(name: &str, shown: &[Shown<'_>], parts: &Parts, becomes: &Descriptio
             "name": s.element.name,
             "kind": s.kind,
             "word": s.text,
+            "synthesised": s.one,
             "program": s.program.as_ref().unwrap_or(&s.element.name),
         })
     });
-    let apart = parts
-        .apart
-        .iter()
-        .map(|apart| json!({ "elements": [apart.pair.0, apart.pair.1], "reason": apart.why }));
+    let why = |apart: &millrace::Apart| json!({ "elements": [apart.pair.0, apart.pair.1], "reason": apart.why });
+    let apart = parts.apart.iter().map(why);
+    let several = parts.several.iter().map(why);
     json!({
         "name": name,
         "elements": elements.collect::<Vec<_>>(),
         "programs": becomes.elements.iter().map(|e| &e.name).collect::<Vec<_>>(),
         "apart": apart.collect::<Vec<_>>(),
+        "several": several.collect::<Vec<_>>(),
         "ports": parts.ports(),
     })
 }
@@ -144,24 +182,26 @@ fn text(name: &str, shown: &[Shown<'_>], parts: &Parts, becomes: &Description) -
         .max()
         .unwrap_or(0);
     for s in shown {
-        let into = s
-            .program
-            .as_ref()
-            .map_or(String::new(), |p| format!(", linked into {p}"));
+        let one = { s.one.as_ref() }.map_or(String::new(), |one| format!(", as one with {one}"));
+        let into = s.program.as_ref().filter(|p| s.one.as_ref() != Some(p));
+        let into = into.map_or(String::new(), |p| format!(", linked into {p}"));
         lines.push(format!(
-            "  {:<width$}  {}: {}{into}",
+            "  {:<width$}  {}: {}{one}{into}",
             s.element.name, s.kind, s.text
         ));
     }
     lines.push(format!("  ports: {}", parts.ports().join(", ")));
-    if !parts.apart.is_empty() {
-        lines.push("\nnot linked".to_owned());
-    }
-    for apart in &parts.apart {
-        lines.push(format!(
-            "  {} and {}: {}",
-            apart.pair.0, apart.pair.1, apart.why
-        ));
+    for (what, all) in [
+        ("not synthesised as one", &parts.several),
+        ("not linked", &parts.apart),
+    ] {
+        if !all.is_empty() {
+            lines.push(format!("\n{what}"));
+        }
+        lines.extend(all.iter().map(|apart| {
+            let (one, other) = &apart.pair;
+            format!("  {one} and {other}: {}", apart.why)
+        }));
     }
     lines.join("\n")
 }
@@ -171,15 +211,19 @@ fn pictures(
     of: &Chain,
     name: &str,
     (described, becomes): (&Description, &Description),
-    shown: &[Shown<'_>],
+    (shown, joined): (&[Shown<'_>], &Joined),
 ) -> Result<(), Failure> {
     if of.html.is_none() && of.dot.is_none() {
         return Ok(());
     }
-    let both = [
+    let mut all = vec![
         drawn(format!("{name} as it is described"), described, shown),
         drawn(format!("{name} as it runs"), becomes, shown),
     ];
+    for group in &joined.groups {
+        all.push(picture::before(&group.synthesis));
+        all.push(picture::after(&group.synthesis));
+    }
     let write = |path: &PathBuf, text: &str| {
         std::fs::write(path, text).map_err(|e| {
             Failure::wrong(format!("{}: cannot be written: {e}", path.display()))
@@ -188,10 +232,10 @@ fn pictures(
     };
     if let Some(path) = &of.html {
         let above = format!("<p>{}</p>\n", escaped(NOTE));
-        write(path, &picture::page(name, &above, &both))?;
+        write(path, &picture::page(name, &above, &all))?;
     }
     if let Some(path) = &of.dot {
-        write(path, &picture::dot(&both, NOTE))?;
+        write(path, &picture::dot(&all, NOTE))?;
     }
     Ok(())
 }

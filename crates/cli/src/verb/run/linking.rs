@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millrace::{Apart, Arrangement, Parts};
+use millrace::{Apart, Arrangement, Parts, Source};
 use millrace_chain::{Description, Element, Function, What};
 use millrace_check::moment::Moment;
 use millrace_place::Treatment;
@@ -65,11 +65,11 @@ impl Run {
         }
         // What is wrong with an element the chain itself says, where it stands.
         let make = |element: &Element, function: &Function| self.make(described, element, function);
-        let Ok(parts) = Parts::of(described, make) else {
+        let Ok(parts) = Parts::of(described, asked, make) else {
             return Ok(None);
         };
         let told = asked || self.link == Some(Linking::Auto);
-        if parts.linked.is_empty() {
+        if parts.linked.is_empty() && parts.joined.is_empty() {
             let why = parts.apart.iter().map(|apart| apart.why.as_str()).next();
             let why = why.unwrap_or("none of its elements are connected");
             if asked {
@@ -105,19 +105,25 @@ impl Run {
             }
             (_, false) => None,
         };
-        for merged in &parts.linked {
+        let joined = { parts.joined.iter() }.map(|merged| (merged, "synthesised as one function"));
+        let linked = { parts.linked.iter() }.map(|merged| (merged, "linked into one program"));
+        for (merged, what) in joined.chain(linked).filter(|_| arranged.is_none()) {
             let name = &merged.element.name;
-            let why = match (&arranged, asked) {
-                (Some(_), _) => continue,
-                (None, true) => "linked into one program, as --link yes asks",
-                (None, false) => {
-                    "linked into one program, which is faster (--link no runs them one after the other)"
-                }
+            let why = match asked {
+                true => "as --link yes asks",
+                false => "which is faster (--link no runs them one after the other)",
             };
-            screen::err(&format!("{name}: {why}"));
+            screen::err(&format!("{name}: {what}, {why}"));
         }
+        parts.passed.iter().for_each(|why| screen::err(why));
         for apart in parts.apart.iter().filter(|_| told) {
             screen::err(&apart_text(apart));
+        }
+        for Apart { pair, why } in parts.several.iter().filter(|_| told) {
+            let (one, other) = pair;
+            screen::err(&format!(
+                "{one} and {other} are not synthesised as one: {why}"
+            ));
         }
         Ok(Some(Linked { chain, arranged }))
     }
@@ -159,9 +165,9 @@ impl Run {
             ),
             false => why,
         };
-        let written = millrace::find(nf)
-            .and_then(|found| found.read(&make))
-            .map_err(what)?;
+        let found = millrace::find(nf).map_err(what)?;
+        let one = !matches!(found.source, Source::Linked(_));
+        let written = found.read(&make).map_err(what)?;
         // What nothing writes needs no owner: the row spreads as well.
         let state = |o: &millrace::object::program::StateObject| !o.read_only && !o.leads_on();
         if !written.program.objects.iter().any(state) {
@@ -178,8 +184,12 @@ impl Run {
         match sharded {
             Some(0) | None => Err(late("one plan shards nothing of it either".to_owned())),
             Some(n) => {
+                let what = match one {
+                    true => "synthesised as one function",
+                    false => "linked into one program",
+                };
                 screen::err(&format!(
-                    "{}: linked into one program: its plan shards {n} objects, which a row would lock (--link no runs the row)",
+                    "{}: {what}: its plan shards {n} objects, which a row would lock (--link no runs the row)",
                     element.name
                 ));
                 Ok(arranged)
