@@ -170,10 +170,17 @@ MR_INLINE int transact_map_few_get(const struct transact *t, struct transact_map
 }
 
 /* The core's pool is empty: 1 if nothing is free anywhere before `until`, which the packet then depends on and which is counted; 0 for
- * another attempt, which may be alone. */
+ * another attempt, which may be alone. What the packet itself has removed is free for it, and can be had by who is alone only: others may
+ * still look at it. */
 MR_OUTLINE int transact_map_refused(struct transact *t, struct transact_map *m)
 {
     u64 full = transact_load(&m->word);
+
+    for (u32 i = 0; i < t->pendings; i++)
+        if (t->pending[i].object == m && t->pending[i].change == TRANSACT_REMOVED && !TRANSACT_FAULT(TRANSACT_FAULT_OWN)) {
+            transact_crowd(t, TRANSACT_WHY_POOL);
+            return 0;
+        }
 
     if (full & TRANSACT_TAKEN) {
         t->again = 1;

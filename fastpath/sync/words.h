@@ -26,6 +26,7 @@
 #define TRANSACT_FAULT_MARK 10
 #define TRANSACT_FAULT_TIME 11
 #define TRANSACT_FAULT_FEW 12
+#define TRANSACT_FAULT_OWN 13
 
 /* For tests: a packet has taken what it writes, and nothing of it shows yet. */
 #ifndef TRANSACT_HELD

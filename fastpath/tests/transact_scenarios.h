@@ -110,6 +110,11 @@ static const struct model_scenario scenarios[] = {
     /* Both of one moment, too. */
     { .name = "columns", .capacity = 2, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) }, .before_core = { 0, 1 },
       .packet = { { AT(0, { ADD, 0, 0, 1 }, { ADD, 1, 0, 1 }) }, { AT(0, { GET, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { GET, 0, 0, 0 }) } } },
+    /* A full object, of which a packet removes one and puts another: its own removal left room. */
+    { .name = "exchange", .capacity = 1, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }, { PUT, 1, 0, 5 }) }, { AT(0, { GET, 0, 0, 0 }, { GET, 1, 0, 0 }), AT(0, { PUT, 2, 0, 3 }) } } },
+    { .name = "returned", .capacity = 1, .numbered = 1, .cores = 2, .before = { PUTS(0), PUTS(1) },
+      .packet = { { AT(0, { DEL, 0, 0, 0 }, { PUT, 1, 0, 5 }) }, { AT(0, { GET, 0, 0, 0 }), AT(0, { PUT, 2, 0, 3 }) } } },
     /* The place of an entry that one core is refreshing is taken by another: its life is its own. */
     { .name = "rest", .capacity = 1, .expire_after = 100, .cores = 2, .end = 205, .before = { AT(90, { PUT, 0, 0, 1 }) },
       .before_core = { 1 },
@@ -138,6 +143,8 @@ static const struct {
     { TRANSACT_FAULT_FEW, "words in places are not validated", "skew", 2 },
     { TRANSACT_FAULT_FEW, "words of numbers in places are not validated", "columns", 2 },
     { TRANSACT_FAULT_FEW, "words in places are not validated by who only reads", "look", 2 },
+    { TRANSACT_FAULT_OWN, "what a packet removed is not its own to use", "exchange", 1 },
+    { TRANSACT_FAULT_OWN, "a number that a packet freed is not its own to lease", "returned", 1 },
     { TRANSACT_FAULT_ALONE, "a pool lends to who has not all lines", "borrow", 2 },
 };
 

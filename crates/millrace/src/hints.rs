@@ -145,10 +145,20 @@ const MEMORY: &str = "memory is declared as state: MAP, VECTOR, ALLOCATOR, SKETC
 const BYTES: &str = "compare and copy with `__builtin_memcmp` and `__builtin_memcpy` of a constant size, or assign structs";
 const PRINTS: &str = "name drops with `DROP_BECAUSE(reason)` and count in a state object: both can be read while it runs";
 
+const COMMA: &str = "a comma between the braces of a type ends the macro's argument: give each member a declaration of its own, `__u64 a; __u64 b;`, or declare the struct above and name it here";
+
 /// How to fix the first error that clang shows.
 #[must_use]
 pub(crate) fn of_clang(diagnostics: &str) -> &'static str {
-    let first = diagnostics.lines().find(|l| l.contains("error: "));
+    let mut lines = diagnostics.lines().skip_while(|l| !l.contains("error: "));
+    let first = lines.next();
+    let mut behind = lines.take_while(|l| !l.contains("error: "));
+    // A struct that misses a `;` is told the same, where no declaration of state stands around it.
+    if first.is_some_and(|line| line.contains("expected ';' at end of declaration list"))
+        && behind.any(|l| l.contains("expanded from macro 'MILLRACE_STATE'"))
+    {
+        return COMMA;
+    }
     let fits = |(parts, _): &&(&[&str], &str)| {
         first.is_some_and(|line| parts.iter().all(|part| line.contains(part)))
     };

@@ -10,6 +10,7 @@
 //! then look like keys of more than one of them, and whose entry it is shows nowhere. So every shape under which packets make
 //! entries is kept, those that do not tell as well, and where shapes that fit do not agree nothing is said.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Placed {
     packets: Packets,
     /// what of it is constant or a field's
     key: Shape,
+    /// the key is an index, which programs compute in more bytes than entries have: those are zero
+    index: bool,
     /// the plan brings such packets together by fields of this kind
     bound: bool,
     /// a port that is 0 in what is hashed of them: they are ICMP echoes, which count as UDP
@@ -70,6 +73,7 @@ pub(crate) fn placed(
                     object: t.object,
                     packets: f.packets,
                     key: shape(&f.key),
+                    index: indexed(t),
                     bound,
                     zero: f.zero,
                 });
@@ -150,6 +154,11 @@ impl Placed {
         &self.key
     }
 
+    /// Whether bytes of the shape beyond those of an entry's key are zero.
+    pub(crate) fn is_index(&self) -> bool {
+        self.index
+    }
+
     /// The kind of the packets.
     pub(crate) fn kind(&self) -> Kind {
         self.packets.kind
@@ -196,6 +205,7 @@ impl Placed {
     /// A packet that makes an entry of this key; none if packets of this class make no such entry.
     pub(crate) fn packet(&self, key: &[u8]) -> Option<Parsed> {
         let kind: Kind = self.packets.kind;
+        let key = widened(key, self.index, self.key.len() / 8);
         let bits = key
             .iter()
             .flat_map(|b| (0..8).map(move |i| b >> (7 - i) & 1 == 1));
@@ -227,6 +237,14 @@ impl Placed {
     }
 }
 
+/// An entry's key as programs compute it: an index of a handler's vector is a number of 64 bits there, and its elements have keys of 32.
+pub(crate) fn widened(key: &[u8], index: bool, bytes: usize) -> Cow<'_, [u8]> {
+    match index && key.len() < bytes && bytes <= size_of::<u64>() {
+        true => Cow::Owned([key, &vec![0; bytes - key.len()]].concat()),
+        false => Cow::Borrowed(key),
+    }
+}
+
 /// A key of one object that is a byte 7 and the source address.
 #[cfg(test)]
 pub(crate) fn of_source(object: usize) -> Placed {
@@ -240,6 +258,7 @@ pub(crate) fn of_source(object: usize) -> Placed {
         key: seven
             .chain((0..32).map(|at| Some(Bit::Field(Field::SourceAddress, at))))
             .collect(),
+        index: false,
         bound: true,
         zero: None,
     }
@@ -266,6 +285,7 @@ mod tests {
             key: seven
                 .chain((0..32).map(|at| Some(Bit::Field(field, at))))
                 .collect(),
+            index: false,
             bound,
             zero: None,
         }

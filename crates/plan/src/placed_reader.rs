@@ -16,6 +16,8 @@ const WIDEST: usize = 16;
 pub(crate) struct Reader {
     port: usize,
     kind: Kind,
+    /// the key is an index: bytes of the shape that it lacks are zero
+    index: bool,
     /// bits of the key that are constant, and what they are
     mask: Vec<u8>,
     value: Vec<u8>,
@@ -34,6 +36,7 @@ impl Reader {
         let mut reader = Self {
             port: placed.port(),
             kind,
+            index: placed.is_index(),
             mask: Vec::new(),
             value: Vec::new(),
             bytes: Vec::new(),
@@ -85,6 +88,15 @@ impl Reader {
 
     /// As [`Placed::packet`].
     pub fn packet(&self, key: &[u8]) -> Option<Parsed> {
+        let mut wide = [0_u8; size_of::<u64>()];
+        let missing = self.index && key.len() < self.mask.len();
+        let key = match (missing, wide.get_mut(..key.len())) {
+            (true, Some(own)) => {
+                own.copy_from_slice(key);
+                wide.get(..self.mask.len())?
+            }
+            _ => key,
+        };
         let constants = self.mask.iter().zip(&self.value);
         if key.len() != self.mask.len()
             || !key

@@ -227,7 +227,8 @@ impl<'a> Machine<'a> {
     pub(super) fn exactly(&mut self, h: &Helper, a: [u64; 5]) -> Result<u64, Violation> {
         let which = h.object_argument().and_then(|i| a.get(i).copied());
         let id = Self::named(which.unwrap_or(a[0]));
-        let object = self.declaration(id);
+        // Of a helper that takes no object the registers hold whatever was there before.
+        let object = which.and_then(|_| self.declaration(id));
         match (h.name, object) {
             (name, Some(o)) if *o.kind == lpm_trie::KIND => self.prefixes(name, id, o, a),
             ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {

@@ -137,6 +137,16 @@ fn every_function_does_what_its_model_says() {
     }
 }
 
+/// A table that was full has room where the packet has deleted another key of it.
+#[test]
+fn what_a_packet_deletes_leaves_room_for_what_it_puts() {
+    let source = root().join("crates/validate/tests/programs/freed.c");
+    let (program, model, module) = built_from(&source, &Limits::default());
+    let f = validate(&program, &model, &module, &Options::default());
+    assert_eq!(f.differing, 0, "{}", text(&f));
+    assert!(f.not_reached.len() < f.paths, "{}", text(&f));
+}
+
 /// A table that is full refuses a prefix in both executions, also where nobody says which keys fill it.
 #[test]
 fn prefixes_are_put_as_the_model_says() {

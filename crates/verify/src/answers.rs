@@ -128,7 +128,10 @@ impl Answers {
             return;
         }
         // Other words of the packet may look like leases, but one that was written is one.
+        // A single byte may be any number, and in a frame of another length all words are new.
         let mut leases = outcome.leases.clone();
+        let kept = packet.frame.len() == outcome.bytes.len();
+        leases.retain(|l| kept && l.bytes > 1);
         if leases.iter().any(|l| l.changed) {
             leases.retain(|l| l.changed);
         }

@@ -1,5 +1,7 @@
 //! Comparison of what both sides did with a packet, up to a bijection over the numbers that their allocators leased.
 
+use std::ops::RangeInclusive;
+
 use millrace_dataplane::packet::Fate;
 
 use crate::lane::Done;
@@ -100,7 +102,8 @@ fn leases(sequential: &Done, parallel: &Done, named: Option<(u16, u16)>) -> Opti
             at += 2;
             continue;
         }
-        let (pair, bytes) = lease_at(sequential, parallel, at)?;
+        let (pair, bytes) =
+            lease_at(sequential, parallel, at).or_else(|| lease_in(sequential, parallel, at))?;
         pairs.push(pair);
         at += bytes;
     }
@@ -118,12 +121,37 @@ fn as_given(sequential: &Done, parallel: &Done, at: usize, end: usize) -> bool {
     kept(sequential) && kept(parallel)
 }
 
+/// The lease in one byte of a word of which the other byte is the same on both sides: a number that was added to an address, as where an
+/// address of a network is leased.
+fn lease_in(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
+    let same = |at: usize| {
+        let byte = |done: &Done| done.outcome.bytes.get(at).copied();
+        byte(sequential).is_some() && byte(sequential) == byte(parallel)
+    };
+    let (byte, other) = match same(at) {
+        true => (at + 1, at),
+        false => (at, at + 1),
+    };
+    let whole = same(other).then(|| lease_of(sequential, parallel, byte, 1..=1))?;
+    whole.map(|(pair, _)| (pair, 2))
+}
+
 /// The lease that was written here, on one side at least as another number than the packet had, and its bytes in
 /// the frame.
 fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
+    lease_of(sequential, parallel, at, 2..=4)
+}
+
+fn lease_of(
+    sequential: &Done,
+    parallel: &Done,
+    at: usize,
+    bytes: RangeInclusive<usize>,
+) -> Option<(Pair, usize)> {
     let here = |done: &Done| {
         let leases = done.outcome.leases.iter();
-        leases.filter(|l| l.at == at).cloned().collect::<Vec<_>>()
+        let leases = leases.filter(|l| l.at == at && bytes.contains(&l.bytes));
+        leases.cloned().collect::<Vec<_>>()
     };
     let (ones, others) = (here(sequential), here(parallel));
     ones.iter().find_map(|a| {
@@ -189,6 +217,27 @@ mod tests {
             assert_eq!(pairs[0].sequential, u64::from(one));
             assert_eq!(pairs[0].parallel, u64::from(other));
         }
+    }
+
+    /// A packet that left from an address with a leased number as its last byte.
+    fn from_pool(number: u8, network: u8) -> Done {
+        let text = format!("eth / ip 192.0.{network}.{number} > 192.0.2.1 / udp 1919 > 53");
+        let mut done = leased(1919, Some(&text));
+        let lease = &mut done.outcome.leases[0];
+        (lease.at, lease.bytes, lease.number) = (29, 1, u64::from(number));
+        lease.changed = true;
+        done
+    }
+
+    #[test]
+    fn a_leased_number_may_be_a_byte_of_an_address() {
+        let Found::Leases(pairs) = compare(&from_pool(7, 3), &from_pool(9, 3), None) else {
+            panic!("7 stands for 9");
+        };
+        assert_eq!((pairs[0].sequential, pairs[0].parallel), (7, 9));
+        // The other byte of the word is no lease.
+        let found = compare(&from_pool(7, 3), &from_pool(9, 4), None);
+        assert_eq!(found, Found::Differs(Kind::Bytes));
     }
 
     #[test]

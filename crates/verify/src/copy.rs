@@ -411,24 +411,27 @@ impl Copy {
 
     /// The leased numbers among the packet's words.
     fn written(&mut self, packet: &Packet, after: &[u8], time: u64) -> Vec<Written> {
-        let before = &packet.frame;
-        if before.len() != after.len() {
-            return Vec::new();
-        }
+        // In a frame of another length every word is one that the function wrote there.
+        let before = Some(packet.frame.as_slice()).filter(|b| b.len() == after.len());
         let mut found = Vec::new();
         // A checksum may look like any number.
         let sums: Vec<usize> = checksums(after).iter().map(|s| s.at).collect();
-        for at in (0..after.len()).step_by(2) {
-            for bytes in [2_usize, 4] {
+        for at in 0..after.len() {
+            for bytes in [1_usize, 2, 4] {
+                if bytes > 1 && !at.is_multiple_of(2) {
+                    break;
+                }
                 if sums.iter().any(|sum| (at..at + bytes).contains(sum)) {
                     continue;
                 }
-                let (old, new) = (before.get(at..at + bytes), after.get(at..at + bytes));
+                let old = before.and_then(|b| b.get(at..at + bytes));
+                let new = after.get(at..at + bytes);
                 let Some(new) = new else { continue };
                 let changed = old != Some(new);
                 // To look at a number of an allocator that workers share is to hold all of them up; which number it is
-                // that a packet already had is asked for where both sides may have different ones.
-                if self.shares && !changed {
+                // that a packet already had is asked for where both sides may have different ones. That of one byte is a part of
+                // an address that was written.
+                if (self.shares || bytes == 1) && !changed {
                     continue;
                 }
                 let number = new.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));

@@ -9,7 +9,7 @@ use crate::distributed::Saw;
 pub struct Written {
     /// where in the frame: offset of its first byte
     pub at: usize,
-    /// bytes of the number in the frame, 2 or 4
+    /// bytes of the number in the frame, 2 or 4; 1, of those that changed, where it is added to an address
     pub bytes: usize,
     /// the allocator, by its index in the program
     pub object: usize,

@@ -119,6 +119,38 @@ fn a_lock_that_is_dropped_is_caught() {
     assert!(kinds.contains(&Kind::Bytes), "{kinds:?}");
 }
 
+/// Packets put prefixes of several lengths for one address, which are listed by that address.
+const NESTED: &str = r#"
+#include <millrace/nf.h>
+
+PORTS(LAN, WAN);
+LPM(nets, struct address, __u64, .capacity = 64);
+
+ON_PACKET(p)
+{
+    struct address net = { { 0, 1 } };
+    struct flow f;
+    __u64 *seen;
+
+    if (!packet_flow(p, &f))
+        return FORWARD(peer(p));
+    seen = lpm_put(&nets, &net, 16 + (f.dport & 31), &(__u64){ p->time });
+    return seen ? FORWARD(peer(p)) : DROP_BECAUSE(full);
+}
+"#;
+
+#[test]
+fn prefixes_of_one_address_are_compared_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nested.c");
+    std::fs::write(&path, NESTED).unwrap();
+    let function = Function::of(&path, &[], &[]);
+    let rss = vec![by(&plain_key(), 3, &Field::ALL); 2];
+    let deal = Deal::even(&function.program, 3, &rss, function.locked());
+    let found = function.verify(&deal, Schedule::Seeded(1), &mut churning(600, 0.1));
+    assert!(found.equal, "{:?}", found.differences);
+}
+
 /// A hundred packets and one each second are forwarded, and time is subtracted.
 const LIMIT: &str = r#"
 #include <millrace/nf.h>

@@ -184,6 +184,41 @@ fn leases_are_equal() {
     over("einat", &[3], 4000, Some(3));
 }
 
+/// Elements of a vector go with the bucket of the packets whose header says the index, which is a number of 64 bits where their keys have 32.
+#[test]
+fn elements_of_a_vector_go_along() {
+    let text = r"
+#include <millrace/nf.h>
+PORTS(LAN, WAN);
+struct gap { __s64 mean; __u64 last; };
+VECTOR(hosts, struct gap, .capacity = 256);
+ON_PACKET(p)
+{
+	struct flow4_headers headers;
+	struct flow4 f;
+	struct gap *host;
+
+	if (packet_find_flow4(p, &f, &headers) != FLOW_OWN)
+		return FORWARD(peer(p));
+	host = vector_at(&hosts, ntohl(p->port == LAN ? f.src : f.dst) & 0xff);
+	if (!host)
+		return DROP;
+	host->mean += ((__s64)(p->time - host->last) - host->mean) >> 3;
+	host->last = p->time;
+	return host->mean < 0 ? DROP_BECAUSE(negative) : FORWARD(peer(p));
+}";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gaps.c");
+    std::fs::write(&path, text).unwrap();
+    let function = Function::of(&path, &[], &[]);
+    let found = Case::new(3, 1)
+        .verified(&function, &mut churning(3000, 1))
+        .unwrap();
+    assert!(found.equal, "{:?}", found.differences);
+    let m = found.moved.unwrap();
+    assert!(m.entries > 20 && m.keys > 0 && m.lost == 0, "{m:?}");
+}
+
 /// Beside state that all workers have in common.
 #[test]
 fn a_part_of_a_mixed_plan_is_equal() {

@@ -183,9 +183,17 @@ fn arithmetic(op: &str) -> Fault {
             "`{}` on a pointer gives something that is no longer known to be inside its memory",
             op.to_lowercase()
         ),
-        "On pointers, only add and subtract 64-bit numbers, and subtract pointers into the same memory.",
+        match op {
+            // What clang makes of a test whether two lookups both found nothing.
+            "Or" => JOINED,
+            _ => {
+                "On pointers, only add and subtract 64-bit numbers, and subtract pointers into the same memory."
+            }
+        },
     )
 }
+
+const JOINED: &str = "If this stands for a test of two pointers against null, as in `!a && !b`, keep the two apart: `if (!a) { __asm__ volatile(\"\"); if (!b) … }`.";
 
 /// The number that a register holds, under a name that its copies can share: what a comparison of one teaches
 /// holds for all. Constants need none.

@@ -118,7 +118,10 @@ pub(super) fn argument(
             } else {
                 n.r64.umax
             };
-            let access = memory::readable(m, st, &p, most as i64, &verb)?;
+            let access = match is_unread(m, st, helper, i)? {
+                true => memory::present(m, st, &p, most as i64, &verb)?,
+                false => memory::readable(m, st, &p, most as i64, &verb)?,
+            };
             Ok(ArgFact::Memory {
                 access,
                 bytes: fixed_count(&n),
@@ -248,6 +251,18 @@ pub(super) fn argument(
     };
     found.bytes = found.bytes.saturating_add(most);
     fact
+}
+
+/// Whether a helper does not look at this argument's bytes: the values of a line whose format reads memory at addresses, which are among
+/// them.
+fn is_unread(m: &Machine<'_>, st: &State, helper: &Helper, i: usize) -> Verdict<bool> {
+    if helper.number != helper::TRACE_VPRINTK.number || i != 2 {
+        return Ok(false);
+    }
+    match read(m, st, Reg(1))? {
+        Value::Pointer(format) => super::format::reads_memory(m, &format),
+        _ => Ok(false),
+    }
 }
 
 /// A string in read-only bytes that no setting can change, at a known place.

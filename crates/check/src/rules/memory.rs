@@ -260,6 +260,25 @@ pub fn writable(
 /// # Errors
 /// Those of the memory's family.
 pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) -> Verdict<Access> {
+    looked_at(m, st, p, len, verb, stack::require_bytes)
+}
+
+/// The same for bytes that are there and that the helper does not look at, so that there may be pointers among them.
+///
+/// # Errors
+/// Those of the memory's family.
+pub fn present(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) -> Verdict<Access> {
+    looked_at(m, st, p, len, verb, stack::require_written)
+}
+
+fn looked_at(
+    m: &Machine<'_>,
+    st: &State,
+    p: &Pointer,
+    len: i64,
+    verb: &str,
+    required: fn(&Machine<'_>, &State, &stack::Extent) -> Verdict<()>,
+) -> Verdict<Access> {
     match p.region {
         Region::Packet(b) | Region::Meta(b) => packet::check(m, st, p, b, 0, len, verb),
         Region::Value(o) => value::check(m, p, o, 0, len, false, verb),
@@ -267,7 +286,7 @@ pub fn readable(m: &Machine<'_>, st: &State, p: &Pointer, len: i64, verb: &str) 
         Region::Stack(frame) => {
             let e = stack::extent(m, p, frame, 0, len, verb)?;
             iterator::untouched(m, st, p, touched(p, 0, len), false, verb)?;
-            stack::require_bytes(m, st, &e)?;
+            required(m, st, &e)?;
             Ok(e.access())
         }
         Region::Context => Err(Fault::new(

@@ -124,6 +124,15 @@ pub fn require_bytes(m: &Machine<'_>, st: &State, e: &Extent) -> Verdict<()> {
     require_numbers(m, frame, e)
 }
 
+/// Requires bytes that were written.
+///
+/// # Errors
+/// `uninitialised-stack`.
+pub fn require_written(m: &Machine<'_>, st: &State, e: &Extent) -> Verdict<()> {
+    let frame = st.frame_of(e.frame).ok_or_else(dead_frame)?;
+    require_initialised(m, frame, e)
+}
+
 fn require_initialised(
     m: &Machine<'_>,
     frame: &crate::state::FrameState,

@@ -1,6 +1,7 @@
 //! Results of calls on entries, and the entry's contents afterwards.
 
 use millrace_object::helper::{Arg, Helper};
+use millrace_object::program::ObjectId;
 use millrace_object::state::{Addressing, classifier};
 
 use super::call::On;
@@ -257,7 +258,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether there is no room for one more, of what is absent.
+    /// Whether there is no room for one more, of what is absent. Each entry of the object that the path has deleted leaves room for one.
     fn full(
         &mut self,
         s: Option<State>,
@@ -268,13 +269,24 @@ impl Engine<'_> {
         let Some(p) = s.places.get(place).cloned() else {
             return (None, None);
         };
-        for i in self.kin_places(&s, call.on.id) {
+        // Which map a shape stands for is open, and so whether it is the one with room.
+        let (id, open) = (call.on.id, call.on.object.is_shape());
+        let kin = self.kin_places(&s, id);
+        let has_room = |i: &usize| s.places.get(*i).is_some_and(|p| p.room && p.object == id);
+        let freed = match p.room || open {
+            true => p.room.then_some(place),
+            false => kin.iter().copied().find(has_room),
+        };
+        for i in kin {
             if let Some(other) = s.places.get_mut(i) {
-                other.room = false;
+                other.room &= !open && other.object == id && Some(i) != freed;
             }
         }
-        if p.room {
+        if freed.is_some() {
             return (None, Some(s));
+        }
+        if !open && self.is_exhausted(&s, id, "full") {
+            return (Some(s), None);
         }
         let name = match p.doubts {
             0 => format!("{}.full", p.stem),
@@ -282,6 +294,14 @@ impl Engine<'_> {
         };
         let full = self.arena.sym(&name, 1, p.origin());
         self.split(s, full)
+    }
+
+    /// Whether the path has found the object without room, by a call with this outcome. All that it deleted since has been put to use, where no
+    /// place has room.
+    fn is_exhausted(&self, s: &State, id: ObjectId, outcome: &str) -> bool {
+        let found = |a: &Access| a.object == id && a.outcome == Some(outcome);
+        let other = |a: &Access| a.object != id && self.one_map(a.object, id);
+        !s.turned.contains(&id) && s.accesses.iter().any(found) && !s.accesses.iter().any(other)
     }
 
     /// A new entry with this value. It may take the place of one that the path deleted, in whichever map: two may be one.

@@ -102,7 +102,7 @@ impl Engine<'_> {
     }
 
     /// Whether two objects, at least one of them a shape, can stand for one map.
-    fn one_map(&self, a: ObjectId, b: ObjectId) -> bool {
+    pub(super) fn one_map(&self, a: ObjectId, b: ObjectId) -> bool {
         let objects = &self.program.objects;
         let Some((a, b)) = objects.get(a.0).zip(objects.get(b.0)) else {
             return false;
@@ -224,6 +224,7 @@ impl Engine<'_> {
         p.lapsed = Some(why);
         next.presence = presence;
         next.doubts += 1;
+        next.room = false;
         s.places.push(next);
         s.places.len() - 1
     }

@@ -87,7 +87,7 @@ pub struct Place {
     pub lapsed: Option<names::Name>,
     /// how often its presence became open again
     pub doubts: u32,
-    /// the path has freed a place of the object since, so that it is not full
+    /// the path deleted it, and nothing has been added since in its stead: the object has room for one more
     pub room: bool,
     /// the slot of the object that it was found in
     pub slot: Option<u64>,

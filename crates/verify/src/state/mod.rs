@@ -260,11 +260,7 @@ fn holding(
     let mut holding = Holding {
         object,
         later,
-        sequential: one
-            .entries(object, now)
-            .map_err(|e| e.to_string())?
-            .into_iter()
-            .collect(),
+        sequential: by_key(one.entries(object, now).map_err(|e| e.to_string())?),
         parallel: BTreeMap::new(),
         workers: parallel.copies.len() as u32,
         shared: how.shared(),
@@ -275,10 +271,26 @@ fn holding(
         _ => parallel.copies.len(),
     };
     for (worker, copy) in parallel.copies.iter_mut().enumerate().take(copies) {
-        for (key, value) in copy.entries(object, now).map_err(|e| e.to_string())? {
+        for (key, value) in by_key(copy.entries(object, now).map_err(|e| e.to_string())?) {
             let holders = holding.parallel.entry(key).or_default();
             holders.push((worker as u32, value));
         }
     }
     Ok(holding)
+}
+
+/// Entries by key. Prefixes of a handler's LPM are listed by their address, so that several have one key: what they hold is one value then,
+/// as they may be listed in any order.
+fn by_key(entries: Vec<KeyValue>) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut all: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+    for (key, value) in entries {
+        all.entry(key).or_default().push(value);
+    }
+    let one = |mut values: Vec<Vec<u8>>| {
+        values.sort();
+        values.concat()
+    };
+    all.into_iter()
+        .map(|(k, values)| (k, one(values)))
+        .collect()
 }
