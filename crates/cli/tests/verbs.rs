@@ -208,7 +208,7 @@ fn a_model_is_kept_for_the_next_process() {
     let [file] = kept().try_into().unwrap();
     let made = std::fs::metadata(&file).unwrap().modified().unwrap();
     assert_eq!(planned(), first);
-    assert_eq!(kept(), [file.clone()]);
+    assert_eq!(kept(), std::slice::from_ref(&file));
     assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), made);
     std::fs::write(&file, "rotten").unwrap();
     assert_eq!(planned(), first);

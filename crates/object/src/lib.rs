@@ -28,6 +28,7 @@ mod load;
 mod maps;
 pub mod markup;
 mod narrow;
+mod nulls;
 pub mod options;
 mod params;
 pub mod program;

@@ -11,6 +11,7 @@ use crate::functions::{Functions, Span};
 use crate::helper;
 use crate::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS, Width};
 use crate::layout::Layout;
+use crate::nulls;
 use crate::program::{Function, FunctionId};
 use crate::reloc;
 
@@ -102,6 +103,7 @@ impl<'a> Linker<'a> {
         }
         body.resolve_targets(count)
             .map_err(|(slot, e)| self.at(e, span, slot, span.start + u64::from(slot) * SLOT))?;
+        nulls::apart(&mut body.insns, &mut body.slots);
         let offset = |slot: &u32| span.start + u64::from(*slot) * SLOT;
         let offsets: Vec<u64> = body.slots.iter().map(offset).collect();
         let lines = self

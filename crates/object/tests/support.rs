@@ -112,7 +112,7 @@ with timers (`map-in-map`), and a timer that is a variable of its own cannot be 
 at an address (`%s`, `%p` and its kin) is refused, rule `format`. What a buffer on the stack holds beyond the text
 is zero; elsewhere those bytes stay as they are, as in the kernel. `bpf_snprintf(NULL, 0, …)` tells how much room a text
 needs. `bpf_trace_printk` and `bpf_trace_vprintk` write nothing. They return the line's length, as the kernel's do, but
-the format's where it has conversions that read memory, and `bpf_trace_printk` for any conversion, as its values are no
+the format's where it has conversions that read memory (addresses may be among the values of such a line, which nobody looks at), and `bpf_trace_printk` for any conversion, as its values are no
 part of its contract.
 
 ### Pointers related to each other

@@ -111,11 +111,11 @@ impl Bench {
         command.args(match build {
             Build::Plain => &["-O3", "-march=native"][..],
             Build::Address => &[
-                "-O1",
+                "-O0",
                 "-fsanitize=address,undefined",
                 "-fno-sanitize-recover=undefined",
             ],
-            Build::Thread => &["-O1", "-fsanitize=thread"],
+            Build::Thread => &["-O0", "-fsanitize=thread"],
         });
         command.args(flags).arg("-I").arg(fastpath);
         let output = command.arg("-o").arg(output).arg(source).output().unwrap();

@@ -5,13 +5,16 @@ use serde::{Deserialize, Serialize};
 use super::build::residue::Residue;
 use super::{Arena, ExprId, Node, Symbol, walk};
 
+/// Residues that have one remainder of a width, and what it is, by their fingerprint.
+type Remainders = Vec<((u64, u32), Vec<(Residue, ExprId)>)>;
+
 /// What is written of it.
 #[derive(Serialize, Deserialize)]
 pub struct Written {
     symbols: Vec<Symbol>,
     nodes: Vec<(Node, u32)>,
     extracts: Vec<((ExprId, u32, u32), ExprId)>,
-    remainders: Vec<((u64, u32), Vec<(Residue, ExprId)>)>,
+    remainders: Remainders,
     congruent: bool,
     rules: u64,
 }

@@ -8,6 +8,8 @@
 
 mod common;
 mod exercise;
+// Rows of configurations are not a switch's.
+#[allow(dead_code)]
 #[path = "../../../synth/tests/it/generate.rs"]
 mod generate;
 mod rules;
