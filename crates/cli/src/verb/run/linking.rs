@@ -63,12 +63,18 @@ impl Run {
         if self.routes.is_some() || self.program.is_some() {
             return Ok(None);
         }
-        // What is wrong with an element the chain itself says, where it stands.
-        let make = |element: &Element, function: &Function| self.make(described, element, function);
-        let Ok(parts) = Parts::of(described, asked, make) else {
-            return Ok(None);
-        };
         let told = asked || self.link == Some(Linking::Auto);
+        let make = |element: &Element, function: &Function| self.make(described, element, function);
+        let parts = match Parts::of(described, asked, make) {
+            Ok(parts) => parts,
+            // What is wrong with an element by itself the chain says, too, where it stands.
+            Err(why) => {
+                if told {
+                    screen::err(&format!("not linked: {why}"));
+                }
+                return Ok(None);
+            }
+        };
         if parts.linked.is_empty() && parts.joined.is_empty() {
             let why = parts.apart.iter().map(|apart| apart.why.as_str()).next();
             let why = why.unwrap_or("none of its elements are connected");
