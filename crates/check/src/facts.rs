@@ -357,19 +357,5 @@ pub struct Refusal {
 /// The register whose kind [`Step::after`] tells: the one that the instruction writes.
 #[must_use]
 pub fn written(insn: &Insn) -> Option<Reg> {
-    match *insn {
-        Insn::Alu { dst, .. }
-        | Insn::Neg { dst, .. }
-        | Insn::SignExtend { dst, .. }
-        | Insn::ByteOrder { dst, .. }
-        | Insn::LoadImm { dst, .. }
-        | Insn::Load { dst, .. } => Some(dst),
-        Insn::Atomic { op, fetch, src, .. } => match op {
-            millrace_object::insn::AtomicOp::CompareExchange => Some(Reg(0)),
-            _ if fetch => Some(src),
-            _ => None,
-        },
-        Insn::Call { .. } => Some(Reg(0)),
-        _ => None,
-    }
+    insn.written()
 }

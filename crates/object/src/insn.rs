@@ -299,3 +299,25 @@ pub enum Insn {
     /// return `r0`
     Exit,
 }
+
+impl Insn {
+    /// The register that it writes; of a call that of the result.
+    #[must_use]
+    pub fn written(&self) -> Option<Reg> {
+        match *self {
+            Self::Alu { dst, .. }
+            | Self::Neg { dst, .. }
+            | Self::SignExtend { dst, .. }
+            | Self::ByteOrder { dst, .. }
+            | Self::LoadImm { dst, .. }
+            | Self::Load { dst, .. } => Some(dst),
+            Self::Atomic { op, fetch, src, .. } => match op {
+                AtomicOp::CompareExchange => Some(Reg(0)),
+                _ if fetch => Some(src),
+                _ => None,
+            },
+            Self::Call { .. } => Some(Reg(0)),
+            _ => None,
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub(crate) struct Linker<'a> {
     /// indices into the spans, by function number
     order: Vec<usize>,
     slots_left: u64,
+    /// what tests of several lookups may still take
+    tests_left: usize,
 }
 
 impl<'a> Linker<'a> {
@@ -49,6 +51,7 @@ impl<'a> Linker<'a> {
             ids: HashMap::new(),
             order: Vec::new(),
             slots_left: MAX_SLOTS,
+            tests_left: nulls::MOST,
         }
     }
 
@@ -103,7 +106,7 @@ impl<'a> Linker<'a> {
         }
         body.resolve_targets(count)
             .map_err(|(slot, e)| self.at(e, span, slot, span.start + u64::from(slot) * SLOT))?;
-        nulls::apart(&mut body.insns, &mut body.slots);
+        nulls::apart(&mut body.insns, &mut body.slots, &mut self.tests_left);
         let offset = |slot: &u32| span.start + u64::from(*slot) * SLOT;
         let offsets: Vec<u64> = body.slots.iter().map(offset).collect();
         let lines = self

@@ -17,9 +17,21 @@ const CLOBBERED: u8 = 5;
 
 /// So many instructions are looked at before and behind an `or`: clang puts the parts of a condition side by side.
 const NEAR: usize = 512;
+/// So many are looked at in an object; what comes then stays as it is. No program that people run comes near that, and a hostile one can
+/// have an `or` in each instruction.
+pub(crate) const MOST: usize = 1 << 20;
+/// What a test that is taken apart counts for: it takes the room of several instructions, and a thousand of them may.
+const TEST: usize = MOST >> 10;
 
-/// Takes such tests apart in a function whose jumps have their targets; each instruction has its slot.
-pub(crate) fn apart(insns: &mut Vec<Insn>, slots: &mut Vec<u32>) {
+/// Takes so many from what may still be looked at; false where there are fewer.
+fn spend(left: &mut usize, count: usize) -> bool {
+    let rest = left.checked_sub(count);
+    *left = rest.unwrap_or(0);
+    rest.is_some()
+}
+
+/// Takes such tests apart in a function whose jumps have their targets; each instruction has its slot. `left`: of [`MOST`].
+pub(crate) fn apart(insns: &mut Vec<Insn>, slots: &mut Vec<u32>, left: &mut usize) {
     let or = |at: &usize| insns.get(*at).copied().and_then(joined).is_some();
     let all: Vec<usize> = (0..insns.len()).filter(or).collect();
     if all.is_empty() {
@@ -31,7 +43,7 @@ pub(crate) fn apart(insns: &mut Vec<Insn>, slots: &mut Vec<u32>) {
         if let Some((dst, src)) = insns.get(*at).copied().and_then(joined)
             && [dst, src]
                 .into_iter()
-                .all(|reg| is_found(insns, &targets, &found, *at, reg))
+                .all(|reg| is_found(insns, &targets, &found, (*at, reg), left))
         {
             found.insert(*at);
         }
@@ -40,7 +52,8 @@ pub(crate) fn apart(insns: &mut Vec<Insn>, slots: &mut Vec<u32>) {
     let mut tests = BTreeSet::new();
     for at in found.iter().rev() {
         if let Some((dst, _)) = insns.get(*at).copied().and_then(joined)
-            && is_test(insns, &tests, *at, dst)
+            && is_test(insns, &tests, (*at, dst), left)
+            && spend(left, TEST)
         {
             tests.insert(*at);
         }
@@ -84,14 +97,14 @@ fn is_found(
     insns: &[Insn],
     targets: &BTreeSet<usize>,
     tests: &BTreeSet<usize>,
-    at: usize,
-    reg: Reg,
+    (at, reg): (usize, Reg),
+    left: &mut usize,
 ) -> bool {
     let mut place = Place::Register(reg);
     for before in (0..at).rev().take(NEAR) {
         let Some(insn) = insns
             .get(before)
-            .filter(|_| !targets.contains(&(before + 1)))
+            .filter(|_| !targets.contains(&(before + 1)) && spend(left, 1))
         else {
             return false;
         };
@@ -137,21 +150,14 @@ fn is_found(
 
 /// Whether an instruction leaves something else in a register, or nothing.
 fn writes(insn: &Insn, reg: Reg) -> bool {
-    match *insn {
-        Insn::Alu { dst, .. }
-        | Insn::Neg { dst, .. }
-        | Insn::SignExtend { dst, .. }
-        | Insn::ByteOrder { dst, .. }
-        | Insn::LoadImm { dst, .. }
-        | Insn::Load { dst, .. } => dst == reg,
-        // The old value of an exchange goes to the operand, or to r0.
-        Insn::Atomic { fetch, src, .. } => fetch && (src == reg || reg == Reg(0)),
-        Insn::Call { .. } | Insn::CallLocal { .. } | Insn::CallRegister { .. } => {
-            reg.0 <= CLOBBERED
-        }
-        Insn::LegacyPacketLoad => reg.0 <= CLOBBERED,
-        Insn::Store { .. } | Insn::Jump { .. } | Insn::Branch { .. } | Insn::Exit => false,
-    }
+    let calls = matches!(
+        insn,
+        Insn::Call { .. }
+            | Insn::CallLocal { .. }
+            | Insn::CallRegister { .. }
+            | Insn::LegacyPacketLoad
+    );
+    insn.written() == Some(reg) || calls && reg.0 <= CLOBBERED
 }
 
 /// Whether an instruction looks at what is in a register.
@@ -177,14 +183,19 @@ fn reads(insn: &Insn, reg: Reg) -> bool {
 }
 
 /// Whether what an instruction leaves in `reg` is compared with null and used for nothing else, but for tests of more.
-fn is_test(insns: &[Insn], tests: &BTreeSet<usize>, at: usize, reg: Reg) -> bool {
+fn is_test(
+    insns: &[Insn],
+    tests: &BTreeSet<usize>,
+    (at, reg): (usize, Reg),
+    left: &mut usize,
+) -> bool {
     let mut seen = BTreeSet::new();
     let mut open = vec![at + 1];
     while let Some(at) = open.pop() {
         if !seen.insert(at) {
             continue;
         }
-        if seen.len() > NEAR {
+        if seen.len() > NEAR || !spend(left, 1) {
             return false;
         }
         let Some(insn) = insns.get(at) else {
@@ -298,7 +309,7 @@ mod tests {
 
     fn taken_apart(insns: &[Insn]) -> Vec<Insn> {
         let (mut insns, mut slots) = (insns.to_vec(), (0..insns.len() as u32).collect());
-        apart(&mut insns, &mut slots);
+        apart(&mut insns, &mut slots, &mut { MOST });
         assert_eq!(insns.len(), slots.len());
         assert!(slots.is_sorted());
         insns
@@ -354,6 +365,24 @@ mod tests {
             Insn::Exit,
         ];
         assert_eq!(taken_apart(&numbers), numbers);
+    }
+
+    #[test]
+    fn a_function_of_nothing_else_is_left_alone_after_a_while() {
+        let or = alu(AluOp::Or, 6, Operand::Reg(Reg(7)));
+        let get = Insn::Call { helper: 1 };
+        let into = |reg| alu(AluOp::Mov, reg, Operand::Reg(Reg(0)));
+        let mut insns = Vec::new();
+        for _ in 0..100 {
+            insns.extend([get, into(7), get, into(6)]);
+            insns.extend([or; 400]);
+        }
+        insns.extend([branch(6, insns.len() + 1), Insn::Exit]);
+        let (mut slots, before) = ((0..insns.len() as u32).collect(), insns.len());
+        let mut left = MOST;
+        apart(&mut insns, &mut slots, &mut left);
+        assert_eq!(left, 0);
+        assert!(insns.len() <= before + MOST / TEST * (EACH - 1));
     }
 
     #[test]
