@@ -141,9 +141,9 @@ pub struct Recipe {
 pub struct Tried {
     /// throughput over that without it: the median over the turns; none where it is not possible
     pub gain: Option<f64>,
-    /// the first quartile
+    /// the least of the turns
     pub low: Option<f64>,
-    /// the third quartile
+    /// the greatest
     pub high: Option<f64>,
     /// turns
     pub turns: usize,

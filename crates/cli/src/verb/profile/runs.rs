@@ -1,0 +1,175 @@
+//! Runs of a function over the captures, and what a packet takes in them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millrace::{Function, Job, Ports};
+use millrace_dataplane::account::Account;
+use millrace_dataplane::mailbox::Mailbox;
+use millrace_dataplane::probe::Probe;
+use millrace_place::Held;
+
+use super::STOP;
+use crate::failure::Failure;
+
+/// Turns in which it is measured what a packet costs on one core, and what as it runs.
+const BESIDE: usize = 5;
+/// A turn is at the mercy of whatever else runs: so long, where nothing else is asked for, ns.
+const TURN: f64 = 25e6;
+/// Rounds at most that are chosen for it.
+const ROUNDS: u64 = 10_000;
+
+/// How a function is run.
+#[derive(Clone, Copy)]
+pub struct Runs<'a> {
+    /// the captures
+    pub ports: &'a Ports,
+    /// workers
+    pub cores: usize,
+    /// rounds over captures in memory
+    pub rounds: u64,
+}
+
+impl<'a> Runs<'a> {
+    /// As many rounds as a turn of 25 ms takes, where none are asked for and the captures are in memory.
+    pub fn new(
+        ports: &'a Ports,
+        cores: usize,
+        asked: Option<u64>,
+        base: &Function,
+    ) -> Result<Self, Failure> {
+        let mut runs = Self {
+            ports,
+            cores,
+            rounds: asked.unwrap_or(1),
+        };
+        let in_memory = ports.inputs.iter().all(|w| w.starts_with("mem:"));
+        // The first rounds fill tables and caches, and take longer than others.
+        while asked.is_none() && in_memory && runs.rounds < ROUNDS {
+            let account = runs.run(base, true)?;
+            let took = account.function.ns_per_packet * account.read as f64 / cores as f64;
+            if took >= TURN / 2.0 {
+                break;
+            }
+            let more = (TURN / took.max(1.0)).clamp(2.0, 10.0);
+            runs.rounds = ((runs.rounds as f64 * more) as u64).min(ROUNDS);
+        }
+        Ok(runs)
+    }
+
+    /// What happened, and where the workers were.
+    pub fn looked(&self, function: &Function) -> Result<(Account, Vec<usize>), Failure> {
+        let workers = self.cores.min(function.workers.max(1));
+        let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
+        let probes: Arc<Mutex<Vec<Probe>>> = Arc::default();
+        for mailbox in &mailboxes {
+            let probes = probes.clone();
+            mailbox.post(Box::new(move |_| {
+                let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+                probes.extend(Probe::begin());
+            }));
+        }
+        let account = self.run_with(function, (true, workers), mailboxes)?;
+        let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = probes.drain(..).flat_map(Probe::end).collect();
+        Ok((account, places))
+    }
+
+    fn run(&self, function: &Function, prefetch: bool) -> Result<Account, Failure> {
+        self.run_with(function, (prefetch, self.cores), Vec::new())
+    }
+
+    fn run_with(
+        &self,
+        function: &Function,
+        (prefetch, workers): (bool, usize),
+        mailboxes: Vec<Arc<Mailbox>>,
+    ) -> Result<Account, Failure> {
+        let link = function.link(0, Vec::new(), prefetch)?;
+        let mut job = Job {
+            chain: vec![link],
+            loops: Some(self.rounds),
+            mailboxes,
+            ..Job::of(function, self.ports)?
+        };
+        job.workers = workers.min(function.workers.max(1));
+        let opened = job.open(self.ports, &STOP)?;
+        opened.run(&STOP, &mut |_| {})
+    }
+
+    /// ns a packet on one worker, of state that any worker may have, and on all. On one the least of several turns, since other work on
+    /// the machine only adds to it; on all their median, since how long they wait for each other is no addition.
+    pub fn beside(&self, base: &Function) -> Result<(Option<f64>, f64), Failure> {
+        let places = base.placement.iter().flat_map(|p| &p.objects);
+        let owned = |held: &Held| matches!(held, Held::Divided | Held::Alone);
+        let any = !places.map(|place| &place.held).any(owned);
+        let least = |all: Vec<f64>| all.into_iter().fold(f64::INFINITY, f64::min);
+        let solo = any.then(|| self.turns(base, 1).map(least)).transpose()?;
+        Ok((solo, Measure::of(self.turns(base, self.cores)?).median))
+    }
+
+    /// ns a packet, of several turns.
+    fn turns(&self, function: &Function, workers: usize) -> Result<Vec<f64>, Failure> {
+        let turn = |_| {
+            let account = self.run_with(function, (true, workers), Vec::new())?;
+            Ok(account.function.ns_per_packet)
+        };
+        (0..BESIDE).map(turn).collect()
+    }
+
+    /// Throughput of each of the changed over that of what there is, in turns of all.
+    pub fn gains(
+        &self,
+        base: &Function,
+        changed: &[&Function],
+        turns: usize,
+    ) -> Result<Vec<Measure>, Failure> {
+        let mut gains = vec![Vec::with_capacity(turns); changed.len()];
+        for _ in 0..turns {
+            let was = self.run(base, true)?;
+            for (changed, gains) in changed.iter().zip(&mut gains) {
+                gains.push(ratio(&self.run(changed, true)?, &was));
+            }
+        }
+        Ok(gains.into_iter().map(Measure::of).collect())
+    }
+
+    /// Throughput with the prefetch pass over that without it.
+    pub fn prefetch(&self, base: &Function, turns: usize) -> Result<Measure, Failure> {
+        let turn = |_| {
+            let with = self.run(base, true)?;
+            Ok(ratio(&with, &self.run(base, false)?))
+        };
+        let gains: Result<Vec<f64>, Failure> = (0..turns).map(turn).collect();
+        gains.map(Measure::of)
+    }
+}
+
+/// What came out in several turns.
+#[derive(Clone, Copy)]
+pub struct Measure {
+    /// the least
+    pub low: f64,
+    /// half of them are above it, half below
+    pub median: f64,
+    /// the greatest
+    pub high: f64,
+}
+
+impl Measure {
+    fn of(mut all: Vec<f64>) -> Self {
+        all.sort_by(f64::total_cmp);
+        let at = |index: usize| all.get(index).copied().unwrap_or(1.0);
+        let last = all.len().saturating_sub(1);
+        Self {
+            low: at(0),
+            median: f64::midpoint(at(last / 2), at(all.len() / 2)),
+            high: at(last),
+        }
+    }
+}
+
+/// Throughput of the first over that of the second, by the time inside the function, waiting included.
+fn ratio(one: &Account, other: &Account) -> f64 {
+    let ns = |a: &Account| a.function.ns_per_packet.max(0.01);
+    ns(other) / ns(one)
+}
