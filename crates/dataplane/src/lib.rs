@@ -10,6 +10,7 @@ pub mod classes;
 #[allow(unsafe_code, reason = "the time stamp counter is read by an intrinsic")]
 pub mod clock;
 pub mod copies;
+pub mod counters;
 pub mod histogram;
 pub mod inside;
 pub mod mailbox;

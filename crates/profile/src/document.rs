@@ -32,10 +32,21 @@ pub struct Report {
     /// where workers were seen, the most first; empty where nothing was looked at
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<Time>,
+    /// what the workers' processors counted; none where the machine does not let them
+    pub caches: Option<Caches>,
     /// what the prefetch passes give; none where that was not measured
     pub prefetch: Option<Prefetch>,
     /// what is to be known beside
     pub notes: Vec<String>,
+}
+
+/// What processors counted of the workers, all that these do with a packet: receiving, the function or the whole chain, sending.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Caches {
+    /// reads and writes that the last cache before memory did not have
+    pub misses_per_packet: f64,
+    /// instructions
+    pub instructions_per_packet: f64,
 }
 
 /// What packets met of other workers' at one line.

@@ -17,8 +17,8 @@ mod times;
 
 pub use declared::Sources;
 pub use document::{
-    Abort, Cause, Change, Element, Flow, Imbalance, Prefetch, Recipe, Report, Time, Tried, With,
-    Worker,
+    Abort, Caches, Cause, Change, Element, Flow, Imbalance, Prefetch, Recipe, Report, Time, Tried,
+    With, Worker,
 };
 pub use html::page;
 pub use imbalance::Spread;

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_dataplane::account::{Account, StageAccount};
+use millrace_dataplane::counters::Counts;
 use millrace_dataplane::module::What;
 use millrace_dataplane::runner::hex;
 use millrace_object::options::OPTIONS;
@@ -11,7 +12,7 @@ use millrace_object::program::{Program, StateObject};
 use millrace_place::Strategy;
 
 use crate::declared::Sources;
-use crate::document::{Abort, Cause, Change, Element, Recipe, Report, Time, With};
+use crate::document::{Abort, Caches, Cause, Change, Element, Recipe, Report, Time, With};
 use crate::imbalance::Spread;
 use crate::kinds::{Idea, Met, about};
 
@@ -41,6 +42,8 @@ pub struct Measured<'a> {
     pub now: Option<f64>,
     /// where workers were seen
     pub times: &'a [Time],
+    /// what the workers' processors counted, or why they did not
+    pub counters: &'a Result<Counts, String>,
     /// objects that nothing can divide among cores, by the plan: others are shared for their sake
     pub infeasible: &'a [String],
 }
@@ -178,10 +181,10 @@ pub fn report(m: &Measured<'_>) -> Report {
     recipes.sort_by(better);
     let mut seen = BTreeSet::new();
     recipes.retain(|r| seen.insert((r.object.clone(), r.from.clone(), r.to.clone())));
-    let mut notes = vec![
-        "cache misses are not counted: that needs the machine's counters (perf_event_open)"
-            .to_owned(),
-    ];
+    let mut notes = Vec::new();
+    if let Err(why) = m.counters {
+        notes.push(format!("cache misses are not counted: {why}"));
+    }
     if aborts.is_empty() {
         notes.push(match m.strategy {
             Strategy::Lock | Strategy::Transact => "no packet met another worker's".to_owned(),
@@ -229,8 +232,21 @@ pub fn report(m: &Measured<'_>) -> Report {
         imbalance,
         elements: m.account.stages.iter().map(element).collect(),
         times: m.times.to_vec(),
+        caches: m
+            .counters
+            .as_ref()
+            .ok()
+            .map(|counts| caches(counts, m.account.read)),
         prefetch: None,
         notes,
+    }
+}
+
+fn caches(counts: &Counts, packets: u64) -> Caches {
+    let each = |count: u64| count as f64 / packets.max(1) as f64;
+    Caches {
+        misses_per_packet: each(counts.cache_misses),
+        instructions_per_packet: each(counts.instructions),
     }
 }
 

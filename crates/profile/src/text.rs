@@ -127,6 +127,13 @@ pub fn text(report: &Report) -> String {
             t.handler
         );
     }
+    if let Some(caches) = &report.caches {
+        let _ = writeln!(
+            out,
+            "Cache misses: {:.2} a packet, of {:.0} instructions, with receiving and sending",
+            caches.misses_per_packet, caches.instructions_per_packet
+        );
+    }
     if let Some(prefetch) = &report.prefetch {
         let _ = writeln!(
             out,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use millrace_dataplane::account::{Account, ObjectAccount, StageAccount, TransactionsAccount};
 use millrace_dataplane::clock::Rate;
+use millrace_dataplane::counters::{Counters, Counts};
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::Conflict;
 use millrace_dataplane::probe::Probe;
@@ -25,6 +26,7 @@ pub(super) struct Counted {
     rate: Rate,
     /// one a worker, of the moment at which a profile begins
     probes: Vec<Probe>,
+    counters: Vec<std::result::Result<Counters, String>>,
 }
 
 /// What an element's packets met, over all workers.
@@ -56,7 +58,9 @@ impl Session {
                     true => Vec::new(),
                     false => self.each(|_: &mut Desk<'_>| Probe::begin())?,
                 };
+                let counters = self.each(|_: &mut Desk<'_>| Counters::begin())?;
                 let mut counted = self.counted()?;
+                counted.counters = counters;
                 counted.probes = probes.into_iter().flatten().collect();
                 self.profile = Some(counted);
                 Ok(json!({ "workers": self.context.mailboxes.len() }))
@@ -70,7 +74,8 @@ impl Session {
                     .flat_map(Probe::end)
                     .collect::<Vec<_>>();
                 let after = self.counted()?;
-                Ok(self.told(&before, &after, &places))
+                let counters = Counters::sum(before.counters.drain(..));
+                Ok(self.told(&before, &after, (&places, &counters)))
             }
             _ => Err(malformed("profile needs `profile`: begin or end")),
         }
@@ -89,6 +94,7 @@ impl Session {
             met: BTreeMap::new(),
             rate: Rate::start(),
             probes: Vec::new(),
+            counters: Vec::new(),
         };
         for (number, (account, met)) in each.into_iter().enumerate() {
             join(&mut all.account, account);
@@ -111,7 +117,12 @@ impl Session {
         Ok(all)
     }
 
-    fn told(&self, before: &Counted, after: &Counted, places: &[usize]) -> Value {
+    fn told(
+        &self,
+        before: &Counted,
+        after: &Counted,
+        (places, counters): (&[usize], &std::result::Result<Counts, String>),
+    ) -> Value {
         let over = difference(&before.account, &after.account);
         let seconds = before.rate.elapsed().as_secs_f64();
         let tick = before.rate.ns_per_tick();
@@ -133,7 +144,7 @@ impl Session {
                 of.reasons = counts.filter(|(_, n)| *n > 0).collect();
             }
             account.objects.clone_from(&met.objects);
-            profiler?.profile(*id, &account, tick, places)
+            profiler?.profile(*id, &account, tick, places, counters)
         });
         json!({ "profiles": told.collect::<Vec<_>>(), "seconds": seconds })
     }

@@ -119,7 +119,7 @@ impl Profile {
         let base = function::load(&self.nf, &arranged.divided(&make))?;
         let rate = Rate::start();
         let runs = Runs::new(&ports, self.cores.into(), self.loops, &base)?;
-        let (account, places) = runs.looked(&counting)?;
+        let (account, places, counters) = runs.looked(&counting)?;
         let lines: Vec<&str> = (account.conflicts.iter())
             .map(|(_, c)| c.mine.line.as_str())
             .collect();
@@ -155,6 +155,7 @@ impl Profile {
             now: Some(now),
             infeasible: &infeasible,
             times: &times(&counting.module, program, &places),
+            counters: &counters,
         });
         if self.loops.is_none() && runs.rounds > 1 {
             let rounds = runs.rounds;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use millrace::{Function, Job, Ports};
 use millrace_dataplane::account::Account;
+use millrace_dataplane::counters::{Counters, Counts};
 use millrace_dataplane::mailbox::Mailbox;
 use millrace_dataplane::probe::Probe;
 use millrace_place::Held;
@@ -17,6 +18,9 @@ const BESIDE: usize = 5;
 const TURN: f64 = 25e6;
 /// Rounds at most that are chosen for it.
 const ROUNDS: u64 = 10_000;
+
+/// What happened, where the workers were, and what their processors counted, or why they did not.
+pub type Looked = (Account, Vec<usize>, Result<Counts, String>);
 
 /// How a function is run.
 #[derive(Clone, Copy)]
@@ -56,22 +60,27 @@ impl<'a> Runs<'a> {
         Ok(runs)
     }
 
-    /// What happened, and where the workers were.
-    pub fn looked(&self, function: &Function) -> Result<(Account, Vec<usize>), Failure> {
+    /// What happened, where the workers were, and what their processors counted.
+    pub fn looked(&self, function: &Function) -> Result<Looked, Failure> {
         let workers = self.cores.min(function.workers.max(1));
         let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
         let probes: Arc<Mutex<Vec<Probe>>> = Arc::default();
+        let counters: Arc<Mutex<Vec<Result<Counters, String>>>> = Arc::default();
         for mailbox in &mailboxes {
-            let probes = probes.clone();
+            let (probes, counters) = (probes.clone(), counters.clone());
             mailbox.post(Box::new(move |_| {
                 let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
                 probes.extend(Probe::begin());
+                let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+                counters.push(Counters::begin());
             }));
         }
         let account = self.run_with(function, (true, workers), mailboxes)?;
         let mut probes = probes.lock().unwrap_or_else(PoisonError::into_inner);
         let places = probes.drain(..).flat_map(Probe::end).collect();
-        Ok((account, places))
+        let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let counters = Counters::sum(counters.drain(..));
+        Ok((account, places, counters))
     }
 
     fn run(&self, function: &Function, prefetch: bool) -> Result<Account, Failure> {

@@ -13,6 +13,7 @@ use millrace_control::trace::{Trace, Tracer};
 use millrace_control::{Exposed, Trouble};
 use millrace_dataplane::Module;
 use millrace_dataplane::account::Account;
+use millrace_dataplane::counters::Counts;
 use millrace_dataplane::worker::watch::Observer;
 use millrace_explain::live::{self, Event, Follower, Tracing, WAITING};
 use millrace_explain::{Filter, WORDS, text};
@@ -172,6 +173,7 @@ impl Profiler for Traced {
         counted: &Account,
         ns_per_tick: f64,
         places: &[usize],
+        counters: &Result<Counts, String>,
     ) -> Option<Value> {
         let known = self.functions.iter().find(|f| f.id == element)?;
         let conflicts = counted.conflicts.iter();
@@ -192,6 +194,7 @@ impl Profiler for Traced {
             now: None,
             infeasible: &[],
             times: &times(&known.module, &known.program, places),
+            counters,
         });
         Some(json!({ "report": report, "text": millrace_profile::text(&report) }))
     }
