@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -263,6 +265,35 @@ fn firewall_and_nat_are_one_program() {
         account["reasons"]["nat:table_full"].as_u64() > Some(0),
         "{account}"
     );
+}
+
+/// On several cores a run takes the program whose model a plan has left, and says which plan that would be where there is none.
+#[test]
+fn a_plan_of_before_links_a_row_on_several_cores() {
+    let cache = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
+    // Workers of a row cannot share a capture, those of one program can.
+    let go = |words: &[&str], runs: bool| {
+        let mut command = millrace();
+        command.env("MILLRACE_CACHE", cache.path()).args(words);
+        let (done, said) = output(&mut command);
+        assert_eq!(done.status.success(), runs, "{words:?}: {said}");
+        said
+    };
+    let run = ["run", "policer", "cl", "--cores", "4", "--in", CAPTURE];
+    let run = [&run[..], &["--split", "lan=10.0.0.0/8"]].concat();
+    let said = go(&run, false);
+    let plan = "`millrace plan policer+cl --cores 4` finds out";
+    assert!(said.contains(plan) && !said.contains("linked"), "{said}");
+    go(&["plan", "policer+cl", "--cores", "4"], true);
+    let said = go(&run, true);
+    assert!(
+        said.contains("policer+cl: linked into one program: its plan shards 3 objects"),
+        "{said}"
+    );
+    // What is asked for is done.
+    let said = go(&[&run[..], &["--link", "no"]].concat(), false);
+    assert!(!said.contains("linked"), "{said}");
 }
 
 /// Neighbours of what cannot be linked are one program each; names in the account are the same.

@@ -170,6 +170,13 @@ impl<'a> Proved<'a> {
         model
     }
 
+    /// Whether the user's cache has the model that a plan is made from.
+    #[must_use]
+    pub fn is_followed(&self) -> bool {
+        let folder = models();
+        folder.is_some_and(|f| kept::is_there(self.program, &Limits::default(), &f))
+    }
+
     /// The same as far as is seen without following paths: what the proof of safety says of accesses, which are all that there
     /// may be.
     pub(crate) fn glance(&self, budget: Budget) -> Model {

@@ -84,6 +84,12 @@ pub fn model(
     (model, false)
 }
 
+/// Whether [`model`] would read it there.
+#[must_use]
+pub fn is_there(program: &Program, limits: &Limits, folder: &Path) -> bool {
+    place(folder, program, limits).is_some_and(|place| place.is_file())
+}
+
 /// The model in a file; none where there is none, or no whole one.
 fn read(place: &Path) -> Option<Model> {
     let bytes = std::fs::read(place).ok()?;

@@ -39,8 +39,9 @@ pub struct Linked {
 
 impl Run {
     /// The chain with the largest groups of its elements as linked programs: where `--link yes` asks for it; on one core over captures,
-    /// where that needs no plan and is faster; and with `--link auto` on several cores, where one program is all of it and only that
-    /// shards. In a chain any packet goes to any worker, so that what packets write is under a lock.
+    /// where that needs no plan and is faster; and on several cores, where one program is all of it and only that
+    /// shards, with `--link auto`, or over captures if its model is kept from a plan of before. In a chain any packet goes to any worker, so that what
+    /// packets write is under a lock.
     ///
     /// # Errors
     /// `--link yes`, and nothing can be linked.
@@ -51,7 +52,8 @@ impl Run {
     ) -> Result<Option<Linked>, Failure> {
         let asked = self.link == Some(Linking::Yes);
         // A model of all functions together takes long: a start waits for one only where that is asked for.
-        let sharding = self.link == Some(Linking::Auto)
+        let auto = self.link == Some(Linking::Auto);
+        let sharding = (auto || self.link.is_none() && self.is_seen_at_its_end())
             && self.cores > 1
             && self.strategy == Wished::default();
         let at_once =
@@ -63,7 +65,7 @@ impl Run {
         if self.routes.is_some() || self.program.is_some() {
             return Ok(None);
         }
-        let told = asked || self.link == Some(Linking::Auto);
+        let told = asked || auto;
         let make = |element: &Element, function: &Function| self.make(described, element, function);
         let parts = match Parts::of(described, asked, make) {
             Ok(parts) => parts,
@@ -95,11 +97,23 @@ impl Run {
         let arranged = match (one, sharding && !asked) {
             (Some(one), true) => match self.sharded(&chain, one) {
                 Ok(arranged) => Some(arranged),
-                Err(why) => {
-                    screen::err(&format!("{}: not linked: {why}", one.name));
+                Err(Unlinked::NotFollowed(nf)) => {
+                    screen::err(&format!(
+                        "{}: one program may shard what the row locks: `millrace plan {nf} --cores {}` finds out, and runs after it take it (--link auto waits up to {} s for the plan)",
+                        one.name,
+                        self.cores,
+                        AT_START.as_secs()
+                    ));
+                    return Ok(None);
+                }
+                Err(Unlinked::Why(why)) => {
+                    if told {
+                        screen::err(&format!("{}: not linked: {why}", one.name));
+                    }
                     return Ok(None);
                 }
             },
+            (None, true) if !told => return Ok(None),
             (None, true) => {
                 for apart in &parts.apart {
                     screen::err(&apart_text(apart));
@@ -154,10 +168,10 @@ impl Run {
     }
 
     /// How the linked program runs on several cores; why it is of no use there.
-    fn sharded(&self, chain: &Description, element: &Element) -> Result<Arrangement, String> {
+    fn sharded(&self, chain: &Description, element: &Element) -> Result<Arrangement, Unlinked> {
         let what = |e: Failure| e.what;
         let What::Function(asked) = &element.what else {
-            return Err("a guest is no function".to_owned());
+            return Err("a guest is no function".to_owned().into());
         };
         let nf = asked.word.as_str();
         let mut make = self.make(chain, element, asked).map_err(what)?;
@@ -177,9 +191,14 @@ impl Run {
         // What nothing writes needs no owner: the row spreads as well.
         let state = |o: &millrace::object::program::StateObject| !o.read_only && !o.leads_on();
         if !written.program.objects.iter().any(state) {
-            return Err(
-                "the row has no state that packets write, so it spreads as it is".to_owned(),
-            );
+            let why = "the row has no state that packets write, so it spreads as it is";
+            return Err(why.to_owned().into());
+        }
+        if self.link.is_none() {
+            let proved = written.check(make.begin()).map_err(|e| e.what)?;
+            if !proved.is_followed() {
+                return Err(Unlinked::NotFollowed(nf.to_owned()));
+            }
         }
         let arranged = self.arrange((chain, element), nf, &make, None);
         let arranged = arranged.map_err(|e| late(e.what))?;
@@ -188,7 +207,7 @@ impl Run {
             objects.filter(|o| o.treatment == Treatment::Shard).count()
         });
         match sharded {
-            Some(0) | None => Err(late("one plan shards nothing of it either".to_owned())),
+            Some(0) | None => Err(late("one plan shards nothing of it either".to_owned()).into()),
             Some(n) => {
                 let what = match one {
                     true => "synthesised as one function",
@@ -201,6 +220,20 @@ impl Run {
                 Ok(arranged)
             }
         }
+    }
+}
+
+/// Why a row stays one on several cores.
+enum Unlinked {
+    /// its model has not been followed yet: its word
+    NotFollowed(String),
+    /// something else
+    Why(String),
+}
+
+impl From<String> for Unlinked {
+    fn from(why: String) -> Self {
+        Self::Why(why)
     }
 }
 

@@ -191,7 +191,7 @@ pub struct Run {
     seconds: Option<Duration>,
 
     /// Whether connected functions of a chain become one program with one plan (docs/chains.md); without it they do over captures
-    /// on one core, and run one after the other elsewhere
+    /// on one core, on several where their plan was made before and shards what the row would lock, and run one after the other elsewhere
     #[arg(long, value_name = "WHEN", value_enum)]
     link: Option<linking::Linking>,
 
