@@ -71,7 +71,9 @@ fn classes(hole: Planted) -> &'static [Class] {
         | Planted::EmitShift
         | Planted::EmitDivision
         | Planted::EmitNarrow => &[Branches, Numbers, Decided],
-        Planted::PacketEndOffByOne | Planted::PacketOffsetLeast => &[Packet],
+        Planted::PacketEndOffByOne | Planted::PacketOffsetLeast | Planted::EmitStoreForgotten => {
+            &[Packet]
+        }
         Planted::OffsetLeast => &[Stack, Values],
         Planted::WidenNothing | Planted::AnyNumberIncluded => &[Loops, Branches],
         Planted::JoinOfOne => &[Branches, Decided],
@@ -96,6 +98,7 @@ fn of_emit(hole: Planted) -> bool {
             | Planted::EmitShift
             | Planted::EmitDivision
             | Planted::EmitNarrow
+            | Planted::EmitStoreForgotten
             | Planted::EmitSpilledOrigin
     )
 }

@@ -95,6 +95,8 @@ planted! {
     EmitDivision
     /// 32-bit operands keep their upper halves (emit)
     EmitNarrow
+    /// what is known of a packet's bytes stays known when they are overwritten (emit)
+    EmitStoreForgotten
     /// where spilled addresses of the stack lead is forgotten (emit)
     EmitSpilledOrigin
 }

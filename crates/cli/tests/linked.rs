@@ -30,7 +30,7 @@ impl Draws {
 }
 
 /// What of an account does not depend on how the row ran.
-fn told(account: &Value) -> Value {
+pub fn told(account: &Value) -> Value {
     let objects = account["objects"].as_array().unwrap().iter();
     let objects: Vec<_> = objects.map(|o| (&o["name"], &o["entries"])).collect();
     let fates = [
@@ -66,9 +66,8 @@ fn first_port(row: &[&str]) -> &'static str {
 }
 
 /// The account and the packets of a row over a capture, and what it said; or why it does not run.
-fn over(
-    row: &[&str],
-    link: &str,
+pub fn over(
+    (row, link, more): (&[&str], &str, &[&str]),
     capture: &Path,
     out: &Path,
 ) -> Result<(Value, Vec<u8>, String), String> {
@@ -78,7 +77,7 @@ fn over(
         .args(row)
         .args(["--link", link, "--json", "--seed", "7"]);
     run.args(["--in", capture.to_str().unwrap(), "--split", &split]);
-    run.args(["--out", out.to_str().unwrap()]);
+    run.args(["--out", out.to_str().unwrap()]).args(more);
     let (done, said) = output(&mut run);
     if !done.status.success() {
         return Err(said);
@@ -111,7 +110,7 @@ fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Result<bool, Str
     let mut whole = true;
     for capture in captures {
         let (one, other) = (folder.join("row.pcap"), folder.join("linked.pcap"));
-        let linked = match over(row, "yes", capture, &other) {
+        let linked = match over((row, "yes", &[]), capture, &other) {
             Ok(linked) => linked,
             Err(why) => {
                 let line = why
@@ -125,7 +124,7 @@ fn compared(row: &[&str], captures: &[&Path], folder: &Path) -> Result<bool, Str
             }
         };
         whole &= !linked.2.contains(" are not linked: ");
-        let plain = over(row, "no", capture, &one);
+        let plain = over((row, "no", &[]), capture, &one);
         let plain = plain.unwrap_or_else(|why| panic!("{row:?}: {why}"));
         assert_eq!(
             told(&plain.0),
@@ -305,7 +304,7 @@ fn what_can_be_linked_of_a_row_is_linked() {
     let whole = compared(&row, &[&capture], dir.path());
     assert_eq!(whole, Ok(false));
     let out = dir.path().join("out.pcap");
-    let (account, _, said) = over(&row, "yes", &capture, &out).unwrap();
+    let (account, _, said) = over((&row, "yes", &[]), &capture, &out).unwrap();
     let stages = account["stages"].as_array().unwrap();
     let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
     assert_eq!(

@@ -59,6 +59,7 @@ mod sequence;
 mod service;
 mod shell;
 mod skew;
+mod straight;
 mod top;
 mod traced;
 mod transact;

@@ -37,6 +37,18 @@ static inline __attribute__((cold, noinline, unused)) void claim_failed(const ch
 			claim_failed(claim, (u64)(value)); \
 	} while (0)
 
+/* Bytes of the packet that are not read again: their value is known. Code for AddressSanitizer compares it with the packet. */
+#if __has_feature(address_sanitizer)
+#define MR_KNOWN(type, place, value)                                                       \
+	({                                                                                 \
+		const type known = (type)(value);                                          \
+		MR_CLAIM(known == *(const type *)(place), "known of a packet's bytes", known); \
+		known;                                                                     \
+	})
+#else
+#define MR_KNOWN(type, place, value) ((void)(place), (type)(value))
+#endif
+
 /* Division by zero gives 0, its remainder the dividend; the minimum by -1 wraps. */
 MR_INLINE u64 divide64(u64 a, u64 b) { return b ? a / b : 0; }
 MR_INLINE u32 divide32(u32 a, u32 b) { return b ? a / b : 0; }

@@ -1,6 +1,8 @@
 //! One C function from one slice: locals, stack objects, labels, statements in layout order.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use millrace_check::facts::{FrameId, Kind, Op, StepId};
 use millrace_object::insn::{Insn, REGISTERS, Reg};
@@ -9,6 +11,7 @@ use millrace_object::program::{Dialect, FunctionId, ObjectId, StateObject};
 use super::c::{Code, Local, Statement};
 use super::demand::{Cut, Demand};
 use super::forms::Forms;
+use super::known::Known;
 use super::resume::{Entrance, Move, Resume};
 use super::slice::{Role, Slice};
 use super::stack::Stack;
@@ -56,6 +59,8 @@ pub struct Body<'a> {
     pub attempt: Option<Attempt>,
     /// where it goes on from what another pass found
     pub takes_up: Option<&'a TakesUp>,
+    /// what is known of the packet's bytes where it is being written
+    known: RefCell<Rc<Known>>,
 }
 
 /// Calls of elements of a linked program at which a packet goes on from what a pass for them found ([`super::later`]).
@@ -101,6 +106,7 @@ impl<'a> Body<'a> {
             hooks: &Plain,
             attempt: None,
             takes_up: None,
+            known: RefCell::default(),
         })
     }
 
@@ -140,6 +146,7 @@ impl<'a> Body<'a> {
             hooks: &Plain,
             attempt: None,
             takes_up: None,
+            known: RefCell::default(),
         }
     }
 
@@ -168,6 +175,7 @@ impl<'a> Body<'a> {
             hooks,
             attempt: None,
             takes_up: None,
+            known: RefCell::default(),
         })
     }
 
@@ -180,6 +188,7 @@ impl<'a> Body<'a> {
             out.line(1, &line, "");
         }
         let order = self.slice.layout();
+        self.knows(Rc::new(Known::of(self)));
         let mut statements = Vec::with_capacity(order.len());
         let before = self.follows(&order);
         for &id in &order {
@@ -264,6 +273,16 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
+    /// What is known of the packet's bytes in what is being written.
+    pub fn known(&self) -> Rc<Known> {
+        self.known.borrow().clone()
+    }
+
+    /// From here on this is known of the packet's bytes.
+    pub fn knows(&self, known: Rc<Known>) {
+        *self.known.borrow_mut() = known;
+    }
+
     /// Where control comes in, unless at the beginning.
     fn entrances(&self) -> impl Iterator<Item = (&StepId, &Entrance)> {
         let rest = self.resume.filter(|_| self.purpose != Purpose::Prefetch);
@@ -326,7 +345,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[Statement]) {
+    /// Writes statements of a step.
+    pub fn emit(&self, out: &mut Text, depth: usize, id: StepId, lines: &[Statement]) {
         if lines.is_empty() {
             return;
         }
@@ -407,7 +427,10 @@ impl<'a> Body<'a> {
     }
 
     /// What a step does, its jumps excluded.
-    fn step(&self, id: StepId) -> Result<Vec<Statement>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Facts`] or [`Error::Unsupported`], with the place in the author's program.
+    pub fn step(&self, id: StepId) -> Result<Vec<Statement>, Error> {
         let step = self.slice.step(id);
         match self.slice.role(id) {
             Role::Absent => return Ok(Vec::new()),
@@ -420,7 +443,7 @@ impl<'a> Body<'a> {
             }
             Role::Pass => return Ok(Vec::new()),
             Role::Given => return Ok(self.given(id)),
-            Role::Site(site) => return super::call::prefetch_site(self, id, site),
+            Role::Site(site) => return super::call::prefetch_site(self, id, site, "return;"),
             Role::Run => {}
         }
         match step.op {
@@ -589,6 +612,8 @@ impl<'a> Body<'a> {
                 }
             }
         }
+        let known = named.iter().filter(|l| matches!(l, Local::Known(_)));
+        numbers.extend(known.map(|l| l.name()));
         if !numbers.is_empty() {
             out.lines(&format!("\tu64 {};", numbers.join(", ")));
         }

@@ -22,6 +22,8 @@ pub enum Local {
     Pointer(FrameId, Reg),
     /// a part of a frame's stack
     Stack(StackObject),
+    /// what is known of some bytes of the packet ([`super::known`])
+    Known(u32),
 }
 
 impl Local {
@@ -39,6 +41,7 @@ impl Local {
             Self::Number(frame, reg) => format!("r{}_{}", reg.0, frame.0),
             Self::Pointer(frame, reg) => format!("p{}_{}", reg.0, frame.0),
             Self::Stack(object) => object.name(),
+            Self::Known(variable) => format!("k{variable}"),
         }
     }
 }

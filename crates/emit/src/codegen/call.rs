@@ -75,7 +75,12 @@ pub fn call(body: &Body, id: StepId, number: u32) -> Result<Vec<Statement>, Erro
 }
 
 /// Where a prefetch pass ends: the token of the key, kept in the slot, and the first prefetch.
-pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement>, Error> {
+pub fn prefetch_site(
+    body: &Body,
+    id: StepId,
+    site: u32,
+    end: &str,
+) -> Result<Vec<Statement>, Error> {
     let (object, declaration) = object(body, id)?;
     let step = body.slice.step(id);
     let key =
@@ -98,7 +103,7 @@ pub fn prefetch_site(body: &Body, id: StepId, site: u32) -> Result<Vec<Statement
     if !at_once {
         before.push(c!("{}_prefetch({}, slot->token);", prefix, operands).into());
     }
-    before.push("return;".into());
+    before.push(end.into());
     Ok(block(before, Vec::new()))
 }
 

@@ -15,7 +15,7 @@ use super::slice::Slice;
 use super::stack::Stack;
 use super::text::{self, Text, identifier};
 use super::unit::Unit;
-use super::{describe_role, key, later, tail};
+use super::{describe_role, key, later, straight, tail};
 use crate::error::Error;
 use crate::sync::Bodies;
 
@@ -249,6 +249,7 @@ fn entry(
         let mut before = None;
         let mut behind = None;
         let mut takes_up = None;
+        let mut second = None;
         if let Some(later) = later {
             let function = called("later");
             let signature =
@@ -260,6 +261,7 @@ fn entry(
                 Some(rest) => Body::part(&pass.slice, unit, Purpose::Prefetch, &none, rest, stack),
             };
             function_text(out, file, &title, &signature, &body)?;
+            second = Some(body);
             behind = Some(Prefetch::of(pass, function));
             if let Some(rest) = &later.rest {
                 let function = called("go_on");
@@ -308,7 +310,14 @@ fn entry(
             }
         };
         function_text(out, file, &title, &signature, &body)?;
+        let mut in_front = None;
+        if let (Some(second), None) = (&second, earlier) {
+            let function = called("straight");
+            let names = (function.as_str(), name);
+            in_front = straight::write(out, file, names, &body, second)?.then_some(function);
+        }
         prefetch = Some(Prefetch {
+            straight: in_front,
             before: before.map(Box::new),
             later: behind.map(Box::new),
             ..Prefetch::of(pass, function)

@@ -22,6 +22,8 @@ pub struct Prefetch {
     pub before: Option<Box<Prefetch>>,
     /// the pass of what is linked behind the first element, which is a hint ([`super::later`])
     pub later: Option<Box<Prefetch>>,
+    /// the C function of straight code in front of both ([`super::straight`])
+    pub straight: Option<String>,
 }
 
 /// From this many steps on, the passes pay even when all state is in the cache, if the program goes on
@@ -38,6 +40,7 @@ impl Prefetch {
             steps: pass.slice.runs(),
             before: None,
             later: None,
+            straight: None,
         }
     }
 }
@@ -99,6 +102,8 @@ pub struct Gate<'a> {
     pub before: Option<&'a str>,
     /// the pass of what is linked behind the first element
     later: Option<LaterPass<'a>>,
+    /// the C function of straight code in front of both
+    straight: Option<&'a str>,
 }
 
 /// The pass of what is linked behind the first element.
@@ -146,6 +151,7 @@ impl<'a> Gate<'a> {
                 second: entries(unit, &later.objects),
                 at_once: all_at_once(unit, &later.objects),
             }),
+            straight: prefetch.straight.as_deref(),
             at_once,
             pass: &prefetch.function,
             condition,
@@ -163,6 +169,7 @@ impl<'a> Gate<'a> {
             at_once,
             before,
             later,
+            straight,
             ..
         } = self;
         let (mut later_slots, mut later_first, mut later_entry) =
@@ -175,13 +182,17 @@ impl<'a> Gate<'a> {
         }) = later
         {
             later_slots = "\tstruct slot later[MR_BATCH];\n".to_owned();
-            later_first = format!(
-                "\t\tfor (u32 i = 0; i < count; i++) {{
+            // Behind straight code both passes are in one loop.
+            later_first = match straight {
+                Some(_) => String::new(),
+                None => format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
 			later[i].site = 0;
 			{later}(self, packets[i], &later[i]);
 		}}
 "
-            );
+                ),
+            };
             if !at_once.is_empty() {
                 later_function = tokens(later, at_once);
                 let _ = writeln!(later_first, "\t\t{later}_tokens(self, later, count);");
@@ -202,8 +213,32 @@ impl<'a> Gate<'a> {
             ),
         };
         // Two passes: up to the answers that are found at once, and with them on.
-        let (early, first) = match before {
-            None => (
+        let both = straight.zip(later.as_ref());
+        let (early, first) = match (before, both) {
+            (None, Some((straight, later))) => (
+                "",
+                format!(
+                    "\t\tfor (u32 i = 0; i < count; i++) {{
+			int passes; /* that are done */
+
+			fetch_ahead(packets, i, count);
+			slots[i].site = 0;
+			later[i].site = 0;
+			passes = {straight}(self, packets[i], &slots[i], &later[i]);
+			if (passes == 0) {{
+				slots[i].site = 0;
+				{pass}(self, packets[i], &slots[i]);
+			}}
+			if (passes < 2) {{
+				later[i].site = 0;
+				{}(self, packets[i], &later[i]);
+			}}
+		}}
+{find}",
+                    later.function
+                ),
+            ),
+            (None, None) => (
                 "",
                 format!(
                     "\t\tfor (u32 i = 0; i < count; i++) {{
@@ -214,7 +249,7 @@ impl<'a> Gate<'a> {
 {find}"
                 ),
             ),
-            Some(before) => (
+            (Some(before), _) => (
                 "\tstruct slot early[MR_BATCH];\n",
                 format!(
                     "\t\tfor (u32 i = 0; i < count; i++) {{

@@ -12,9 +12,10 @@ use millrace_check::facts::{Access, StepId};
 use millrace_object::insn::{AtomicOp, Insn, Operand, Reg, Size};
 
 use super::body::Body;
-use super::c::{Code, Statement};
+use super::c::{Code, Local, Statement};
 use super::context;
 use super::forms::Forms;
+use super::known::Run;
 use super::operand::memory_type;
 use super::text::unsigned;
 use crate::c;
@@ -51,17 +52,62 @@ pub fn load(body: &Body, id: StepId, insn: &Insn, form: Forms) -> Result<Vec<Sta
     // A value that carries a proof is read once: were it read again after the check, somebody else
     // could have changed it. `volatile` is what forbids the compiler the second read.
     let volatile = if step.load_once { "volatile " } else { "" };
-    Ok(body.assign(
-        id,
-        dst,
-        form,
-        &c!(
-            "*(const {}{} *){}",
-            volatile,
-            memory_type(size, signed),
-            address
-        ),
-    ))
+    let kind = memory_type(size, signed);
+    let known = body.known();
+    let mut all: Vec<Statement> = Vec::new();
+    if let Some(guard) = known.guarded(id) {
+        let (at, leave) = (guard.at, &guard.leave);
+        all.push(
+            c!(
+                "if (mr_unlikely({} != pkt->data + {})) {}",
+                address,
+                at,
+                leave
+            )
+            .into(),
+        );
+    }
+    let value = if let Some(runs) = known.load(id) {
+        c!("MR_KNOWN({}, {}, {})", kind, address, composed(runs, size))
+    } else if let Some(variable) = known.holds(id) {
+        let (variable, raw) = (Local::Known(variable), memory_type(size, false));
+        all.push(c!("{} = *(const {}{} *){};", variable, volatile, raw, address).into());
+        match signed {
+            true => c!("({}){}", kind, variable),
+            false => variable.into(),
+        }
+    } else {
+        c!("*(const {}{} *){}", volatile, kind, address)
+    };
+    all.extend(body.assign(id, dst, form, &value));
+    Ok(all)
+}
+
+/// The bytes of a load, of the variables that hold them.
+fn composed(runs: &[Run], size: Size) -> Code {
+    let parts: Vec<Code> = (runs.iter())
+        .map(|run| {
+            let variable = Local::Known(run.variable);
+            let low = match run.from {
+                0 => variable.into(),
+                from => c!("({} >> {})", variable, 8 * u32::from(from)),
+            };
+            let bits = 8 * u32::from(run.bytes);
+            let part = match u32::from(run.bytes) == size.bytes() {
+                true => return low,
+                false => c!("(u64)(u{}){}", bits, low),
+            };
+            let part = match bits {
+                8 | 16 | 32 => part,
+                _ => c!("({} & {})", low, unsigned((1 << bits) - 1)),
+            };
+            match run.to {
+                0 => part,
+                to => c!("({} << {})", part, 8 * u32::from(to)),
+            }
+        })
+        .collect();
+    Code::join(&parts, " | ")
 }
 
 /// The value a store writes, and the type through which it does.
@@ -120,7 +166,18 @@ pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Err
     let (value, kind) = stored(body, id, size, src)?;
     let place = c!("*({} *){}", kind, body.address(id, base, offset)?);
     let instead = body.hooks.store(id, &place, &value);
-    Ok(instead.unwrap_or_else(|| vec![c!("{} = {};", place, value).into()]))
+    let holds = body.known().holds(id);
+    match (instead, holds) {
+        (Some(_), Some(_)) => Err(body
+            .slice
+            .contradiction(body.slice.step(id), "a store to the packet that is none")),
+        (Some(instead), None) => Ok(instead),
+        (None, None) => Ok(vec![c!("{} = {};", place, value).into()]),
+        (None, Some(variable)) => Ok(vec![
+            c!("{} = {};", Local::Known(variable), value).into(),
+            c!("{} = {};", place, value).into(),
+        ]),
+    }
 }
 
 /// `*(size *)(base + offset) op= src`, and the old value where it is fetched.

@@ -21,6 +21,7 @@ use super::key;
 use super::prefetch::PrefetchPass;
 use super::slice::{Role, Slice};
 use super::stack::{Stack, StackObject, materialised, touched};
+use super::stack_live::StackLive;
 use crate::c;
 
 /// The part of a program from its first keyed operations on.
@@ -141,6 +142,7 @@ impl<'a> Resume<'a> {
         };
         let rest = Demand::of_part(&slice, &cut);
         let kept = kept(&pass.slice, &slice, stack);
+        let live = StackLive::solve(&slice, &kept);
         let entrances = pass.sites.iter().map(|(id, site)| {
             let only = cut.kept_keys.contains(id);
             let key = if only { key::whole(&slice, *id) } else { None };
@@ -150,7 +152,7 @@ impl<'a> Resume<'a> {
                 numbers: Vec::new(),
                 pointers: Vec::new(),
                 stack: (kept.iter().copied())
-                    .filter(|o| key != Some((o.frame, o.from, o.to)))
+                    .filter(|o| key != Some((o.frame, o.from, o.to)) && live.before(*id, o))
                     .collect(),
             };
             let mut frame = Some(slice.step(*id).frame);
@@ -233,7 +235,7 @@ fn kept(pass: &Slice, rest: &Slice, stack: &Stack) -> Vec<StackObject> {
 }
 
 /// Whether a step touches memory of which it is not known what it is.
-fn anywhere(slice: &Slice, id: StepId) -> bool {
+pub fn anywhere(slice: &Slice, id: StepId) -> bool {
     let step = slice.step(id);
     let several = |access: Access| matches!(access, Access::Several);
     step.access.is_some_and(several)

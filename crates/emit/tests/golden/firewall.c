@@ -53,7 +53,7 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 	_Alignas(8) u8 s0_16[8];
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
-	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
+	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0, k18;
 	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
@@ -62,7 +62,7 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
 #line 13
 	p2_0 = p3_0;                                             /* 4: r2 = r3 */
-	/* ... 1245 lines ... */
+	/* ... 1247 lines ... */
 	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
 #line 13
 	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
@@ -74,7 +74,7 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
 #line 13
 	goto L623;
-#line 1322 "firewall.c"
+#line 1324 "firewall.c"
 }
 
 /* millrace_on_packet up to its first keyed operation: finds what to prefetch. */
@@ -100,7 +100,7 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 	_Alignas(8) u8 s0_16[8];
 	_Alignas(8) u8 s0_8[4];
 	_Alignas(8) u8 s0_4[4];
-	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0;
+	u64 r0_0, r1_0, r2_0, r3_0, r4_0, r5_0, r6_0, r7_0, r8_0, r9_0, k18;
 	u8 *p0_0, *p1_0, *p2_0, *p3_0, *p4_0, *p5_0, *p6_0, *p7_0, *p9_0;
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
@@ -110,7 +110,7 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 #line 13
 	p2_0 = p3_0;                                             /* 4: r2 = r3 */
 #line 13
-	/* ... 1188 lines ... */
+	/* ... 1190 lines ... */
 	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
 #line 13
 	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
@@ -122,7 +122,7 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
 #line 13
 	goto L623;
-#line 2557 "firewall.c"
+#line 2561 "firewall.c"
 }
 
 /* millrace_on_packet from its first keyed operation on. */
@@ -170,7 +170,7 @@ L292:
 	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 464: if r1 == 0 goto 102 */
 #line 35
 	goto L446;
-#line 2669 "firewall.c"
+#line 2673 "firewall.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)

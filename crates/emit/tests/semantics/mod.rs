@@ -6,6 +6,7 @@ use crate::support;
 
 mod arithmetic;
 mod control;
+mod known;
 mod memory;
 
 use millrace_object::insn::Insn;

@@ -87,6 +87,29 @@ impl<R: Rng> Generator<'_, R> {
         }
     }
 
+    /// Bytes of the packet that are read, overwritten in part, and read again, by one pointer or another.
+    pub(super) fn again(&mut self) {
+        self.check_bytes(24, Condition::Gt);
+        let (first, second) = (self.number(), self.number());
+        let (size, at) = (self.of(SIZES), self.offset(8));
+        self.load(size, first, 7, at);
+        let base = if self.chance(2) { 5 } else { 7 };
+        if base == 5 {
+            let by = self.number();
+            self.alu(AluOp::And, Width::W64, by, Operand::Imm(7));
+            self.copy(5, 7);
+            self.alu(AluOp::Add, Width::W64, 5, Operand::Reg(Reg(by)));
+        }
+        let (stored, place) = (self.of(SIZES), self.offset(8));
+        self.store(stored, base, place, Operand::Reg(Reg(second)));
+        let (size, at) = match self.chance(2) {
+            true => (size, at),
+            false => (self.of(SIZES), self.offset(8)),
+        };
+        self.load(size, second, 7, at);
+        self.alu(AluOp::Add, Width::W64, first, Operand::Reg(Reg(second)));
+    }
+
     pub(super) fn variable_stack(&mut self) {
         let (r, size) = (self.number(), self.of(SIZES));
         self.alu(AluOp::And, Width::W64, r, Operand::Imm(7));

@@ -279,9 +279,10 @@ impl<'r, R: Rng> Generator<'r, R> {
                 }
             }
             Class::Branches => self.branch(1),
-            Class::Packet => match self.random.random_range(0..3) {
+            Class::Packet => match self.random.random_range(0..4) {
                 0 => self.check(),
                 1 => self.variable_packet(),
+                2 => self.again(),
                 _ => self.spill(),
             },
             Class::Borders => self.adjust(),

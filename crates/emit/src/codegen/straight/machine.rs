@@ -1,0 +1,444 @@
+//! The path that one packet takes through a prefetch pass.
+//!
+//! Nothing depends on it but speed: the emitted code looks at each branch, and at each address that is not the packet's first byte and a
+//! constant, before it goes on as this packet did. So a value here is a number in this one execution, with what it has in common
+//! with all executions that take the same path.
+
+use std::collections::BTreeMap;
+
+use millrace_check::domain::{Scalar, alu};
+use millrace_check::facts::{Access, FrameId, Kind, Op, Step, StepId};
+use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
+
+use super::Packet;
+use crate::codegen::body::Body;
+use crate::codegen::forms;
+use crate::codegen::slice::Role;
+
+/// Where the packet's first byte lies here.
+const DATA: u64 = 0x1000_0000;
+/// Most steps of a path.
+const MOST_STEPS: usize = 1500;
+/// Most paths of one packet: those apart where the value of a setting decides.
+const MOST_PATHS: usize = 16;
+
+/// What a number has in common with the same one in other executions of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Same {
+    /// it is this number in all of them
+    Number,
+    /// it is so far behind the packet's first byte in all of them
+    Distance,
+    /// nothing
+    Nothing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Value {
+    bits: u64,
+    same: Same,
+}
+
+/// A value of which not even this packet's is known.
+type Maybe = Option<Value>;
+
+/// A step of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// the step
+    pub id: StepId,
+    /// of a branch of which both outcomes can happen: whether its condition holds
+    pub holds: Option<bool>,
+    /// of a load from the packet that is emitted: at which byte, counted from the packet's first
+    pub at: Option<u64>,
+    /// whether it has to be looked at that it is there
+    pub guarded: bool,
+}
+
+/// A path from the beginning to a keyed operation, which is its last step.
+pub type Path = Vec<Taken>;
+
+/// One execution.
+#[derive(Clone)]
+struct Machine {
+    registers: BTreeMap<(FrameId, u8), Maybe>,
+    /// by byte of the stack: the value of which it is a byte, which one, and how many that has
+    stack: BTreeMap<(FrameId, i32), (Value, u8, u8)>,
+    path: Path,
+    at: StepId,
+}
+
+/// The paths of a packet to keyed operations.
+pub fn paths(body: &Body, packet: &Packet) -> Vec<Path> {
+    let mut found = Vec::new();
+    let mut open = vec![Machine {
+        registers: BTreeMap::new(),
+        stack: BTreeMap::new(),
+        path: Vec::new(),
+        at: StepId(0),
+    }];
+    while let Some(mut machine) = open.pop() {
+        loop {
+            if machine.path.len() > MOST_STEPS || open.len() + found.len() > MOST_PATHS {
+                return Vec::new();
+            }
+            match machine.step(body, packet) {
+                Next::On => {}
+                Next::Fork(other) => open.push(*other),
+                Next::Found => {
+                    found.push(machine.path);
+                    break;
+                }
+                Next::Lost => break,
+            }
+        }
+    }
+    found
+}
+
+/// What comes behind a step.
+enum Next {
+    On,
+    /// both outcomes of a branch may be
+    Fork(Box<Machine>),
+    /// a keyed operation
+    Found,
+    /// none
+    Lost,
+}
+
+impl Machine {
+    fn step(&mut self, body: &Body, packet: &Packet) -> Next {
+        let slice = body.slice;
+        let (id, step) = (self.at, slice.step(self.at));
+        let taken = |holds| Taken {
+            id,
+            holds,
+            at: None,
+            guarded: false,
+        };
+        match slice.role(id) {
+            Role::Run => {}
+            Role::Site(_) => {
+                self.path.push(taken(None));
+                return Next::Found;
+            }
+            _ => return Next::Lost,
+        }
+        let successors = slice.successors(id);
+        let (Op::Branch { insn, .. }, [not, holds]) = (step.op, successors.as_slice()) else {
+            let [next] = successors.as_slice() else {
+                return Next::Lost;
+            };
+            self.at = *next;
+            let mut taken = taken(None);
+            match step.op {
+                Op::Plain(insn) => self.plain(body, step, &insn, packet, &mut taken),
+                Op::Enter { frame, .. } => self.enter(step.frame, frame),
+                Op::Leave { .. } => {
+                    let answer = self.register(step.frame, Reg(0));
+                    if let Some(caller) = slice.flow.frames.get(step.frame.0).and_then(|f| f.caller)
+                    {
+                        (0..=5).for_each(|reg| self.set(caller, Reg(reg), None));
+                        self.set(caller, Reg(0), answer);
+                    }
+                }
+                Op::Jump { .. } | Op::Branch { .. } | Op::Exit => {}
+            }
+            self.path.push(taken);
+            return Next::On;
+        };
+        match self.outcome(step, &insn) {
+            Some(outcome) => {
+                self.path.push(taken(Some(outcome)));
+                self.at = if outcome { *holds } else { *not };
+                Next::On
+            }
+            None => {
+                let mut other = self.clone();
+                other.path.push(taken(Some(true)));
+                other.at = *holds;
+                self.path.push(taken(Some(false)));
+                self.at = *not;
+                Next::Fork(Box::new(other))
+            }
+        }
+    }
+
+    fn enter(&mut self, caller: FrameId, frame: FrameId) {
+        self.stack.retain(|(of, _), _| *of != frame);
+        for reg in (0..REGISTERS as u8).map(Reg) {
+            let value = match reg.0 {
+                1..=5 => self.register(caller, reg),
+                _ => None,
+            };
+            self.set(frame, reg, value);
+        }
+    }
+
+    fn register(&self, frame: FrameId, reg: Reg) -> Maybe {
+        self.registers.get(&(frame, reg.0)).copied().flatten()
+    }
+
+    fn set(&mut self, frame: FrameId, reg: Reg, value: Maybe) {
+        self.registers.insert((frame, reg.0), value);
+    }
+
+    fn operand(&self, frame: FrameId, operand: Operand) -> Maybe {
+        match operand {
+            Operand::Reg(reg) => self.register(frame, reg),
+            Operand::Imm(n) => Some(constant(n as u64)),
+        }
+    }
+
+    fn outcome(&self, step: &Step, insn: &Insn) -> Option<bool> {
+        let Insn::Branch {
+            condition,
+            width,
+            left,
+            right,
+            ..
+        } = *insn
+        else {
+            return None;
+        };
+        let left = self.register(step.frame, left)?.bits;
+        let right = self.operand(step.frame, right)?.bits;
+        let (a, b) = match forms::width(step, width) {
+            Width::W64 => (left, right),
+            // As a signed number, so that both orders are those of 64 bits.
+            Width::W32 => match condition {
+                Condition::SignedGt
+                | Condition::SignedGe
+                | Condition::SignedLt
+                | Condition::SignedLe => (left as i32 as u64, right as i32 as u64),
+                _ => (u64::from(left as u32), u64::from(right as u32)),
+            },
+        };
+        Some(match condition {
+            Condition::Eq => a == b,
+            Condition::Ne => a != b,
+            Condition::Gt => a > b,
+            Condition::Ge => a >= b,
+            Condition::Lt => a < b,
+            Condition::Le => a <= b,
+            Condition::SignedGt => (a as i64) > (b as i64),
+            Condition::SignedGe => (a as i64) >= (b as i64),
+            Condition::SignedLt => (a as i64) < (b as i64),
+            Condition::SignedLe => (a as i64) <= (b as i64),
+            Condition::Test => a & b != 0,
+        })
+    }
+
+    fn plain(&mut self, body: &Body, step: &Step, insn: &Insn, packet: &Packet, taken: &mut Taken) {
+        let frame = step.frame;
+        let (dst, value) = match *insn {
+            Insn::Alu {
+                op,
+                width,
+                dst,
+                src,
+            } => {
+                let left = match op {
+                    AluOp::Mov => Some(constant(0)),
+                    _ => self.register(frame, dst),
+                };
+                let both = left.zip(self.operand(frame, src));
+                let width = forms::width(step, width);
+                (dst, both.and_then(|(a, b)| operation(op, width, a, b)))
+            }
+            Insn::Neg { width, dst } => {
+                let of = |s: &Scalar| alu::neg(width, s);
+                (dst, self.register(frame, dst).and_then(|v| unary(v, of)))
+            }
+            Insn::SignExtend {
+                width,
+                from,
+                dst,
+                src,
+            } => {
+                let of = |s: &Scalar| alu::sign_extend(width, from, s);
+                (dst, self.register(frame, src).and_then(|v| unary(v, of)))
+            }
+            Insn::ByteOrder { order, bits, dst } => {
+                let of = |s: &Scalar| alu::byte_order(order, bits, s);
+                (dst, self.register(frame, dst).and_then(|v| unary(v, of)))
+            }
+            Insn::LoadImm {
+                dst,
+                value: Imm64::Number(n),
+            } => (dst, Some(constant(n))),
+            Insn::Load {
+                size,
+                signed,
+                dst,
+                base,
+                offset,
+            } => {
+                let loaded = match step.access {
+                    Some(Access::Context { offset }) => packet.field(offset, size),
+                    Some(Access::Packet) => {
+                        self.looked_at(body, step, (dst, base, offset), taken);
+                        let at = self.register(frame, base).map(|v| v.bits);
+                        let at = at.map(|b| b.wrapping_add(i64::from(offset) as u64));
+                        at.and_then(|at| packet.number(at.wrapping_sub(DATA), size))
+                    }
+                    Some(Access::Stack { frame, from, to }) if to - from == size.bytes() as i32 => {
+                        self.slot(frame, from, size, step.whole)
+                    }
+                    _ => None,
+                };
+                let width = Width::W64;
+                let of = |s: &Scalar| alu::sign_extend(width, size, s);
+                (
+                    dst,
+                    match signed {
+                        true => loaded.and_then(|v| unary(v, of)),
+                        false => loaded,
+                    },
+                )
+            }
+            Insn::Store { size, src, .. } => {
+                let value = self.operand(frame, src);
+                return self.store(step, size, value);
+            }
+            _ => {
+                if matches!(insn, Insn::Call { .. } | Insn::Atomic { .. }) {
+                    self.stack.clear();
+                    (0..=5).for_each(|reg| self.set(frame, Reg(reg), None));
+                }
+                if let Some(reg) = millrace_check::facts::written(insn) {
+                    self.set(frame, reg, None);
+                }
+                return;
+            }
+        };
+        self.set(frame, dst, value);
+    }
+
+    /// Notes where a load from the packet reads; from then on its base is as far from the packet's first byte in all executions of the path.
+    fn looked_at(
+        &mut self,
+        body: &Body,
+        step: &Step,
+        (dst, base, offset): (Reg, Reg, i16),
+        taken: &mut Taken,
+    ) {
+        let demanded = body.demand.after(body.slice, taken.id, dst).any();
+        if !demanded || step.after != Kind::Scalar {
+            return;
+        }
+        let Some(value) = self.register(step.frame, base) else {
+            return;
+        };
+        let place = value.bits.wrapping_add(i64::from(offset) as u64);
+        taken.at = Some(place.wrapping_sub(DATA));
+        taken.guarded = value.same != Same::Distance;
+        if taken.guarded {
+            let same = Same::Distance;
+            self.set(step.frame, base, Some(Value { same, ..value }));
+        }
+    }
+
+    fn slot(&self, frame: FrameId, from: i32, size: Size, whole: bool) -> Maybe {
+        let count = size.bytes() as i32;
+        let bytes: Vec<(Value, u8, u8)> = (0..count)
+            .map(|n| self.stack.get(&(frame, from + n)).copied())
+            .collect::<Option<_>>()?;
+        let first = bytes.first()?;
+        let as_stored = (0..)
+            .zip(&bytes)
+            .all(|(n, b)| *b == (first.0, n, size.bytes() as u8));
+        if as_stored && (size == Size::B8 || whole) {
+            return Some(first.0);
+        }
+        let mut bits = 0;
+        let mut same = Same::Number;
+        for (n, (value, byte, _)) in bytes.iter().enumerate() {
+            bits |= (value.bits >> (8 * byte) & 0xff) << (8 * n);
+            if value.same != Same::Number {
+                same = Same::Nothing;
+            }
+        }
+        Some(Value { bits, same })
+    }
+
+    fn store(&mut self, step: &Step, size: Size, value: Maybe) {
+        let Some(Access::Stack { frame, from, to }) = step.access else {
+            return;
+        };
+        let bytes = size.bytes();
+        let exact = to - from == bytes as i32;
+        for (n, at) in (from..to).enumerate() {
+            match value.filter(|_| exact) {
+                Some(value) => self
+                    .stack
+                    .insert((frame, at), (value, n as u8, bytes as u8)),
+                None => self.stack.remove(&(frame, at)),
+            };
+        }
+    }
+}
+
+fn constant(bits: u64) -> Value {
+    Value {
+        bits,
+        same: Same::Number,
+    }
+}
+
+fn unary(value: Value, of: impl Fn(&Scalar) -> Scalar) -> Maybe {
+    let bits = of(&Scalar::constant(value.bits)).as_constant()?;
+    let same = match value.same {
+        Same::Number => Same::Number,
+        _ => Same::Nothing,
+    };
+    Some(Value { bits, same })
+}
+
+fn operation(op: AluOp, width: Width, a: Value, b: Value) -> Maybe {
+    let result = alu::alu(
+        op,
+        width,
+        &Scalar::constant(a.bits),
+        &Scalar::constant(b.bits),
+    );
+    let bits = result.as_constant()?;
+    let same = match (op, width, a.same, b.same) {
+        (AluOp::Mov, Width::W64, _, same) => same,
+        (_, _, Same::Number, Same::Number) => Same::Number,
+        (AluOp::Add, Width::W64, Same::Distance, Same::Number)
+        | (AluOp::Add, Width::W64, Same::Number, Same::Distance)
+        | (AluOp::Sub, Width::W64, Same::Distance, Same::Number) => Same::Distance,
+        _ => Same::Nothing,
+    };
+    Some(Value { bits, same })
+}
+
+impl Packet {
+    /// A field of the context.
+    fn field(&self, offset: u32, size: Size) -> Maybe {
+        let (bits, same) = match (offset, size) {
+            (0, Size::B4) => (DATA, Same::Distance),
+            (4, Size::B4) => (DATA + self.bytes.len() as u64, Same::Nothing),
+            (8, Size::B4) => (DATA, Same::Nothing),
+            (12, Size::B4) => (u64::from(self.port), Same::Nothing),
+            _ => return None,
+        };
+        Some(Value { bits, same })
+    }
+
+    /// Bytes of the packet as a number.
+    fn number(&self, at: u64, size: Size) -> Maybe {
+        let from = usize::try_from(at).ok()?;
+        let bytes = self
+            .bytes
+            .get(from..from.checked_add(size.bytes() as usize)?)?;
+        let bits = bytes
+            .iter()
+            .rev()
+            .fold(0, |all, b| all << 8 | u64::from(*b));
+        let same = Same::Nothing;
+        Some(Value { bits, same })
+    }
+}
