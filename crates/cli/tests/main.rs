@@ -38,6 +38,7 @@ mod model_state;
 mod moved;
 mod odd;
 mod offload;
+mod owned;
 mod packaging;
 mod parallel;
 mod parts;

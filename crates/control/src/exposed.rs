@@ -1,7 +1,7 @@
 //! A function as it is seen from outside: its objects, and how their entries are written.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, Keeping, ObjectInfo};
@@ -9,7 +9,7 @@ use millrace_dataplane::share::Share;
 use millrace_object::program::{Param, Program, StateObject};
 use millrace_object::state::{classifier, lpm_trie};
 use millrace_object::types::{EntryTypes, Type};
-use millrace_place::Held;
+use millrace_place::{Held, Owning};
 use millrace_state::digest;
 use serde_json::{Value, json};
 
@@ -33,6 +33,8 @@ pub struct Exposed {
     pub params: Vec<Param>,
     /// how each object stands on the workers, in the module's order
     pub shares: Vec<Share>,
+    /// which worker has an entry of what is divided over them, where keys tell
+    pub owning: Option<Arc<dyn Owning>>,
     /// what can be kept of each object, in the module's order
     pub keeping: Vec<Keeping>,
     /// what the content of each object depends on besides its sizes; empty where on nothing
@@ -83,6 +85,7 @@ impl Exposed {
                     Share::new(held, info.capacity)
                 })
                 .collect(),
+            owning: None,
             keeping: (0..module.objects().len())
                 .map(|o| module.keeping(o))
                 .collect(),

@@ -28,6 +28,7 @@ pub mod value;
 mod answer;
 mod edit;
 mod nested;
+mod owner;
 mod pending;
 
 pub use elements::Elements;
