@@ -44,6 +44,7 @@ mod parallel;
 mod parts;
 mod pins;
 mod plan;
+mod prefixes;
 mod profile;
 mod public_models;
 mod public_objects;

@@ -6,6 +6,7 @@ use millrace_classify::Classifier;
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 use millrace_dataplane::share::cleared;
+use millrace_object::state::Addressing;
 use millrace_place::{Held, Word};
 use millrace_state::Content;
 use serde_json::Value;
@@ -282,15 +283,17 @@ fn one(
         | Change::Put {
             object, key, value, ..
         } => {
-            let before = instance.get(*object, key, now).ok().flatten();
+            let before = taken_out(instance, *object, key, now).ok().flatten();
             instance.set(*object, key, value, now)?;
             undo.push(back(*object, key.clone(), before));
             done.set += 1;
         }
         Change::Delete { object, key } => {
-            let before = instance.get(*object, key, now)?;
+            let before = taken_out(instance, *object, key, now)?;
             if before.is_some() {
-                instance.remove(*object, key, now)?;
+                if !by_prefix(instance, *object) {
+                    instance.remove(*object, key, now)?;
+                }
                 undo.push(back(*object, key.clone(), before));
                 done.deleted += 1;
             }
@@ -338,6 +341,25 @@ fn one(
         }
     }
     Ok(())
+}
+
+fn by_prefix(instance: &Instance, object: usize) -> bool {
+    let info = instance.module().objects().get(object);
+    info.is_some_and(|o| o.kind.addressing == Addressing::Prefix)
+}
+
+/// The value under a key. A lookup of a prefix may find a shorter one; so the prefix itself is taken out.
+fn taken_out(
+    instance: &mut Instance,
+    object: usize,
+    key: &[u8],
+    now: u64,
+) -> Result<Option<Vec<u8>>, ModuleError> {
+    let before = instance.get(object, key, now)?;
+    if before.is_some() && by_prefix(instance, object) && !instance.remove(object, key, now)? {
+        return Ok(None);
+    }
+    Ok(before)
 }
 
 /// What makes it as it was.

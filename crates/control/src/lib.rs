@@ -30,6 +30,7 @@ mod edit;
 mod nested;
 mod owner;
 mod pending;
+mod prefix;
 
 pub use elements::Elements;
 pub use exposed::Exposed;
