@@ -25,7 +25,7 @@ fn text(host: u32) -> String {
 }
 
 /// A program that lets packets of listed hosts pass, and counts them. `more` stands where a host is not listed.
-fn program(folder: &Path, name: &str, more: &str) -> String {
+pub fn program(folder: &Path, name: &str, more: &str) -> String {
     let source = format!(
         r#"#include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -63,7 +63,7 @@ char _license[] SEC("license") = "GPL";
 }
 
 /// Hosts with even numbers are put there by packets, others only from outside.
-const EVEN: &str = "if (!(data[29] & 1)) bpf_map_update_elem(&listed, &key, &first, BPF_ANY);";
+pub const EVEN: &str = "if (!(data[29] & 1)) bpf_map_update_elem(&listed, &key, &first, BPF_ANY);";
 
 fn hosts(folder: &Path) -> PathBuf {
     let file = folder.join("hosts.pcap");

@@ -725,6 +725,12 @@ impl Classes {
         !inside.changed && inside.of == element
     }
 
+    /// Why nothing can move any more, however long one waits; none: it can.
+    #[must_use]
+    pub fn stays(&self) -> Option<MoveError> {
+        self.lock().changed.then_some(MoveError::Changed)
+    }
+
     /// The function of a worker is not the one that the buckets are of: nothing moves any more.
     pub fn changes(&self) {
         let mut inside = self.lock();

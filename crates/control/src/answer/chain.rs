@@ -172,7 +172,7 @@ impl Session {
                 "refused",
                 format!("{name}: contents at start of an object that is divided over the workers are for those that had its packets at the start of the run, and buckets may have moved since"),
             )
-            .help("nothing was changed; leave the contents out, and set them with `millrace map import` behind the change"));
+            .help("nothing was changed; leave the contents out, or start the function as a run of its own"));
         }
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
         let id = id.ok_or_else(|| self.fixed())?;
