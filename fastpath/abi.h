@@ -17,7 +17,7 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
-#define MR_ABI 14u
+#define MR_ABI 15u
 
 /* What became of a packet: exactly one of these. */
 enum mr_fate {
@@ -126,6 +126,7 @@ struct mr_object {
     u64 capacity;
     u64 bytes; /* memory mapped for it by `create`; of a shared one without what it has per worker */
     u64 (*count)(struct mr_instance *, u64 now);
+    /* Keys of these have `key_bytes`; of a handler's `lpm` the number of bits that count (u32) stands before them. */
     int (*get)(struct mr_instance *, const u8 *key, u8 *value, u64 now);
     int (*set)(struct mr_instance *, const u8 *key, const u8 *value, u64 now);
     int (*remove)(struct mr_instance *, const u8 *key, u64 now);

@@ -15,8 +15,8 @@
  * Pointers to values stay readable as in hash.h; overwriting is in place, where the kernel's goes to
  * another place.
  *
- * Control sees handlers' prefixes by the address alone: get is a longest match, set and remove are of
- * whole addresses, next visits every prefix without its length.
+ * Control sees handlers' prefixes as BPF's, { u32 prefixlen; u8 address[key_bytes] }: get is a longest match among
+ * those that are no longer, set and remove are of that prefix, next visits every prefix with its length.
  *
  * Cost: lpm_trie.h. Memory: bytes = mapped(trie), trie as in lpm_trie.h with address_bytes as above.
  */
@@ -260,20 +260,19 @@ static inline u64 lpm_used(struct lpm *l, const struct shape *s, u64 now)
     return l->trie.used;
 }
 
-/* How many bits of a control key count. */
-MR_INLINE u64 lpm_control_bits(const struct shape *s, const u64 *key)
+/* The words of a control key, as packets' keys are; how many bits of it count. */
+MR_INLINE u64 lpm_control(const struct shape *s, const u8 *key, u64 *word)
 {
-    return lpm_is_bpf(s) ? (u32)key[0] : lpm_bits(s);
+    mr_pad_key(word, key + (lpm_is_bpf(s) ? 0 : 4), s->key_bytes);
+    return mr_load32(key);
 }
 
 static inline int lpm_get(struct lpm *l, const struct shape *s, const u8 *key, u8 *value, u64 now)
 {
-    u64 word[MR_KEY_WORDS_MAX];
-    const u8 *from;
+    u64 word[MR_KEY_WORDS_MAX], bits = lpm_control(s, key, word);
+    const u8 *from = lpm_find(l, s, word, bits);
 
     (void)now;
-    mr_pad_key(word, key, s->key_bytes);
-    from = lpm_find(l, s, word, lpm_control_bits(s, word));
     if (!from)
         return -ENOENT;
     memcpy(value, from, s->value_bytes);
@@ -282,13 +281,11 @@ static inline int lpm_get(struct lpm *l, const struct shape *s, const u8 *key, u
 
 static inline int lpm_set(struct lpm *l, const struct shape *s, const u8 *key, const u8 *value, u64 now)
 {
-    u64 word[MR_KEY_WORDS_MAX];
+    u64 word[MR_KEY_WORDS_MAX], bits = lpm_control(s, key, word);
     int error;
-    u8 *to;
+    u8 *to = lpm_store(l, s, word, bits, LPM_ANY, &error);
 
     (void)now;
-    mr_pad_key(word, key, s->key_bytes);
-    to = lpm_store(l, s, word, lpm_control_bits(s, word), LPM_ANY, &error);
     if (to)
         memcpy(to, value, s->value_bytes);
     return error;
@@ -296,14 +293,13 @@ static inline int lpm_set(struct lpm *l, const struct shape *s, const u8 *key, c
 
 static inline int lpm_remove(struct lpm *l, const struct shape *s, const u8 *key, u64 now)
 {
-    u64 word[MR_KEY_WORDS_MAX];
+    u64 word[MR_KEY_WORDS_MAX], bits = lpm_control(s, key, word);
 
     (void)now;
-    mr_pad_key(word, key, s->key_bytes);
-    return lpm_drop(l, s, word, lpm_control_bits(s, word));
+    return lpm_drop(l, s, word, bits);
 }
 
-/* The key of a stored prefix, as control has it; its bits. */
+/* The key of a stored prefix, as packets have it; its bits. */
 MR_INLINE u32 lpm_key(const struct lpm *l, const struct shape *s, u32 owner, u8 *key)
 {
     struct lpm_form f = lpm_form(s);
@@ -325,7 +321,7 @@ static inline int lpm_next(struct lpm *l, const struct shape *s, u64 *cursor, u8
     for (u64 i = *cursor; i < s->capacity; i++) {
         if (l->trie.owner[i] & LPM_FREE)
             continue;
-        lpm_key(l, s, l->trie.owner[i], key);
+        mr_store32(key, lpm_key(l, s, l->trie.owner[i], key + (lpm_is_bpf(s) ? 0 : 4)));
         memcpy(value, lpm_value(&l->trie, s, (u32)i), s->value_bytes);
         *cursor = i + 1;
         return 0;

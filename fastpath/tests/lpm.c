@@ -40,12 +40,9 @@ static struct prefix *exactly(struct prefix *all, const u8 *address, u32 bits)
 
 static void make_key(const struct shape *s, u64 *word, u8 *key, const u8 *address, u32 bits)
 {
-    u32 head = lpm_is_bpf(s) ? 4 : 0;
-
-    if (head)
-        mr_store32(key, bits);
-    memcpy(key + head, address, s->key_bytes - head);
-    mr_pad_key(word, key, s->key_bytes);
+    mr_store32(key, bits);
+    memcpy(key + 4, address, lpm_form(s).address_bytes);
+    mr_pad_key(word, key + (lpm_is_bpf(s) ? 0 : 4), s->key_bytes);
 }
 
 /* Every node either is stored or has two children, children are longer than their node, begin with it
@@ -100,10 +97,10 @@ static void move(struct lpm *l, const struct shape *s)
 {
     struct copy copy = { .s = s };
     struct mr_saved piece = { .what = MR_SAVED_ENTRY, .order = lpm_bits(s) + 1, .length = s->value_bytes };
-    u8 key[260] = { 0xff, 0xff, 0xff, 0xff }, value[4] = { 0 };
+    u8 key[260] = { 0xff, 0xff, 0xff, 0xff }, value[4] = { 0 }, own[260] = { 0 };
 
     CHECK(lpm_create(&copy.l, s, &check_config, NULL) == 0);
-    CHECK(lpm_is_bpf(s) || lpm_set(&copy.l, s, key, value, 0) == 0);
+    CHECK(lpm_set(&copy.l, s, own, value, 0) == 0);
     CHECK(lpm_save(l, s, receive, &copy) == 0);
     piece.key = key;
     piece.value = value;
@@ -157,6 +154,7 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
             to = bpf ? lpm_map_lookup_elem(&l, s, word, token, &pkt) : lpm_lpm_get(&l, s, word, token, &pkt);
             CHECK(!to == !p);
             CHECK(!to || !p || mr_load32(to) == p->value);
+            p = bits > 8 * address_bytes ? NULL : longest(all, address, bits);
             CHECK(lpm_get(&l, s, key, got, 0) == (p ? 0 : -ENOENT));
             CHECK(!p || mr_load32(got) == p->value);
             break;
@@ -170,6 +168,8 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
                                                                    : 0;
             if (bpf) {
                 CHECK(lpm_map_update_elem(&l, s, word, token, (u8 *)&value, flags, &pkt) == want);
+            } else if (draw(2)) {
+                CHECK((u64)(s64)lpm_set(&l, s, key, (u8 *)&value, 0) == want);
             } else {
                 to = lpm_lpm_put(&l, s, word, token, bits, (u8 *)&value, &pkt);
                 CHECK((to == NULL) == (want != 0));
@@ -192,6 +192,8 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
             want = bits > 8 * address_bytes ? mr_errno(EINVAL) : p ? 0 : mr_errno(ENOENT);
             if (bpf)
                 CHECK(lpm_map_delete_elem(&l, s, word, token, &pkt) == want);
+            else if (draw(2))
+                CHECK((u64)(s64)lpm_remove(&l, s, key, 0) == want);
             else
                 CHECK(lpm_lpm_delete(&l, s, word, token, bits, &pkt) == (want == 0));
             if (p) {
@@ -207,10 +209,9 @@ static void random_operations(u32 address_bytes, u64 capacity, int bpf, u64 step
             check_structure(&l, s);
             while (lpm_next(&l, s, &cursor, key, got, 0) == 0) {
                 memset(address, 0, sizeof(address));
-                memcpy(address, key + (bpf ? 4 : 0), address_bytes);
-                if (bpf)
-                    CHECK(exactly(all, address, mr_load32(key)) &&
-                          exactly(all, address, mr_load32(key))->value == mr_load32(got));
+                memcpy(address, key + 4, address_bytes);
+                CHECK(exactly(all, address, mr_load32(key)) &&
+                      exactly(all, address, mr_load32(key))->value == mr_load32(got));
                 n++;
             }
             CHECK(n == used && lpm_count(&l, s, 0) == used && lpm_used(&l, s, 0) == used);

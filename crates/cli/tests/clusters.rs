@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::{json, millrace, output, refused};
+use crate::common::live::Live;
+use crate::common::{capture, json, millrace, output, refused, udp};
+use crate::owned::{EVEN, program};
 
 /// A server of etcd, which ends with the test.
 struct Etcd {
@@ -267,4 +269,85 @@ fn a_function_some_of_whose_state_all_workers_share_is_refused() {
     command.arg(format!("static:{}", table.display()));
     let said = refused(&mut command, 1);
     assert!(said.contains("share state that packets write"), "{said}");
+}
+
+/// A node whose function was replaced can hand nothing over: whoever waits for that is told why, and waits no longer.
+#[test]
+fn a_drain_of_a_node_whose_function_was_replaced_ends_with_the_reason() {
+    let Some(etcd) = etcd() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let packets: Vec<_> = (0..64_u8)
+        .map(|host| {
+            let frame = udp(
+                ([10, host.wrapping_mul(37), 3, host], 7),
+                ([10, 9, 9, host], 9),
+            );
+            (1000 + u64::from(host), frame)
+        })
+        .collect();
+    let nf = program(folder.path(), "made.c", EVEN);
+    let hosts = folder.path().join("hosts.pcap");
+    capture(&hosts, &packets);
+    let port = format!("vnic:{}?rate=2k", hosts.display());
+    let at = etcd.cluster();
+    let cluster = |words: &[&str]| {
+        let mut command = millrace();
+        command.arg("cluster").args(words);
+        command
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while output(&mut cluster(&["show", &at])).0.status.code() == Some(2) {
+        assert!(Instant::now() < end, "etcd does not answer");
+    }
+    let node = |name: &str| {
+        let own = folder.path().join(name);
+        std::fs::create_dir(&own).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = free.local_addr().unwrap().to_string();
+        drop(free);
+        let words = [
+            "--ports",
+            &port,
+            "--cluster",
+            &at,
+            "--node",
+            name,
+            "--peer",
+            &peer,
+        ];
+        let more = ["--peer-plain", "--seconds", "600"];
+        Live::of(&own, &[&nf], &[&words[..], &more].concat())
+    };
+    let (a, _b) = (node("a"), node("b"));
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let (shown, _) = json(&mut cluster(&["show", &at]));
+        let nodes = shown["status"]["nodes"].as_array().unwrap();
+        let have = nodes.iter().filter(|n| n["buckets"].as_u64() > Some(0));
+        if have.count() == 2 && shown["status"]["moving"] == 0 {
+            break;
+        }
+        assert!(Instant::now() < end, "{shown}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let done = a.ask(&["ctl", "chain", "replace", "made", &nf, "--anew"]);
+    assert_eq!(done["elements"], json!(["made"]), "{done}");
+    let (drained, said) = output(&mut cluster(&["drain", &at, "a", "--wait", "120"]));
+    assert_eq!(drained.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("buckets of a stay where they are: its function was replaced")
+            && said.contains("cluster undrain"),
+        "{said}"
+    );
+    let (found, status) = json(&mut cluster(&["check", &at]));
+    assert_eq!(status, 1, "{found}");
+    assert!(
+        found.to_string().contains("neither give nor take"),
+        "{found}"
+    );
+    let (shown, _) = json(&mut cluster(&["show", &at]));
+    let why = shown["status"]["nodes"][0]["stays"].as_str();
+    assert!(why.is_some_and(|why| why.contains("replaced")), "{shown}");
 }

@@ -34,6 +34,6 @@ pub use membership::{JoinError, Membership, Store, With, now};
 pub use node::Weakened;
 pub use node::{Action, Config, Event, Node as Agreement, Outcome};
 pub use standing::{FENCE, Standing};
-pub use status::{DrainError, Finding, NodeStatus, Status, drain};
+pub use status::{DrainError, Finding, NodeStatus, STAYS, Status, drain};
 pub use table::{Node, NodeId, Table, TableError};
 pub use times::{SECOND, Times};

@@ -44,6 +44,11 @@ pub trait Machine: Send + Sync {
     /// These buckets are given soon, so that their entries may be looked for all at once. Does not block; without it each is looked for by itself.
     fn foresee(&self, _buckets: &[u32]) {}
 
+    /// Why buckets can neither go nor come any more, however often that is tried; none: they can.
+    fn stays(&self) -> Option<String> {
+        None
+    }
+
     /// Holds the packets of a bucket and takes its entries out.
     ///
     /// # Errors

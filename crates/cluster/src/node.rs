@@ -427,6 +427,7 @@ impl Node {
                     peer: self.config.peer,
                     life: 0,
                     copies: self.config.copies,
+                    stays: None,
                 };
                 let ttl = self.config.times.ttl / SECOND;
                 self.ask(Request::Join { member, ttl }, Asked::Join(now));

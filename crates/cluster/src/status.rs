@@ -29,6 +29,9 @@ pub struct NodeStatus {
     pub wanted: usize,
     /// buckets of others of which it keeps a copy
     pub copies: usize,
+    /// why it can neither give nor take buckets any more
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stays: Option<String>,
 }
 
 /// What is wrong.
@@ -77,6 +80,7 @@ impl Status {
                 buckets: count(&table.owners),
                 wanted: count(&table.wanted),
                 copies: count(&table.standbys),
+                stays: stays(view, &node.name),
             }
         });
         let pairs = || table.owners.iter().zip(&table.wanted);
@@ -89,6 +93,15 @@ impl Status {
             findings: findings(view, table),
         }
     }
+}
+
+/// How to fix that a node can neither give nor take buckets.
+pub const STAYS: &str = "`millrace cluster undrain` it, and it goes on with the buckets that it has; or end its run, behind which others begin these without \
+     state, and start the new function as a run of its own";
+
+fn stays(view: &View, name: &str) -> Option<String> {
+    let member = view.members.iter().find(|m| m.name == name);
+    member.and_then(|m| m.stays.clone())
 }
 
 fn findings(view: &View, table: &Table) -> Vec<Finding> {
@@ -138,6 +151,17 @@ fn findings(view: &View, table: &Table) -> Vec<Finding> {
                     member.name
                 ),
                 "the leader takes it in, up to 1024 nodes, those counted that are gone",
+            );
+        }
+    }
+    for node in &table.nodes {
+        if let Some(why) = stays(view, &node.name) {
+            say(
+                format!(
+                    "node '{}' can neither give nor take buckets: {why}",
+                    node.name
+                ),
+                STAYS,
             );
         }
     }
@@ -208,6 +232,9 @@ impl fmt::Display for Status {
                 state.push("drained");
             }
             let (has, wants, keeps) = (node.buckets, node.wanted, node.copies);
+            if node.stays.is_some() {
+                state.push("buckets stay");
+            }
             let state = state.join(", ");
             write!(
                 to,

@@ -22,6 +22,9 @@ pub struct Member {
     /// it keeps copies of others' buckets, and others of its own
     #[serde(default)]
     pub copies: bool,
+    /// why it can neither give nor take buckets any more
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stays: Option<String>,
 }
 
 /// What stands in the store at one revision.

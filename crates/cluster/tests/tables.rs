@@ -35,6 +35,7 @@ fn view(table: Table, members: &[&str]) -> View {
         peer: ([10, 0, 0, 1], 4800).into(),
         life: 1,
         copies: false,
+        stays: None,
     };
     View {
         table: Some((table, 3)),

@@ -6,6 +6,7 @@ use millrace_classify::Classifier;
 use millrace_dataplane::Instance;
 use millrace_dataplane::module::{Entry, ModuleError};
 use millrace_dataplane::share::cleared;
+use millrace_object::state::Addressing;
 use millrace_place::{Held, Word};
 use millrace_state::Content;
 use serde_json::Value;
@@ -22,6 +23,13 @@ pub enum Change {
         object: usize,
         key: Vec<u8>,
         value: Vec<u8>,
+    },
+    /// an entry is written at one worker, which has it or is to have it
+    Put {
+        object: usize,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        worker: usize,
     },
     /// an entry goes; whether there was one is counted
     Delete { object: usize, key: Vec<u8> },
@@ -47,6 +55,7 @@ impl Change {
     pub fn object(&self) -> usize {
         match self {
             Self::Set { object, .. }
+            | Self::Put { object, .. }
             | Self::Delete { object, .. }
             | Self::Clear { object }
             | Self::Rules { object, .. }
@@ -70,7 +79,7 @@ impl Change {
     /// Bytes that it takes while it waits.
     pub fn bytes(&self) -> usize {
         let content = match self {
-            Self::Set { key, value, .. } => key.len() + value.len(),
+            Self::Set { key, value, .. } | Self::Put { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
             Self::Clear { .. } | Self::Rules { .. } => 0,
             Self::Text { text, .. } => text.len(),
@@ -175,9 +184,9 @@ pub struct Done {
     pub deleted: u64,
 }
 
-/// Makes the changes in their order, or none of them.
+/// Makes the changes in their order on worker `worker`, or none of them.
 ///
-/// Of a divided object an entry is set where it is, and done in parts; what is done of the others, and of parts.
+/// Of a divided object an entry is set where it is or where its packets come, and done in parts; what is done of the others, and of parts.
 /// An object that is one for all workers is the first one's to change. A number to which all add is set at the first
 /// and begins again at zero at the others.
 ///
@@ -187,7 +196,7 @@ pub struct Done {
 /// # Errors
 /// What the first object that refuses says.
 pub fn apply(
-    instance: &mut Instance,
+    (instance, worker): (&mut Instance, usize),
     changes: &[Change],
     exposed: &Exposed,
     now: u64,
@@ -208,6 +217,9 @@ pub fn apply(
         let change = cleared.as_ref().unwrap_or(change);
         // Elements of arrays are on all workers, set or not.
         let divided = share.divided() && !exposed.indexed(object);
+        if matches!(change, Change::Put { worker: of, .. } if *of != worker) {
+            continue;
+        }
         if let (true, Change::Set { object, key, .. }) = (divided, change)
             && !instance.get(*object, key, now).is_ok_and(|v| v.is_some())
         {
@@ -267,16 +279,21 @@ fn one(
     undo: &mut Vec<Change>,
 ) -> Result<(), ModuleError> {
     match change {
-        Change::Set { object, key, value } => {
-            let before = instance.get(*object, key, now).ok().flatten();
+        Change::Set { object, key, value }
+        | Change::Put {
+            object, key, value, ..
+        } => {
+            let before = taken_out(instance, *object, key, now).ok().flatten();
             instance.set(*object, key, value, now)?;
             undo.push(back(*object, key.clone(), before));
             done.set += 1;
         }
         Change::Delete { object, key } => {
-            let before = instance.get(*object, key, now)?;
+            let before = taken_out(instance, *object, key, now)?;
             if before.is_some() {
-                instance.remove(*object, key, now)?;
+                if !by_prefix(instance, *object) {
+                    instance.remove(*object, key, now)?;
+                }
                 undo.push(back(*object, key.clone(), before));
                 done.deleted += 1;
             }
@@ -324,6 +341,25 @@ fn one(
         }
     }
     Ok(())
+}
+
+fn by_prefix(instance: &Instance, object: usize) -> bool {
+    let info = instance.module().objects().get(object);
+    info.is_some_and(|o| o.kind.addressing == Addressing::Prefix)
+}
+
+/// The value under a key. A lookup of a prefix may find a shorter one; so the prefix itself is taken out.
+fn taken_out(
+    instance: &mut Instance,
+    object: usize,
+    key: &[u8],
+    now: u64,
+) -> Result<Option<Vec<u8>>, ModuleError> {
+    let before = instance.get(object, key, now)?;
+    if before.is_some() && by_prefix(instance, object) && !instance.remove(object, key, now)? {
+        return Ok(None);
+    }
+    Ok(before)
 }
 
 /// What makes it as it was.

@@ -313,6 +313,7 @@ impl Exposed {
             programs: Vec::new(),
             params: Vec::new(),
             shares: Vec::new(),
+            owning: None,
             keeping: Vec::new(),
             details: Vec::new(),
             classes: Vec::new(),

@@ -1,19 +1,20 @@
 //! A function as it is seen from outside: its objects, and how their entries are written.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use millrace_dataplane::Module;
 use millrace_dataplane::module::{Entry, Keeping, ObjectInfo};
 use millrace_dataplane::share::Share;
 use millrace_object::program::{Param, Program, StateObject};
-use millrace_object::state::{classifier, lpm_trie};
+use millrace_object::state::{classifier, lpm, lpm_trie};
 use millrace_object::types::{EntryTypes, Type};
-use millrace_place::Held;
+use millrace_place::{Held, Owning};
 use millrace_state::digest;
 use serde_json::{Value, json};
 
 use crate::nested;
+use crate::prefix;
 use crate::trouble::Trouble;
 use crate::value;
 
@@ -33,6 +34,8 @@ pub struct Exposed {
     pub params: Vec<Param>,
     /// how each object stands on the workers, in the module's order
     pub shares: Vec<Share>,
+    /// which worker has an entry of what is divided over them, where keys tell
+    pub owning: Option<Arc<dyn Owning>>,
     /// what can be kept of each object, in the module's order
     pub keeping: Vec<Keeping>,
     /// what the content of each object depends on besides its sizes; empty where on nothing
@@ -83,6 +86,7 @@ impl Exposed {
                     Share::new(held, info.capacity)
                 })
                 .collect(),
+            owning: None,
             keeping: (0..module.objects().len())
                 .map(|o| module.keeping(o))
                 .collect(),
@@ -234,6 +238,9 @@ impl Exposed {
     /// It is not of the object's size, or nothing that can be read.
     pub fn key(&self, object: usize, key: &Value) -> Result<Vec<u8>, String> {
         let info = self.info(object)?;
+        if *info.kind == lpm::KIND {
+            return prefix::read(key, info.key_bytes, self.key_type(info));
+        }
         let prefix = key.as_str().filter(|_| *info.kind == lpm_trie::KIND);
         if let Some(key) = prefix.and_then(value::prefix)
             && key.len() == info.key_bytes
@@ -261,6 +268,12 @@ impl Exposed {
         let Ok(info) = self.info(object) else {
             return value::show(key, None);
         };
+        if *info.kind == lpm::KIND
+            && key.len() == info.control_key_bytes()
+            && let Some(prefix) = prefix::show(key)
+        {
+            return Value::String(prefix);
+        }
         let prefix = Some(key).filter(|_| *info.kind == lpm_trie::KIND);
         match prefix.and_then(value::show_prefix) {
             Some(prefix) => Value::String(prefix),

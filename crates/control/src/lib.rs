@@ -28,7 +28,9 @@ pub mod value;
 mod answer;
 mod edit;
 mod nested;
+mod owner;
 mod pending;
+mod prefix;
 
 pub use elements::Elements;
 pub use exposed::Exposed;

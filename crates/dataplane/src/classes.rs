@@ -83,6 +83,8 @@ struct Inside {
     stills: usize,
     /// the function is another one than the one that the buckets are of
     changed: bool,
+    /// the element whose buckets they are, by its number in the run
+    of: u64,
     /// classes that wait for what is said of them
     waiting: BTreeMap<u16, Waiting>,
     /// entries of the class that was taken out last
@@ -714,6 +716,19 @@ impl Classes {
         }
         drop(inside);
         Still(self)
+    }
+
+    /// Whether the buckets are those of the element with this number.
+    #[must_use]
+    pub fn are_of(&self, element: u64) -> bool {
+        let inside = self.lock();
+        !inside.changed && inside.of == element
+    }
+
+    /// Why nothing can move any more, however long one waits; none: it can.
+    #[must_use]
+    pub fn stays(&self) -> Option<MoveError> {
+        self.lock().changed.then_some(MoveError::Changed)
     }
 
     /// The function of a worker is not the one that the buckets are of: nothing moves any more.

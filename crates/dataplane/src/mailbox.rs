@@ -19,6 +19,8 @@ pub type Job = Box<dyn FnOnce(&mut Desk<'_>) + Send>;
 
 /// What a job works on.
 pub struct Desk<'a> {
+    /// the number of the worker, from 0
+    pub worker: usize,
     /// the state; none before the first packet, whose time the state begins with
     pub instance: Option<&'a mut Instance>,
     /// the first worker's replica of heavy keys, where only these are replicated, of a run over captures
@@ -165,6 +167,7 @@ impl Mailbox {
     /// How the run is to end, where one asks for that.
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
         let mut desk = Desk {
+            worker: 0,
             instance: None,
             heavy: None,
             chain: None,
@@ -221,6 +224,7 @@ mod tests {
             .collect();
         let account = Account::default;
         let mut desk = Desk {
+            worker: 0,
             instance: None,
             heavy: None,
             chain: None,

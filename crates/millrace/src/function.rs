@@ -343,6 +343,7 @@ impl Function {
         // Just loaded: nobody else has it yet.
         if let Some(exposed) = Arc::get_mut(&mut self.exposed) {
             exposed.shares = shares;
+            exposed.owning = self.placement.as_ref().and_then(|p| p.owning.clone());
         }
         Ok(())
     }
@@ -445,11 +446,12 @@ impl Function {
     /// The function as an element of what runs.
     ///
     /// # Errors
-    /// Contents at start of an object that is divided over the workers: nothing says which of them has an entry.
+    /// Contents at start of an object that is divided over the workers, of which the key does not tell the worker.
     pub fn link(&self, seed: u64, entries: Vec<Entry>, prefetch: bool) -> Result<Link, Error> {
-        if let Some(placement) = &self.placement {
-            place::allow(placement, self.workers, &self.exposed, &entries)?;
-        }
+        let entries = match &self.placement {
+            Some(placement) => place::owned(placement, self.workers, &self.exposed, entries)?,
+            None => entries,
+        };
         Ok(Link {
             name: self.name.clone(),
             code: Code::Module(ModuleCode {

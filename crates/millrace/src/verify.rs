@@ -58,14 +58,15 @@ impl Comparison<'_> {
     ) -> Result<(Strategy, Findings), Error> {
         let dealt = self.dealt(model, asked)?;
         let (placement, workers) = (&dealt.placement, dealt.workers as usize);
-        place::allow(placement, workers, &self.function.exposed, self.entries)?;
+        let entries = self.entries.to_vec();
+        let entries = place::owned(placement, workers, &self.function.exposed, entries)?;
         let case = Case {
             program: self.proved.program,
             entry: self.function.entry,
             ports: self.names.to_vec(),
             config: Config {
                 homes: Homes::of_placement(placement).map(Arc::new),
-                ..self.function.state(self.seed, self.entries.to_vec())
+                ..self.function.state(self.seed, entries)
             },
             deal: &Deal {
                 workers: dealt.workers,

@@ -86,6 +86,14 @@ impl Machine for Running {
         self.classes.foresee(buckets.iter().copied());
     }
 
+    fn stays(&self) -> Option<String> {
+        let why = self.classes.stays()?;
+        Some(match why {
+            MoveError::Changed => "its function was replaced by another one, and which entries the buckets of that have is not known".to_owned(),
+            other => other.to_string(),
+        })
+    }
+
     fn give(&self, bucket: u32) -> Result<Vec<u8>, Refused> {
         let given = self.classes.give(bucket as usize);
         let entries = given.map_err(|e| refused(e.to_string()))?;

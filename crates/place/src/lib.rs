@@ -5,9 +5,11 @@
 //! no reasons; those are the plan's.
 
 mod held;
+mod owning;
 pub mod placement;
 mod strategy;
 
 pub use held::{Held, Word};
+pub use owning::Owning;
 pub use placement::{Elephants, MOST_NOTED, Place, Placement};
 pub use strategy::{Strategy, Treatment};

@@ -9,6 +9,7 @@ use millrace_steer::buckets::Buckets;
 use millrace_steer::hybrid::Keys;
 
 use crate::held::Held;
+use crate::owning::Owning;
 use crate::strategy::Strategy;
 
 /// Bytes of a key and a value together, at most, of an object whose changes are noted: as many as fit a frame to another machine.
@@ -28,6 +29,8 @@ pub struct Placement {
     pub indexes: u32,
     /// a few heavy keys are replicated; what is divided has the others
     pub elephants: Option<Arc<Elephants>>,
+    /// which worker has an entry of a divided object that is set from outside, where keys tell
+    pub owning: Option<Arc<dyn Owning>>,
     /// the buckets of the indirection table, where these may change their workers while packets come
     pub buckets: Option<Arc<dyn Buckets>>,
     /// why they may not, where that is known

@@ -12,6 +12,7 @@ use millrace_place::Treatment;
 use millrace_steer::buckets::{Buckets, Drawn};
 use millrace_steer::{Owners, Steering};
 
+use crate::placed::Placed;
 use crate::placed_reader::Reader;
 use crate::plan::{ObjectPlan, Plan};
 
@@ -64,8 +65,10 @@ impl Plan {
         }
         let of = |object: usize| -> Vec<Reader> {
             let divided = self.treatment(ObjectId(object)) == Treatment::Shard;
+            // Entries that only come from outside are let in where all their keys tell.
+            let looked = self.looked_for(object, steering);
             let all = self.placed.iter().filter(|p| divided && p.is_of(object));
-            all.map(Reader::of).collect()
+            all.chain(looked).map(Reader::of).collect()
         };
         let bits = self.solved.space.index_bits() as u32;
         let owners: Vec<Owners> = steering.iter().map(Steering::owners).collect();
@@ -81,13 +84,26 @@ impl Plan {
 
     /// Whether the key of each entry of an object says its bucket, under this steering.
     fn tells_bucket(&self, object: usize, steering: &[Steering]) -> bool {
-        let count = 1 << self.solved.space.index_bits().min(16);
-        // Where no packets make entries there are none.
+        // Where no packets make entries there are none, or those that were let in.
         let mut all = self.placed.iter().filter(|p| p.is_of(object));
-        all.all(|p| {
-            let port = steering.get(p.port());
-            p.is_bound() && port.is_some_and(|s| p.tells_bucket(&s.owners(), count))
-        })
+        all.all(|p| self.placed_tells(p, steering))
+    }
+
+    fn placed_tells(&self, placed: &Placed, steering: &[Steering]) -> bool {
+        let count = 1 << self.solved.space.index_bits().min(16);
+        let port = steering.get(placed.port());
+        placed.is_bound() && port.is_some_and(|s| placed.tells_bucket(&s.owners(), count))
+    }
+
+    /// What keys of a divided object say in which no packets make entries; nothing where some do not tell their bucket.
+    fn looked_for(&self, object: usize, steering: &[Steering]) -> Vec<&Placed> {
+        let divided = self.treatment(ObjectId(object)) == Treatment::Shard;
+        let all = self.placed.iter();
+        let all: Vec<_> = all.filter(|p| divided && p.is_looked_for(object)).collect();
+        match all.iter().all(|p| self.placed_tells(p, steering)) {
+            true => all,
+            false => Vec::new(),
+        }
     }
 
     /// Why the entries of an object cannot be found by bucket.

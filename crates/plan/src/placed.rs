@@ -37,10 +37,13 @@ pub(crate) struct Placed {
     bound: bool,
     /// a port that is 0 in what is hashed of them: they are ICMP echoes, which count as UDP
     zero: Option<Field>,
+    /// these packets look for entries of an object in which no packets make any: they are set from outside
+    looks: bool,
 }
 
 /// Of each class of packets that makes entries of an object what its keys say. Of an ICMP error and a first fragment they say
-/// what they say of the packet that it goes with, at ports where software looks `inside`.
+/// what they say of the packet that it goes with, at ports where software looks `inside`. Where no packets make
+/// entries, of each class that looks for them.
 pub(crate) fn placed(
     program: &Program,
     touches: &[Touch],
@@ -56,8 +59,10 @@ pub(crate) fn placed(
         let object = program.objects.get(t.object);
         object.is_some_and(|o| o.kind.addressing == Addressing::Index)
     };
-    let making = |t: &&Touch| objects.contains(&t.object) && (t.makes || t.writes && indexed(t));
-    for t in touches.iter().filter(making) {
+    let makes = |t: &&Touch| objects.contains(&t.object) && (t.makes || t.writes && indexed(t));
+    let made: BTreeSet<usize> = touches.iter().filter(makes).map(|t| t.object).collect();
+    let looks = |t: &Touch| objects.contains(&t.object) && !made.contains(&t.object);
+    for t in touches.iter().filter(|t| makes(t) || looks(t)) {
         let occurs = |f: &&crate::touch::Found| {
             let looked = inside.contains(&f.packets.port);
             match f.way {
@@ -76,6 +81,7 @@ pub(crate) fn placed(
                     index: indexed(t),
                     bound,
                     zero: f.zero,
+                    looks: looks(t),
                 });
             }
         }
@@ -144,9 +150,14 @@ impl Finder {
 }
 
 impl Placed {
-    /// Whether it is about keys of this object.
+    /// Whether it is about keys of this object, of entries that packets make.
     pub(crate) fn is_of(&self, object: usize) -> bool {
-        self.object == object
+        self.object == object && !self.looks
+    }
+
+    /// Whether it is about keys of this object, of entries that are only set from outside.
+    pub(crate) fn is_looked_for(&self, object: usize) -> bool {
+        self.object == object && self.looks
     }
 
     /// What of a key is constant or a field's.
@@ -261,6 +272,7 @@ pub(crate) fn of_source(object: usize) -> Placed {
         index: false,
         bound: true,
         zero: None,
+        looks: false,
     }
 }
 
@@ -288,6 +300,7 @@ mod tests {
             index: false,
             bound,
             zero: None,
+            looks: false,
         }
     }
 

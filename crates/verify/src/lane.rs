@@ -118,7 +118,10 @@ impl<'a> Lane<'a> {
                     secret,
                     group.is_some() && start.small.is_none(),
                 ),
-                ..start.config.clone()
+                ..match workers {
+                    1 => start.config.clone(),
+                    _ => start.config.of_worker(worker),
+                }
             };
             let mine = Some((&shared, worker));
             Copy::new(start, &config, mine)?.of_group(group, start.small.as_ref(), worker)

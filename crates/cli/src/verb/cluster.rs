@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use millrace_cluster::etcd::{Endpoint, Etcd, EtcdError, Tls, patiently};
 use millrace_cluster::store::{Guard, View};
-use millrace_cluster::{Status, drain};
+use millrace_cluster::{STAYS, Status, drain};
 use serde_json::json;
 
 use crate::failure::{DONE, Failure, NO};
@@ -217,6 +217,16 @@ fn left(etcd: &Etcd, node: &str, wait: Option<u64>) -> Result<usize, Failure> {
         };
         let node = status.nodes.iter().find(|n| n.name == node);
         let left = node.map_or(0, |n| n.buckets);
+        if let Some((node, why)) = node
+            .filter(|_| left > 0)
+            .and_then(|n| Some((n, n.stays.as_ref()?)))
+        {
+            return Err(Failure::no(format!(
+                "{left} buckets of {} stay where they are: {why}",
+                node.name
+            ))
+            .help(STAYS));
+        }
         if left == 0 || Instant::now() >= end {
             return Ok(left);
         }

@@ -186,6 +186,30 @@ impl Etcd {
         Ok(Reply::Taken)
     }
 
+    /// Writes to a node's key why it can neither give nor take buckets any more. Whether it stands there; it goes with the node's lease.
+    ///
+    /// # Errors
+    /// No answer: it may have been done.
+    pub fn stays(&self, name: &str, why: &str) -> Result<bool, EtcdError> {
+        let view = self.view()?;
+        let Some(member) = view.members.iter().find(|m| m.name == name) else {
+            return Ok(false);
+        };
+        if member.stays.as_deref() == Some(why) {
+            return Ok(true);
+        }
+        let told = Member {
+            stays: Some(why.to_owned()),
+            ..member.clone()
+        };
+        let (key, life) = (self.member_key(name), member.life.to_string());
+        let there =
+            json!({"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": life});
+        let value = base64(json!(told).to_string());
+        let put = json!({"request_put": {"key": key, "value": value, "ignore_lease": true}});
+        self.transact(&[there], &[put]).map(|(done, _)| done)
+    }
+
     fn keep(&self, lease: i64) -> Result<Reply, EtcdError> {
         let body = json!({"ID": lease.to_string()});
         let answer = self.http.ask("lease/keepalive", &body)?;

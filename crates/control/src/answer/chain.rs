@@ -165,6 +165,15 @@ impl Session {
         seen: &Seen,
     ) -> Result<(Fresh, Element)> {
         made.link.name.clone_from(&name);
+        let classes = self.context.elements.classes.get();
+        let moved = classes.is_some_and(|parted| parted.classes.buckets().is_some());
+        if moved && made.link.has_owned() {
+            return Err(Trouble::new(
+                "refused",
+                format!("{name}: contents at start of an object that is divided over the workers are for those that had its packets at the start of the run, and buckets may have moved since"),
+            )
+            .help("nothing was changed; leave the contents out, or start the function as a run of its own"));
+        }
         let id = self.first(|desk| desk.chain.as_ref().map(|chain| chain.number()))?;
         let id = id.ok_or_else(|| self.fixed())?;
         let guests = elements::hosted(&made.link);

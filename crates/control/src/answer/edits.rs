@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millrace_dataplane::mailbox::Desk;
 use serde_json::{Value, json};
 
 use super::{Result, Session, state};
 use crate::edit::{self, Change};
 use crate::elements::Target;
+use crate::pending::Pending;
 use crate::protocol::{Edit, MOST_STAGED, Request};
 use crate::trouble::Trouble;
 
@@ -77,18 +79,21 @@ impl Session {
             )
             .help("nothing was changed; only packets change it, or run it with --strategy shard or replicate"));
         }
-        self.owned(&target, &changes)?;
+        let changes = self.owned(&target, &changes)?;
         let (id, exposed, all) = (target.id, target.exposed.clone(), changes.clone());
         let done = match self.replicas_of(&target.exposed)? {
-            Some(group) => self.together(&group, false, move |instance, now| {
-                edit::apply(instance, &all, &exposed, now, &mut Vec::new())
-            })?,
-            None => self.each(move |desk| {
-                let now = desk.now;
-                edit::apply(state(desk, id)?, &all, &exposed, now, &mut Vec::new())
+            Some(group) => {
+                let done = self.together(&group, false, move |instance, now| {
+                    let worker = instance.worker() as usize;
+                    edit::apply((instance, worker), &all, &exposed, now, &mut Vec::new())
+                })?;
+                done.into_iter().collect::<Result<Vec<_>>>()?
+            }
+            None => self.everywhere(id, move |desk, taken| {
+                let (now, worker) = (desk.now, desk.worker);
+                edit::apply((state(desk, id)?, worker), &all, &exposed, now, taken)
             })?,
         };
-        let done = done.into_iter().collect::<Result<Vec<_>>>()?;
         edit::told(&changes, &target.exposed);
         // What all have alike counts once, what each has a part of as often as it was done.
         let mut all = done.first().map(|(copies, _)| *copies).unwrap_or_default();
@@ -116,26 +121,108 @@ impl Session {
         Change::of(&edit, &target.exposed)
     }
 
-    /// Refuses new entries of divided objects: nothing says whose they would be.
-    pub(super) fn owned(&self, target: &Target, changes: &Arc<Vec<Change>>) -> Result<()> {
-        let parted = |change: &Change| match change {
-            Change::Set { object, .. } => {
-                target.exposed.share(*object).divided() && !target.exposed.indexed(*object)
+    /// Lets every worker make its part of a change of an element; where one cannot, the others take theirs back.
+    fn everywhere<T: Send + 'static>(
+        &self,
+        id: u64,
+        job: impl FnMut(&mut Desk<'_>, &mut Vec<Change>) -> Result<T> + Clone + Send + 'static,
+    ) -> Result<Vec<T>> {
+        let mailboxes = &self.context.mailboxes;
+        let posted = mailboxes.iter().map(|mailbox| {
+            let mut job = job.clone();
+            Pending::post(mailbox, move |desk| {
+                let mut taken = Vec::new();
+                let done = job(desk, &mut taken)?;
+                Ok((done, taken))
+            })
+        });
+        let posted: Vec<_> = posted.collect();
+        let waited = posted.into_iter().map(|p| p?.wait()?);
+        let (mut all, mut takes, mut failed) = (Vec::new(), Vec::new(), None);
+        for (mailbox, done) in mailboxes.iter().zip(waited) {
+            match done {
+                Ok((done, taken)) => {
+                    all.push(done);
+                    takes.push((mailbox, taken));
+                }
+                Err(trouble) => failed = failed.or(Some(trouble)),
             }
-            _ => false,
-        };
-        let places: Arc<Vec<usize>> = {
-            let all = changes.iter().enumerate();
-            Arc::new(all.filter(|(_, c)| parted(c)).map(|(at, _)| at).collect())
-        };
-        if places.is_empty() {
-            return Ok(());
         }
-        let (id, all, wanted) = (target.id, changes.clone(), places.clone());
+        let Some(trouble) = failed else {
+            return Ok(all);
+        };
+        let taken_back = takes.into_iter().map(|(mailbox, mut taken)| {
+            Pending::post(mailbox, move |desk: &mut Desk<'_>| {
+                let now = desk.now;
+                if let Ok(instance) = state(desk, id) {
+                    edit::undo(instance, std::mem::take(&mut taken), now);
+                }
+            })
+        });
+        let taken_back: Vec<_> = taken_back.collect();
+        for pending in taken_back {
+            // One that has ended has no state any more.
+            let _ = pending.and_then(Pending::wait);
+        }
+        Err(trouble)
+    }
+
+    /// The same changes, in which each entry of a divided object is for its worker; and the places of those of which that is not known, with the reason.
+    pub(super) fn placed(
+        &self,
+        target: &Target,
+        changes: &[Change],
+    ) -> (Vec<Change>, Vec<(usize, Trouble)>) {
+        let exposed = &target.exposed;
+        let parted = |object: usize| exposed.share(object).divided() && !exposed.indexed(object);
+        let mut all = Vec::with_capacity(changes.len());
+        let mut places = Vec::new();
+        for change in changes.iter() {
+            let Change::Set { object, key, value } = change else {
+                all.push(change.clone());
+                continue;
+            };
+            if !parted(*object) {
+                all.push(change.clone());
+                continue;
+            }
+            match self.context.elements.owner(target, *object, key) {
+                Ok(worker) => all.push(Change::Put {
+                    object: *object,
+                    key: key.clone(),
+                    value: value.clone(),
+                    worker,
+                }),
+                // One that is there already can be set all the same.
+                Err(why) => {
+                    places.push((all.len(), why));
+                    all.push(change.clone());
+                }
+            }
+        }
+        (all, places)
+    }
+
+    /// The same changes, in which each entry of a divided object is for its worker.
+    ///
+    /// # Errors
+    /// No worker of this run has an entry, and none is to have it.
+    pub(super) fn owned(
+        &self,
+        target: &Target,
+        changes: &Arc<Vec<Change>>,
+    ) -> Result<Arc<Vec<Change>>> {
+        let (all, places) = self.placed(target, changes);
+        let all = Arc::new(all);
+        if places.is_empty() {
+            return Ok(all);
+        }
+        let (id, sets) = (target.id, all.clone());
+        let wanted: Arc<Vec<usize>> = Arc::new(places.iter().map(|(at, _)| *at).collect());
         let have = self.each(move |desk| {
             let now = desk.now;
             let instance = state(desk, id)?;
-            let has = |at: &usize| match all.get(*at) {
+            let has = |at: &usize| match sets.get(*at) {
                 Some(Change::Set { object, key, .. }) => {
                     instance.get(*object, key, now).is_ok_and(|v| v.is_some())
                 }
@@ -144,14 +231,17 @@ impl Session {
             Ok(wanted.iter().map(has).collect::<Vec<_>>())
         })?;
         let have = have.into_iter().collect::<Result<Vec<_>>>()?;
-        let nobodys = |at: &usize| !have.iter().any(|of| of.get(*at) == Some(&true));
-        if (0..places.len()).any(|at| nobodys(&at)) {
-            return Err(Trouble::new(
-                "refused",
-                "the object is divided over the workers, and none of them has this entry",
-            )
-            .help("only packets add entries to it; those that are there can be set and deleted"));
+        for (at, (_, why)) in places.into_iter().enumerate() {
+            if !have.iter().any(|of| of.get(at) == Some(&true)) {
+                return Err(Trouble {
+                    what: format!(
+                        "the object is divided over the workers, none of them has this entry, and {}",
+                        why.what
+                    ),
+                    ..why
+                });
+            }
         }
-        Ok(())
+        Ok(all)
     }
 }

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// The version this mirror speaks: `MR_ABI`.
-pub const ABI: u32 = 14;
+pub const ABI: u32 = 15;
 
 /// `enum mr_fate`.
 pub mod fate {

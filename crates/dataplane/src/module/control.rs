@@ -1,6 +1,9 @@
 //! Control of state objects between bursts: counting, reading, writing, listing, taking records.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
+
+use millrace_object::state::lpm;
 
 use super::instance::errno;
 use super::{Instance, ModuleError, ObjectInfo, abi};
@@ -73,7 +76,8 @@ impl Instance {
     ) -> Result<bool, ModuleError> {
         let (info, object) = self.object(index, "get")?;
         let get = object.get.ok_or_else(|| missing(info, "get"))?;
-        right_length(info, "get", key.len(), info.key_bytes)?;
+        let key = &*whole_prefix(info, key);
+        right_length(info, "get", key.len(), info.control_key_bytes())?;
         value.clear();
         value.resize(info.value_bytes.max(1), 0);
         // SAFETY: key and value have the lengths the object declares.
@@ -99,7 +103,8 @@ impl Instance {
     ) -> Result<(), ModuleError> {
         let (info, object) = self.object(index, "set")?;
         let set = object.set.ok_or_else(|| missing(info, "set"))?;
-        right_length(info, "set", key.len(), info.key_bytes)?;
+        let key = &*whole_prefix(info, key);
+        right_length(info, "set", key.len(), info.control_key_bytes())?;
         right_length(info, "set", value.len(), info.value_bytes)?;
         // SAFETY: key and value have the lengths the object declares.
         match unsafe { set(self.memory.as_ptr(), key.as_ptr(), value.as_ptr(), now) } {
@@ -119,7 +124,8 @@ impl Instance {
     pub fn remove(&mut self, index: usize, key: &[u8], now: u64) -> Result<bool, ModuleError> {
         let (info, object) = self.object(index, "remove")?;
         let remove = object.remove.ok_or_else(|| missing(info, "remove"))?;
-        right_length(info, "remove", key.len(), info.key_bytes)?;
+        let key = &*whole_prefix(info, key);
+        right_length(info, "remove", key.len(), info.control_key_bytes())?;
         // SAFETY: the key has the length the object declares.
         match unsafe { remove(self.memory.as_ptr(), key.as_ptr(), now) } {
             0 => Ok(true),
@@ -158,7 +164,7 @@ impl Instance {
         let next = object.next.ok_or_else(|| missing(info, "iterate"))?;
         let mut entries = Vec::new();
         while entries.len() < limit {
-            let mut key = vec![0_u8; info.key_bytes.max(1)];
+            let mut key = vec![0_u8; info.control_key_bytes().max(1)];
             let mut value = vec![0_u8; info.value_bytes.max(1)];
             // SAFETY: key and value have the lengths the object declares; the cursor is ours.
             let result = unsafe {
@@ -172,7 +178,7 @@ impl Instance {
             };
             match result {
                 0 => {
-                    key.truncate(info.key_bytes);
+                    key.truncate(info.control_key_bytes());
                     value.truncate(info.value_bytes);
                     entries.push((key, value));
                 }
@@ -232,6 +238,18 @@ unsafe extern "C" fn take(context: *mut c_void, object: u32, bytes: *const u8, l
         object: object as usize,
         bytes,
     });
+}
+
+/// A key as control functions take it: that of a handler's prefix table has the number of bits that count before it. An address alone is a whole
+/// one.
+fn whole_prefix<'k>(info: &ObjectInfo, key: &'k [u8]) -> Cow<'k, [u8]> {
+    match *info.kind == lpm::KIND && key.len() == info.key_bytes {
+        true => {
+            let bits = 8 * info.key_bytes as u32;
+            Cow::Owned([&bits.to_ne_bytes()[..], key].concat())
+        }
+        false => Cow::Borrowed(key),
+    }
 }
 
 fn right_length(

@@ -56,6 +56,8 @@ pub struct Entry {
     pub value: Vec<u8>,
     /// of a classifier: all its rules, in place of key and value
     pub rules: Option<Arc<Classifier>>,
+    /// the one worker that has it, of an object that is divided; none: all have it
+    pub worker: Option<u32>,
 }
 
 impl Entry {
@@ -67,6 +69,21 @@ impl Entry {
             key,
             value,
             rules: None,
+            worker: None,
+        }
+    }
+}
+
+impl Config {
+    /// The same for one of several workers: without the entries of the others.
+    #[must_use]
+    pub fn of_worker(&self, worker: u32) -> Self {
+        let own = |entry: &&Entry| entry.worker.is_none_or(|w| w == worker);
+        Self {
+            entries: self.entries.iter().filter(own).cloned().collect(),
+            initial: self.initial.clone(),
+            homes: self.homes.clone(),
+            ..*self
         }
     }
 }

@@ -21,7 +21,7 @@ mod transact;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
-use millrace_object::state::{self, StateKind};
+use millrace_object::state::{self, StateKind, lpm};
 
 pub use changes::{Changed, ChangedEntry};
 pub use control::{KeyValue, Record};
@@ -96,6 +96,18 @@ pub struct ObjectInfo {
     pub bytes: u64,
     /// whether it hands out records
     pub records: bool,
+}
+
+impl ObjectInfo {
+    /// Bytes of a key as it is set, listed and looked for from outside: prefixes of handlers stand behind the number of their bits, an `u32`, as
+    /// those of BPF do.
+    #[must_use]
+    pub fn control_key_bytes(&self) -> usize {
+        match *self.kind == lpm::KIND {
+            true => size_of::<u32>() + self.key_bytes,
+            false => self.key_bytes,
+        }
+    }
 }
 
 /// A shared object that passed [`Module::load`].

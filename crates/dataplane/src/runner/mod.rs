@@ -311,6 +311,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
     while !run.sources.ready(IDLE) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
             let mut desk = Desk {
+                worker: 0,
                 instance: None,
                 heavy: None,
                 chain: None,

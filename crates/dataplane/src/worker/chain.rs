@@ -103,6 +103,15 @@ impl Link {
         matches!(self.code, Code::Classed(_))
     }
 
+    /// Whether some of its contents at start are one worker's alone.
+    #[must_use]
+    pub fn has_owned(&self) -> bool {
+        match &self.code {
+            Code::Module(code) => code.config.entries.iter().any(|e| e.worker.is_some()),
+            Code::Foreign(_) | Code::Classed(_) => false,
+        }
+    }
+
     /// What its replicas have in common, if its state is replicated.
     pub(super) fn replicas(&self) -> Option<&Arc<Group>> {
         match &self.code {

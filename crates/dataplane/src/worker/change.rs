@@ -132,11 +132,12 @@ impl Change {
             entries,
         } in fresh
         {
-            for (part, stage) in parts.iter_mut().zip(stages) {
+            for ((part, stage), worker) in parts.iter_mut().zip(stages).zip(0..) {
+                let own = |entry: &&Entry| entry.worker.is_none_or(|w| w == worker);
                 part.fresh.push(Own {
                     stage,
                     records,
-                    entries: entries.clone(),
+                    entries: entries.iter().filter(own).cloned().collect(),
                 });
             }
         }

@@ -306,6 +306,7 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
             over |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
             for job in serve.mailboxes.iter().flat_map(|m| m.take()) {
                 let mut desk = Desk {
+                    worker: 0,
                     instance: None,
                     heavy: None,
                     chain: None,

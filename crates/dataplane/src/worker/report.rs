@@ -100,6 +100,7 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let stages = ended.iter_mut().flatten();
     let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
     let mut desk = Desk {
+        worker: 0,
         instance: instances.next(),
         // At the end their owners have all keys.
         heavy: None,

@@ -83,7 +83,7 @@ impl Stage {
                 let start = code.replicas.as_ref().map_or(start, |group| group.start());
                 let config = crate::module::Config {
                     time: start,
-                    ..code.config.clone()
+                    ..code.config.of_worker(worker as u32)
                 };
                 let instance = match shared {
                     Some(shared) => Instance::join(&config, shared, worker as u32)?,

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millrace_cluster::etcd::Etcd;
 use millrace_cluster::vouch::{Answer, Ask};
@@ -17,6 +17,8 @@ use millrace_peer::Admits;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often is looked whether it still has its place.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often is told that its buckets stay.
+const TELL: Duration = Duration::from_secs(1);
 /// How long leaving may take; the end of the lease does the same.
 const LEAVE: Duration = Duration::from_secs(2);
 
@@ -64,6 +66,7 @@ impl Member {
                 end,
             } = with;
             let told = say.clone();
+            let (etcd, running, name) = (store.clone(), machine.clone(), config.name.clone());
             let joined = Membership::start(
                 millrace_cluster::With {
                     config,
@@ -84,7 +87,14 @@ impl Member {
                     return;
                 }
             };
+            let mut next = Instant::now();
             while !stopped.load(Ordering::Acquire) {
+                // Those who wait for its buckets read why they do not come. Its key is another one once it has joined anew.
+                if let Some(why) = running.stays().filter(|_| Instant::now() >= next) {
+                    // Without an answer it is tried again.
+                    let _ = etcd.stays(&name, &why);
+                    next = Instant::now() + TELL;
+                }
                 if let Some(why) = member.failure() {
                     say(&why);
                     end();

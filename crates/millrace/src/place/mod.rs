@@ -9,6 +9,7 @@ mod held;
 pub(crate) mod hybrid;
 mod moving;
 mod nodes;
+mod owning;
 pub(crate) mod parts;
 mod planned;
 mod replicated;
@@ -36,6 +37,7 @@ use millrace_steer::{Field, Owners, Rss, Steering, nic};
 pub use moving::buckets;
 pub use nodes::{Divided, Nodes, Room};
 
+use self::owning::Told;
 use crate::cost::Frames;
 use crate::ports::{NEVER, Ports};
 use crate::written::Proved;
@@ -182,29 +184,42 @@ pub fn owners(placement: &Placement, ports: usize, workers: usize) -> Result<Vec
     Ok(steered.iter().map(Steering::owners).collect())
 }
 
-/// Refuses contents at start of an object that is divided: nothing says which worker has an entry. Elements of
-/// arrays are on all workers.
+/// Contents at start, those of divided objects each with the worker that has it. Elements of arrays are on all workers.
 ///
 /// # Errors
-/// There are some.
-pub fn allow(
+/// The key of an entry does not tell its worker, or `ON_START` looks for entries of that object, which no worker has all of.
+pub fn owned(
     placement: &Placement,
     workers: usize,
     exposed: &Exposed,
-    entries: &[Entry],
-) -> Result<(), Error> {
-    let parted = |object: usize| {
-        let name = exposed.info(object).map_or("", |o| o.name.as_str());
-        placement.held(name) == Held::Divided && !exposed.indexed(object)
-    };
-    let Some(entry) = entries.iter().find(|e| parted(e.object)) else {
-        return Ok(());
-    };
-    let name = exposed.info(entry.object).map_or("", |o| o.name.as_str());
-    Err(Error::wrong(format!(
-        "--cores {workers}: packets write `{name}`, which is divided over the workers, and its contents at start do not say which worker has an entry"
-    ))
-    .help("use --cores 1, or leave the contents out"))
+    mut entries: Vec<Entry>,
+) -> Result<Vec<Entry>, Error> {
+    for entry in &mut entries {
+        let name = exposed.info(entry.object).map_or("", |o| o.name.as_str());
+        if placement.held(name) != Held::Divided || exposed.indexed(entry.object) {
+            continue;
+        }
+        let refused = |why: &str| {
+            Error::wrong(format!(
+                "--cores {workers}: packets write `{name}`, which is divided over the workers, and {why}"
+            ))
+            .help("use --cores 1, or leave the contents out")
+        };
+        let owning = placement.owning.as_ref();
+        if owning.is_some_and(|o| !o.begins(entry.object)) {
+            return Err(refused(
+                "ON_START works on it, which on one core would see all contents, and here one worker's",
+            ));
+        }
+        entry.worker = owning.and_then(|o| o.owner(entry.object, &entry.key));
+        if entry.worker.is_none() {
+            let key = exposed.show_key(entry.object, &entry.key);
+            return Err(refused(&format!(
+                "its key {key} does not tell which worker has the entry"
+            )));
+        }
+    }
+    Ok(entries)
 }
 
 impl Proved<'_> {
@@ -316,6 +331,7 @@ impl Proved<'_> {
             }
         }
         if !found.placement.steering.is_empty() {
+            found.placement.owning = Some(Told::of(&plan, model, &found.placement.steering));
             match plan.buckets(program, &found.placement.steering) {
                 Ok(buckets) => found.placement.buckets = Some(buckets),
                 Err(stays) => {

@@ -25,8 +25,7 @@ impl Machine<'_> {
         };
         let key = match declaration.kind {
             kind if *kind == lpm_trie::KIND => prefix::masked(key),
-            // From outside a handler's prefix is a whole address.
-            kind if *kind == lpm::KIND => prefix::whole(key),
+            kind if *kind == lpm::KIND => prefix::outside(declaration, key),
             _ => key.to_vec(),
         };
         if declaration.kind.leases() {
@@ -46,14 +45,13 @@ impl Machine<'_> {
         maps.map(|m| m.insert(key, at)).is_some()
     }
 
-    /// The entries of a map by key; the whole value of a global under the empty key. Of a prefix table whose keys are shown without
-    /// their lengths, one for each address ([`Machine::listed`] has all).
+    /// The entries of a map by key; the whole value of a global under the empty key.
     #[must_use]
     pub fn entries(&self, object: ObjectId) -> BTreeMap<Vec<u8>, Vec<u8>> {
         self.listed(object).into_iter().collect()
     }
 
-    /// The entries of a map as control lists them: two prefixes of one address are two.
+    /// The entries of a map as control lists them.
     #[must_use]
     pub fn listed(&self, object: ObjectId) -> Vec<(Vec<u8>, Vec<u8>)> {
         let declaration = self.declaration(object);
@@ -72,9 +70,7 @@ impl Machine<'_> {
         let there = entries.into_iter().flatten();
         let there =
             there.filter(|(key, _)| declaration.is_none_or(|o| !self.expired(object, o, key)));
-        let bits = declaration.map_or(0, |o| prefix::hidden(o.kind));
-        let shown = |key: &[u8]| key.get(bits..).unwrap_or_default().to_vec();
-        let there = there.map(|(key, at)| (shown(key), value(at)));
+        let there = there.map(|(key, at)| (key.clone(), value(at)));
         let Some(array) = declaration.filter(|o| is_array(o)) else {
             return there.collect();
         };

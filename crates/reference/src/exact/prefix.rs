@@ -1,7 +1,6 @@
 //! Prefix tables: an address is looked up with each length, from the longest on.
 
 use millrace_object::program::{ObjectId, StateObject};
-use millrace_object::state::{StateKind, lpm};
 
 use super::super::{APART, Machine, Violation, violation};
 use super::{EEXIST, EINVAL, ENOENT, ENOSPC, error};
@@ -35,9 +34,12 @@ pub(super) fn whole(address: &[u8]) -> Vec<u8> {
     prefixed(8 * address.len() as u64, address)
 }
 
-/// First bytes of a stored prefix that are no part of the key of this kind.
-pub(super) fn hidden(kind: &StateKind) -> usize {
-    if *kind == lpm::KIND { 4 } else { 0 }
+/// A key of a handler's table as it comes from outside: a prefix behind its number of bits, or a whole address.
+pub(super) fn outside(object: &StateObject, key: &[u8]) -> Vec<u8> {
+    match key.len() == object.key_bytes as usize {
+        true => whole(key),
+        false => masked(key),
+    }
 }
 
 impl Machine<'_> {

@@ -126,7 +126,7 @@ impl Machine<'_> {
             }
             Holds::Values if *o.kind == lpm::KIND => {
                 return self
-                    .longest(object, &prefix::whole(key))
+                    .longest(object, &prefix::outside(o, key))
                     .as_ref()
                     .and_then(bytes);
             }

@@ -88,11 +88,12 @@ pub(super) fn edited(
 ) -> Result<Vec<Outcome>> {
     let now = desk.now;
     let mut outcomes = Vec::new();
+    let worker = desk.worker;
     for edits in all {
         let instance = state_of(desk, prepared.as_deref_mut(), edits.id);
         let instance = instance.ok_or_else(|| gone(&edits.name))?;
         let (mut outcome, mut taken) = (Outcome::default(), Vec::new());
-        let done = set(instance, edits, now, &mut taken, &mut outcome);
+        let done = set((instance, worker), edits, now, &mut taken, &mut outcome);
         undo.push((edits.id, taken));
         done.map_err(|t| Trouble {
             what: format!("{}: {}", edits.name, t.what),
@@ -105,7 +106,7 @@ pub(super) fn edited(
 }
 
 pub(super) fn set(
-    instance: &mut Instance,
+    (instance, worker): (&mut Instance, usize),
     edits: &Edits,
     now: u64,
     undo: &mut Vec<Change>,
@@ -113,13 +114,18 @@ pub(super) fn set(
 ) -> Result<()> {
     for (param, value) in edits.params.iter() {
         if let Some((shown, change)) = differs(instance, &edits.exposed, param, value, now)? {
-            edit::apply(instance, &[change], &edits.exposed, now, undo)?;
+            edit::apply((instance, worker), &[change], &edits.exposed, now, undo)?;
             outcome.params.push(shown);
         }
     }
-    let (copies, parts) = edit::apply(instance, &edits.changes, &edits.exposed, now, undo)?;
-    outcome.done.set += copies.set + parts.set;
-    outcome.done.deleted += copies.deleted + parts.deleted;
+    let (copies, parts) = edit::apply(
+        (instance, worker),
+        &edits.changes,
+        &edits.exposed,
+        now,
+        undo,
+    )?;
+    (outcome.done, outcome.parts) = (copies, parts);
     Ok(())
 }
 

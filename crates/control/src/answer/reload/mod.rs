@@ -47,7 +47,38 @@ type Shown = (String, String, String);
 #[derive(Clone, Default)]
 struct Outcome {
     params: Vec<Shown>,
+    /// of objects that all workers have alike
     done: Done,
+    /// of those of which each worker has a part
+    parts: Done,
+}
+
+impl Edits {
+    fn target(&self) -> Target {
+        Target {
+            id: self.id,
+            exposed: self.exposed.clone(),
+            prefix: None,
+        }
+    }
+}
+
+/// What was set on all workers together, by element: what all have alike counts once.
+fn whole(workers: Vec<Vec<Outcome>>) -> Vec<Outcome> {
+    let mut workers = workers.into_iter();
+    let mut all = workers.next().unwrap_or_default();
+    for own in workers {
+        for (all, own) in all.iter_mut().zip(own) {
+            all.parts.set += own.parts.set;
+            all.parts.deleted += own.parts.deleted;
+        }
+    }
+    for outcome in &mut all {
+        let parts = std::mem::take(&mut outcome.parts);
+        outcome.done.set += parts.set;
+        outcome.done.deleted += parts.deleted;
+    }
+    all
 }
 
 /// A chain between what it is and what it is to be.
@@ -119,7 +150,7 @@ impl Session {
                 }
                 for change in edits.changes.iter() {
                     match change {
-                        Change::Set { .. } => outcome.done.set += 1,
+                        Change::Set { .. } | Change::Put { .. } => outcome.done.set += 1,
                         Change::Delete { .. } | Change::Clear { .. } => outcome.done.deleted += 1,
                         Change::Rules { rules, .. } => {
                             let count = rules.as_ref().map_or(0, |r| r.rules().len());
@@ -181,13 +212,16 @@ impl Session {
             all.extend(edits);
         }
         let made = began.elapsed();
-        let staying = |e: &&Edits| seen.list.iter().any(|s| s.id == e.id);
+        let staying = |e: &Edits| seen.list.iter().any(|s| s.id == e.id);
         let done = match (self.context.mailboxes.len(), difference.any()) {
             (1, _) | (_, true) => {
                 self.beside(&list)?;
                 let several = self.context.mailboxes.len() > 1;
-                for edits in all.iter().filter(|_| several).filter(staying) {
-                    self.owning(edits)?;
+                for edits in all.iter_mut().filter(|_| several) {
+                    match staying(edits) {
+                        true => self.owning(edits)?,
+                        false => self.placing(edits),
+                    }
                 }
                 let change = change::Change {
                     arranged: difference.arranged.clone(),
@@ -197,7 +231,7 @@ impl Session {
                 self.at_once(change, all.clone())?
             }
             _ => {
-                for edits in &all {
+                for edits in &mut all {
                     self.owning(edits)?;
                 }
                 self.on_each(&all)?
@@ -222,16 +256,18 @@ impl Session {
     }
 
     /// As [`Self::owned`], of what is set in an element.
-    fn owning(&self, edits: &Edits) -> Result<()> {
-        let target = Target {
-            id: edits.id,
-            exposed: edits.exposed.clone(),
-            prefix: None,
-        };
-        self.owned(&target, &edits.changes).map_err(|t| Trouble {
+    fn owning(&self, edits: &mut Edits) -> Result<()> {
+        let owned = self.owned(&edits.target(), &edits.changes);
+        edits.changes = owned.map_err(|t| Trouble {
             what: format!("{}: {}", edits.name, t.what),
             ..t
-        })
+        })?;
+        Ok(())
+    }
+
+    /// The same in an element that comes with the change: what no worker is known to have is set where it is.
+    fn placing(&self, edits: &mut Edits) {
+        edits.changes = Arc::new(self.placed(&edits.target(), &edits.changes).0);
     }
 
     /// One job of all workers: all or nothing.
@@ -243,12 +279,12 @@ impl Session {
             (reloaded(desk, part, seat, &all), began.elapsed())
         })?;
         let paused = done.iter().map(|(_, paused)| *paused).max();
-        let (mut changed, mut outcomes, mut why) = (Vec::new(), None, None);
+        let (mut changed, mut outcomes, mut why) = (Vec::new(), Vec::new(), None);
         for (done, _) in done {
             match done {
                 Ok((own, said)) => {
                     changed.push(Ok(own));
-                    outcomes.get_or_insert(said);
+                    outcomes.push(said);
                 }
                 // What was to come in ends here, and not while packets wait.
                 Err(failed) => {
@@ -269,7 +305,7 @@ impl Session {
         Ok(Finished {
             departed,
             kept,
-            outcomes: outcomes.unwrap_or_default(),
+            outcomes: whole(outcomes),
             paused: paused.unwrap_or_default(),
         })
     }
@@ -291,7 +327,7 @@ impl Session {
                 let mut outcomes = Vec::new();
                 for edits in &edits {
                     let mut outcome = Outcome::default();
-                    if let Err(trouble) = set(instance, edits, now, &mut undo, &mut outcome) {
+                    if let Err(trouble) = set((instance, 0), edits, now, &mut undo, &mut outcome) {
                         edit::undo(instance, std::mem::take(&mut undo), now);
                         return Err(trouble);
                     }
@@ -299,7 +335,8 @@ impl Session {
                 }
                 Ok(outcomes)
             })?;
-            let outcomes = done.into_iter().next().transpose()?.unwrap_or_default();
+            let outcomes = done.into_iter().next().transpose()?;
+            let outcomes = whole(outcomes.into_iter().collect());
             return Ok(Finished {
                 outcomes,
                 paused: began.elapsed(),
@@ -333,9 +370,9 @@ impl Session {
         for edits in all {
             edit::told(&edits.changes, &edits.exposed);
         }
-        let first = done.into_iter().flatten().next();
+        let done = done.into_iter().flatten().map(|(outcomes, _)| outcomes);
         Ok(Finished {
-            outcomes: first.map(|(outcomes, _)| outcomes).unwrap_or_default(),
+            outcomes: whole(done.collect()),
             paused: began.elapsed(),
             departed: Vec::new(),
             kept: Vec::new(),

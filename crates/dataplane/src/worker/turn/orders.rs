@@ -47,10 +47,10 @@ impl Worker {
         let stages = self.chain.stages.iter_mut().zip(chain);
         for ((stage, link), of) in stages.zip(&part.stages) {
             let entries = match &link.code {
-                Code::Module(code) => code.config.entries.as_slice(),
-                Code::Foreign(_) | Code::Classed(_) => &[],
+                Code::Module(code) => code.config.of_worker(self.number as u32).entries,
+                Code::Foreign(_) | Code::Classed(_) => Vec::new(),
             };
-            stage.resume(of, entries, start, shift)?;
+            stage.resume(of, &entries, start, shift)?;
         }
         Ok(())
     }
@@ -110,6 +110,7 @@ impl Worker {
             ((None, None), Some(chain), None)
         };
         let mut desk = Desk {
+            worker: self.number,
             instance,
             heavy,
             chain,
