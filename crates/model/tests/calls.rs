@@ -263,7 +263,7 @@ fn a_packet_takes_the_path_that_the_model_says() {
         ("elements", 2),
         ("targets", 4),
         ("indexed", 3),
-        ("tall", 4),
+        ("tall", 3),
         ("tallied", 2),
     ];
     assert_eq!(model.entries.len(), expected.len());

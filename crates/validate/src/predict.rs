@@ -174,6 +174,7 @@ pub fn predict(
         }
     });
     let mut entries = Vec::new();
+    let mut written: BTreeSet<ObjectId> = prefixes(path).collect();
     for place in &path.places {
         let no_key = || place.key.is_empty() && prefixes(path).any(|o| o == place.object);
         if place.lapsed.is_some() || !whole || no_key() {
@@ -185,6 +186,7 @@ pub fn predict(
         let object = program.objects.get(place.object.0);
         // Whether another entry that the path added evicted it is not said.
         if place.presence == Presence::Open && place.doubts > 0 {
+            written.insert(place.object);
             continue;
         }
         let after = match place.presence {
@@ -216,7 +218,7 @@ pub fn predict(
         packet,
         whole,
         open: has_turns(path),
-        written: prefixes(path).collect(),
+        written,
         accesses: accesses.collect(),
         entries,
     }
