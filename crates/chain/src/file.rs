@@ -4,8 +4,7 @@
 //! written is passed over.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 
@@ -58,13 +57,10 @@ pub fn read(path: &Path) -> Result<Description, ChainError> {
         what,
         help: "give a chain file as docs/chains.md describes it".into(),
     };
-    let file = File::open(path).map_err(|e| failed(e.to_string()))?;
-    let mut bytes = Vec::new();
-    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|e| failed(e.to_string()))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(failed(format!("longer than {MOST_BYTES} bytes")));
-    }
+    let bytes = millrace_object::file::read(path, MOST_BYTES).map_err(|e| match e.kind() {
+        ErrorKind::FileTooLarge => failed(format!("longer than {MOST_BYTES} bytes")),
+        _ => failed(e.to_string()),
+    })?;
     let text = String::from_utf8(bytes).map_err(|_| failed("not text in UTF-8".into()))?;
     parse(&text, Some(path))
 }

@@ -346,6 +346,71 @@ fn a_reload_that_fails_leaves_the_run_as_it_was() {
     assert_eq!(account["stages"].as_array().unwrap().len(), 2, "{account}");
 }
 
+/// What stands in place of the file: it is refused with a reason, within the wait for a pipe, and the next one is asked for
+/// the file that is there then.
+#[test]
+fn odd_files_are_refused_and_the_run_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    counter(dir.path(), "count.c", 65536, "__u64");
+    let path = write(dir.path(), TOP, &["nf = \"count.c\""]);
+    let whole = std::fs::read(&path).unwrap();
+    let mut live = Live::of(dir.path(), &[&path], &[]);
+    let stream = Stream::into(&mut live);
+    live.until(|s| s["read"].as_u64() > Some(100));
+    let says = |what: &str, status: i32| {
+        let said = refused(&mut live.command(&["ctl", "reload"]), status);
+        assert!(said.contains(what), "{what}: {said}");
+    };
+    let gone = || std::fs::remove_file(&path).unwrap();
+    gone();
+    says("No such file", 2);
+    std::fs::create_dir(&path).unwrap();
+    says("Is a directory", 2);
+    std::fs::remove_dir(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    says("a pipe, into which nothing was written", 2);
+    gone();
+    std::fs::write(&path, "").unwrap();
+    says("no elements", 2);
+    std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    says("edge.toml:", 2);
+    std::fs::write(&path, vec![b'['; 1_000_000]).unwrap();
+    says("edge.toml:1", 2);
+    std::fs::write(&path, vec![0xff; 1_000_000]).unwrap();
+    says("not text in UTF-8", 2);
+    std::fs::write(&path, vec![b'#'; 2_000_000]).unwrap();
+    says("longer than", 2);
+    std::fs::write(
+        &path,
+        [&whole[..], b"[[element]]\nnf = \"count.c\"\n"].concat(),
+    )
+    .unwrap();
+    says("edge.toml:", 2);
+    std::fs::write(&path, &whole).unwrap();
+    let (replaced, added, removed) = {
+        let answer = reload(&live, &[]);
+        let (a, b, c) = told(&answer);
+        (a.len(), b.len(), c.len())
+    };
+    assert_eq!((replaced, added, removed), (0, 0, 0));
+    let read = live.stats()["read"].as_u64();
+    live.until(|s| s["read"].as_u64() > read);
+    // A row names each element once.
+    let said = refused(
+        &mut live.command(&["ctl", "chain", "reorder", "count", "count"]),
+        1,
+    );
+    assert!(said.contains("count"), "{said}");
+    let sent = stream.end();
+    let (account, status) = live.end();
+    assert_eq!(
+        (status, &account["forwarded"]),
+        (0, &sent.into()),
+        "{account}"
+    );
+}
+
 #[test]
 fn a_run_without_a_chain_file_says_so() {
     let dir = tempfile::tempdir().unwrap();

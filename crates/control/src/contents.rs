@@ -107,7 +107,7 @@ pub fn parse(text: &str) -> Result<Vec<Written>, String> {
 }
 
 fn json(text: &str) -> Result<Vec<Written>, String> {
-    let document: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
+    let document = crate::strict::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
     let Value::Array(list) = document else {
         return Err("not a JSON array of entries".into());
     };

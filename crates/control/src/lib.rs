@@ -21,6 +21,7 @@ pub mod rules;
 pub mod saved;
 pub mod server;
 pub mod socket;
+pub mod strict;
 pub mod trace;
 pub mod trouble;
 pub mod value;

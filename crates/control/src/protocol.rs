@@ -34,7 +34,11 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// a key as people write it
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::strict::optional"
+    )]
     pub key: Option<Value>,
     /// where to go on listing
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,10 +153,18 @@ pub struct Edit {
     /// `set`, `delete` or `clear`
     pub op: String,
     /// as people write it; not for `clear`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::strict::optional"
+    )]
     pub key: Option<Value>,
     /// as people write it; for `set`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::strict::optional"
+    )]
     pub value: Option<Value>,
 }
 

@@ -1,7 +1,6 @@
 //! Rules of classifiers from outside: which fields their keys have, files of rules, and rules sent as text.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,19 +69,14 @@ impl Exposed {
     /// The file cannot be read, or has a line that is no rule.
     pub fn rules_of_file(&self, object: usize, path: &Path) -> Result<Entry, Trouble> {
         let name = path.display();
-        let file = File::open(path).and_then(|f| match f.metadata()?.is_dir() {
-            true => Err(std::io::Error::other("a folder")),
-            false => Ok(f),
-        });
+        let file = millrace_object::file::read(path, millrace_classify::MOST_BYTES);
         let file = file.map_err(|e| {
             Trouble::new("unreadable", format!("{name}: {e}")).help("give a file of rules")
         })?;
-        let rules = self
-            .rules(object, BufReader::new(file))
-            .map_err(|t| Trouble {
-                what: format!("{name}: {}", t.what),
-                ..t
-            })?;
+        let rules = self.rules(object, file.as_slice()).map_err(|t| Trouble {
+            what: format!("{name}: {}", t.what),
+            ..t
+        })?;
         Ok(Entry {
             object,
             rules: Some(rules),

@@ -115,6 +115,8 @@ fn channels(
             // Constants of the path.
             offset: _,
             bytes: _,
+            // A part of what is read, and of what is left in the entry.
+            chosen: _,
             // A symbol, which shows where it is used.
             answer: _,
             // Decided by the guard.
@@ -474,13 +476,14 @@ impl Path {
                 value,
                 offset,
                 bytes,
+                chosen,
                 answer,
                 outcome,
                 repeated,
                 line: _,
             } = access;
             (object, entry, operation, effect, key, value).hash(&mut h);
-            (offset, bytes, answer, outcome, repeated).hash(&mut h);
+            (offset, bytes, chosen, answer, outcome, repeated).hash(&mut h);
         }
         h.finish()
     }

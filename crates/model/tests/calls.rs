@@ -12,7 +12,7 @@ use millrace_model::expr::eval::Assignment;
 use millrace_model::expr::ids::IdMap;
 use millrace_model::expr::walk::cone;
 use millrace_model::expr::{Arena, ExprId, Node, Rel, SymId};
-use millrace_model::model::{Entry, Outcome, Path, Verdict};
+use millrace_model::model::{Entry, Outcome, Path, Use, Verdict};
 use millrace_model::solver::{Answer, Oracle, Z3};
 use millrace_object::program::Role;
 use millrace_reference::{End, Machine};
@@ -263,6 +263,8 @@ fn a_packet_takes_the_path_that_the_model_says() {
         ("elements", 2),
         ("targets", 4),
         ("indexed", 3),
+        ("tall", 3),
+        ("tallied", 2),
     ];
     assert_eq!(model.entries.len(), expected.len());
     for (i, (name, least)) in expected.into_iter().enumerate() {
@@ -271,6 +273,24 @@ fn a_packet_takes_the_path_that_the_model_says() {
         let verdicts = drive(&loaded, entry, 0x9e37_79b9_7f4a_7c15 + i as u64);
         assert!(verdicts.len() >= least, "{name}: {verdicts:?}");
     }
+}
+
+/// Which of an array's counters is added to is no decision: two paths, and sums that every core may have a part of.
+#[test]
+fn counters_of_a_large_array_are_sums() {
+    let Some(loaded) = support::load("calls") else {
+        return;
+    };
+    let model = loaded.model();
+    let entry = support::entry(&model, "tallied");
+    assert_eq!(entry.outcome, Outcome::Exhaustive);
+    assert_eq!(entry.paths.len(), 2);
+    let mut objects = model.objects.iter();
+    let tallies = objects.find(|o| loaded.program.objects[o.id.0].name == "tallies");
+    let tallies = tallies.expect("the object of the counters");
+    assert_eq!(tallies.usage, Use::Additive);
+    let words = tallies.parts.as_ref().map(|p| p.words.len());
+    assert_eq!(words, Some(64 + 256));
 }
 
 #[test]

@@ -64,6 +64,8 @@ pub(crate) struct Symbol<'a> {
     pub kind: SymbolKind,
     /// global or weak
     pub global: bool,
+    /// weak: where it is defined nowhere, its address is 0
+    pub weak: bool,
 }
 
 impl<'a> Elf<'a> {
@@ -243,6 +245,7 @@ fn symbols<'a>(
                 size: 0,
                 kind: SymbolKind::Other,
                 global: false,
+                weak: false,
             });
         }
         let Some(slot) = symbols.get_mut(index) else {
@@ -263,6 +266,7 @@ fn symbols<'a>(
             _ => SymbolKind::Other,
         };
         slot.global = symbol.is_global() || symbol.is_weak();
+        slot.weak = symbol.is_weak();
         if slot.kind == SymbolKind::Section && slot.name.is_empty() {
             let section = slot.section.and_then(|index| sections.get(index));
             slot.name = section.map_or("", |section| section.name);

@@ -265,6 +265,9 @@ impl<'a> Linker<'a> {
         if relocation.kind != reloc::R_BPF_64_64 {
             return Err(reloc::misplaced(relocation, "a 64-bit load"));
         }
+        if let Some(address) = reloc::imm64::absent(self.elf, relocation)? {
+            return Ok(address);
+        }
         let target = reloc::target(self.elf, relocation, i64::from(low))?;
         let (elf, spans, layout) = (self.elf, self.spans, self.layout);
         reloc::imm64::resolve(&target, layout, |section, offset| {

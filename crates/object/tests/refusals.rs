@@ -30,6 +30,18 @@ fn undefined_variables_by_name() {
 }
 
 #[test]
+fn variables_of_the_kernels_configuration_by_name() {
+    for weak in ["", "__weak"] {
+        let source = format!(
+            "extern _Bool CONFIG_X __kconfig {weak};\n\
+             SEC(\"xdp\") int f(struct xdp_md *c) {{ return CONFIG_X; }}\n"
+        );
+        let errors = refused(XDP, &source, "undefined-symbol");
+        say(&errors, &["CONFIG_X", "__kconfig", "const volatile"]);
+    }
+}
+
+#[test]
 fn unknown_map_types_with_those_that_exist() {
     let errors = refused(
         XDP,

@@ -42,6 +42,11 @@ fn entry(printer: &Printer<'_>, a: &Access) -> String {
 fn part(printer: &Printer<'_>, a: &Access) -> Option<String> {
     let offset = a.offset?;
     let parts = printer.names.objects.get(a.object.0)?;
+    if a.chosen.is_some() {
+        // The members' names are the elements'.
+        let to = offset.saturating_add(a.bytes);
+        return Some(format!("[one of {offset}..{to}]"));
+    }
     Some(match member(&parts.value, offset) {
         Some(m) => m.name.clone(),
         None if a.value.is_empty() && offset == 0 && parts.value_bytes <= 8 => "value".to_owned(),
@@ -73,6 +78,10 @@ fn written(printer: &Printer<'_>, a: &Access) -> Vec<String> {
     let Some(parts) = printer.names.objects.get(a.object.0) else {
         return Vec::new();
     };
+    // What all elements hold, of which one is another than before.
+    if a.chosen.is_some() {
+        return vec!["a number".to_owned()];
+    }
     let from = a.offset.unwrap_or(0);
     let mut out = Vec::new();
     let mut at = 0;
@@ -187,7 +196,10 @@ pub(super) fn one(printer: &Printer<'_>, a: &Access) -> AccessReport {
         } else {
             printer.key_parts(a.object.0, &a.key)
         },
-        value: printer.bytes(&a.value, Order::Memory),
+        value: match a.chosen {
+            Some(_) => Vec::new(),
+            None => printer.bytes(&a.value, Order::Memory),
+        },
         offset: a.offset,
         outcome: a.outcome,
         repeated: a.repeated,

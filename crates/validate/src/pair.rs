@@ -9,7 +9,7 @@ use millrace_dataplane::runner::hex;
 use millrace_object::helper::FOR_EACH_MAP_ELEM;
 use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, ObjectId, Program, Role};
-use millrace_object::state::{allocator, classifier, hash, lpm, map};
+use millrace_object::state::{allocator, array, classifier, global, hash, lpm, map, vector};
 use millrace_reference::{End, Log, Machine, Target, index_key};
 
 use crate::trial::{Case, Seed, Trial, takes_packets};
@@ -295,10 +295,18 @@ impl<'a> Pair<'a> {
         Err("it did not become full".into())
     }
 
-    /// Gives the interpreter the entries that are in emitted code.
+    /// Gives the interpreter the entries that are in emitted code, and what packets have counted beside them.
     fn copy(&mut self) -> Result<(), String> {
         for (i, o) in self.program.objects.iter().enumerate() {
-            if ![&map::KIND, &hash::KIND, &allocator::KIND].contains(&o.kind) {
+            if *o.kind == global::KIND {
+                if let Ok(Some(value)) = self.instance.get(i, &[], self.now) {
+                    self.machine.set(ObjectId(i), &[], &value);
+                }
+                continue;
+            }
+            let tables = [&map::KIND, &hash::KIND, &allocator::KIND];
+            let elements = [&array::KIND, &vector::KIND];
+            if !tables.contains(&o.kind) && !elements.contains(&o.kind) {
                 continue;
             }
             let entries = self.instance.entries(i, usize::MAX, self.now);

@@ -9,6 +9,7 @@ use millrace_model::Model;
 use millrace_object::contract::Holds;
 use millrace_object::helper::RINGBUF_QUERY;
 use millrace_object::program::{Program, StateObject};
+use millrace_object::state::routes;
 use millrace_report::Guards;
 
 use crate::chart::Chart;
@@ -59,7 +60,8 @@ pub(crate) struct Validation<'a> {
 }
 
 /// An object that packets touch and of which no prediction says what calls find in it: a queue, a stack, a Bloom filter,
-/// a ring buffer whose fill is asked for, or what is found in a map of maps, which has another name in an execution.
+/// a ring buffer whose fill is asked for, what is found in a map of maps, which has another name in an execution, the
+/// host's routes, or values with timers, which fire between packets.
 #[must_use]
 pub fn uncompared<'a>(program: &'a Program, model: &Model) -> Option<&'a StateObject> {
     let paths = model.entries.iter().flat_map(|e| &e.paths);
@@ -74,7 +76,8 @@ pub fn uncompared<'a>(program: &'a Program, model: &Model) -> Option<&'a StateOb
     let mut objects = touched.iter().filter(|i| {
         program.objects.get(**i).is_some_and(|o| {
             let other = matches!(o.kind.holds, Holds::Sequence { .. } | Holds::Membership);
-            other || o.is_shape() || asked.contains(*i)
+            let outside = *o.kind == routes::KIND || o.timer.is_some();
+            other || outside || o.is_shape() || asked.contains(*i)
         })
     });
     program.objects.get(*objects.next()?)

@@ -115,7 +115,12 @@ pub(crate) fn is_of(a: &Access, (object, operation, offset, came): Sort) -> bool
     let refused = a
         .outcome
         .is_some_and(|o| o == "beyond the last" || o.starts_with("refused"));
-    (a.object, a.operation, a.offset) == (object, operation, offset)
+    let there = match (a.chosen, a.offset, offset) {
+        (Some(_), Some(first), Some(at)) => (first..first + a.bytes).contains(&at),
+        _ => a.offset == offset,
+    };
+    (a.object, a.operation) == (object, operation)
+        && there
         && (a.outcome == came || (came == Some("full") && refused))
 }
 
@@ -173,7 +178,14 @@ pub(crate) fn fits(
         })
     };
     let pattern: Vec<_> = (path.accesses.iter())
-        .map(|a| (bytes(&a.key), bytes(&a.value)))
+        .map(|a| {
+            let written = if a.chosen.is_some() {
+                None
+            } else {
+                bytes(&a.value)
+            };
+            (bytes(&a.key), written)
+        })
         .collect();
     // The steps of the pattern that are of each sort.
     let of_sort: Vec<Vec<usize>> = (seen.sorts.iter())

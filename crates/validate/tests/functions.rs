@@ -147,6 +147,35 @@ fn what_a_packet_deletes_leaves_room_for_what_it_puts() {
     assert!(f.not_reached.len() < f.paths, "{}", text(&f));
 }
 
+/// Packets that fill a table also change what stands beside it, in both executions.
+#[test]
+fn what_fills_a_table_counts_in_both_executions() {
+    let source = root().join("crates/validate/tests/programs/beside.c");
+    let (program, model, module) = built_from(&source, &Limits::default());
+    let f = validate(&program, &model, &module, &Options::default());
+    assert!(f.agree() && f.exhaustive, "{}", text(&f));
+    assert!(f.not_reached.is_empty(), "{}", text(&f));
+}
+
+/// A number that a packet has given back may be the one that it leases next.
+#[test]
+fn what_a_packet_gives_back_it_may_lease_again() {
+    let source = root().join("crates/validate/tests/programs/leased.c");
+    let (program, model, module) = built_from(&source, &Limits::default());
+    let f = validate(&program, &model, &module, &Options::default());
+    assert!(f.agree() && f.exhaustive, "{}", text(&f));
+}
+
+/// Whether an entry is evicted by the next one of a packet is not predicted, nor which bytes a record has of the packet.
+#[test]
+fn what_a_second_entry_may_evict_is_not_predicted() {
+    let source = root().join("crates/validate/tests/programs/evicted.c");
+    let (program, model, module) = built_from(&source, &Limits::default());
+    let f = validate(&program, &model, &module, &Options::default());
+    assert!(f.agree() && f.exhaustive, "{}", text(&f));
+    assert!(f.not_reached.len() < f.paths, "{}", text(&f));
+}
+
 /// A table that is full refuses a prefix in both executions, also where nobody says which keys fill it.
 #[test]
 fn prefixes_are_put_as_the_model_says() {

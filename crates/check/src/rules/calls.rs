@@ -132,8 +132,8 @@ fn unknown(number: u32) -> Fault {
     if number == helper::ABSENT {
         return Fault::new(
             Rule::AbsentField,
-            "this instruction needs a field, type or enumerator that does not exist here",
-            "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists.",
+            "this instruction needs a field, type, enumerator or kernel function that does not exist here",
+            "Ask first: bpf_core_field_exists, bpf_core_type_exists, bpf_core_enum_value_exists, bpf_ksym_exists.",
         );
     }
     let what = match (

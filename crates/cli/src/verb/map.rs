@@ -8,6 +8,7 @@ use millrace_control::client::{Client, request};
 use millrace_control::contents;
 use millrace_control::pins::write_entries;
 use millrace_control::protocol::{Edit, Request};
+use millrace_control::strict;
 use serde_json::{Value, json};
 
 use crate::failure::{DONE, Failure};
@@ -221,7 +222,7 @@ fn edit(object: &str, op: &str, key: Option<&str>, value: Option<&str>) -> Edit 
 fn written(text: &str) -> Value {
     let json = text
         .starts_with(['{', '['])
-        .then(|| serde_json::from_str(text).ok());
+        .then(|| strict::from_str(text).ok());
     let negative = text.parse::<i64>().ok().filter(|n| *n < 0).map(Value::from);
     json.flatten()
         .or(negative)

@@ -423,13 +423,42 @@ impl Engine<'_> {
         let Some(mut s) = self.only(s, within) else {
             return;
         };
+        // It may be one that the path has given back, or has found to be free.
+        for i in self.live_places(&s, id) {
+            let Some(p) = s.places.get(i).cloned() else {
+                continue;
+            };
+            if p.presence == Presence::There {
+                continue;
+            }
+            let same = self.same(&p.key, &call.access.key);
+            let (again, other) = self.split(s, same);
+            let again = match p.presence {
+                Presence::Open => again.and_then(|s| {
+                    let there = self.is_there(&p, call.on);
+                    let free = self.arena.not(there);
+                    self.only(s, free)
+                }),
+                _ => again,
+            };
+            if let Some(s) = again {
+                out.push(self.leased(s, i, call, number));
+            }
+            let Some(other) = other else { return };
+            s = other;
+        }
         let place = self.add_place(&mut s, id, call.access.key.clone());
+        out.push(self.leased(s, place, call, number));
+    }
+
+    /// A lease of this number, which is an entry's.
+    fn leased(&mut self, mut s: State, place: usize, call: &Call<'_, '_>, number: ExprId) -> State {
         s.accesses.push(Access {
             outcome: Some("leased"),
             entry: s.places.get(place).map_or(0, Place::number),
             ..call.access.clone()
         });
         let s = Self::filled(s, place, &call.access.value);
-        out.push(self.after(s, Value::Num(number)));
+        self.after(s, Value::Num(number))
     }
 }

@@ -247,6 +247,7 @@ impl<'a> Engine<'a> {
             answer: None,
             outcome: None,
             bytes: 0,
+            chosen: None,
             repeated: false,
             line: self.flow.steps.get(s.at).and_then(|s| s.line.clone()),
         }

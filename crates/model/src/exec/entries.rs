@@ -170,7 +170,7 @@ impl Engine<'_> {
         (with(yes, Presence::There), with(no, Presence::Absent))
     }
 
-    fn is_there(&mut self, p: &Place, on: &On<'_>) -> ExprId {
+    pub(super) fn is_there(&mut self, p: &Place, on: &On<'_>) -> ExprId {
         let indexed = matches!(
             on.object.kind.addressing,
             Addressing::Index | Addressing::Lease

@@ -268,6 +268,10 @@ impl Engine<'_> {
             let from = self.fixed(s, offset)?;
             let places = from..from + i64::from(bytes);
             let cells: Vec<_> = places.map(|at| s.stack.get(&(frame, at))).collect();
+            // A compiler reloads what it knows that nobody uses; the proof refuses a use of what was never written.
+            if cells.contains(&None) {
+                return Ok(Value::Unset);
+            }
             if let Some(Some(Cell::Part(value, 0))) = cells.first() {
                 let whole = cells.iter().enumerate().all(
                     |(i, c)| matches!(c, Some(Cell::Part(v, n)) if v == value && usize::from(*n) == i),
@@ -278,6 +282,11 @@ impl Engine<'_> {
                     gap("a part of a pointer is read")
                 };
             }
+        }
+        if let Some(array) = self.array(s, region, offset, bytes) {
+            let whole = self.chosen(s, &array)?;
+            self.note_chosen(s, &array, Effect::Read, "load", line)?;
+            return Ok(Value::Num(self.arena.resize(whole, 64)));
         }
         let mut parts = self.read(s, region, offset, bytes)?;
         if let Region::Place(p) = region {
@@ -309,6 +318,11 @@ impl Engine<'_> {
             }
             return Ok(());
         };
+        if let Some(array) = self.array(s, region, offset, bytes) {
+            let e = self.arena.resize(e, 8 * bytes);
+            self.choose(s, &array, e)?;
+            return self.note_chosen(s, &array, Effect::Write, "store", line);
+        }
         let parts: Vec<ExprId> = (0..bytes)
             .map(|i| self.arena.extract(e, 8 * i, 8))
             .collect();
@@ -350,6 +364,7 @@ impl Engine<'_> {
             bytes,
             answer: None,
             outcome: None,
+            chosen: None,
             repeated: false,
             line: line.cloned(),
         });
@@ -358,7 +373,7 @@ impl Engine<'_> {
 
     /// A pointer to a value is good until the entry is gone, and a deleted entry's until another may be in its place
     /// (fastpath/state/hash.h). What is written to it in between nobody finds.
-    fn usable(&self, place: &Place) -> Result<(), Gap> {
+    pub(super) fn usable(&self, place: &Place) -> Result<(), Gap> {
         match place.lapsed {
             None | Some(DELETED) => Ok(()),
             Some(why) => gap(format!(

@@ -57,7 +57,8 @@ pub(super) fn kind(s: &State) -> u64 {
     let mut h = DefaultHasher::new();
     (s.at, s.frames.len(), s.turns, s.segment, s.tail_calls).hash(&mut h);
     for a in &s.accesses {
-        (a.object, a.entry, a.operation, &a.key, a.offset, a.outcome).hash(&mut h);
+        (a.object, a.entry, a.operation, &a.key, a.outcome).hash(&mut h);
+        (a.offset, a.chosen).hash(&mut h);
     }
     for p in &s.places {
         (p.object, &p.key, p.bytes.len(), p.doubts).hash(&mut h);
@@ -78,6 +79,7 @@ fn alike(a: &[Access], b: &[Access]) -> bool {
             value,
             offset,
             bytes,
+            chosen,
             answer,
             outcome,
             repeated,
@@ -85,7 +87,7 @@ fn alike(a: &[Access], b: &[Access]) -> bool {
         } = a;
         let written = value.len();
         let what = (object, entry, operation, effect, key, written);
-        (what, offset, bytes, answer, outcome, repeated, line)
+        (what, offset, bytes, chosen, answer, outcome, repeated, line)
     }
     a.len() == b.len() && a.iter().map(but_for_value).eq(b.iter().map(but_for_value))
 }

@@ -7,6 +7,7 @@
 
 pub mod along;
 mod answer;
+mod array;
 mod below;
 mod call;
 mod calls;
@@ -103,6 +104,8 @@ pub struct Engine<'a> {
     cut_at: BTreeMap<u32, usize>,
     /// what symbols are any of behind a cut
     stood: BTreeMap<SymId, (u32, Vec<ExprId>)>,
+    /// numbers that are one of an array's elements: the offset that says which, and the elements
+    selected: BTreeMap<ExprId, array::Selected>,
     /// those that are any of numbers which are not made of state
     of_packets: BTreeSet<SymId>,
     /// what is known of the joins at which they are cut
@@ -190,6 +193,7 @@ impl<'a> Engine<'a> {
             cuts: 0,
             cut_at: BTreeMap::new(),
             stood: BTreeMap::new(),
+            selected: BTreeMap::new(),
             of_packets: BTreeSet::new(),
             joints: BTreeMap::new(),
             exact: BTreeSet::new(),

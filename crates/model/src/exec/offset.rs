@@ -19,8 +19,8 @@ const MOST: usize = 32;
 
 impl Engine<'_> {
     /// The paths that an access through a pointer leads to: those of each offset that the pointer can have within memory
-    /// other than the packet; only this one where that is a number, where there are more than `MOST`, or where the solver
-    /// does not say.
+    /// other than the packet; only this one where that is a number, where there are more than `MOST` (array.rs), or where the
+    /// solver does not say.
     pub(super) fn by_offset(&mut self, s: State, insn: Insn) -> Vec<State> {
         let Some((base, region, offset)) = self.computed_offset(&s, insn) else {
             return vec![s];

@@ -149,6 +149,9 @@ pub struct Access {
     pub offset: Option<u32>,
     /// how many bytes of the value are touched, for loads and stores
     pub bytes: u32,
+    /// of an array whose element is computed the element that is touched: its offset, and how many bytes it has. `offset`
+    /// and `bytes` are then those of all elements that it can be, and `value` is what they all hold afterwards
+    pub chosen: Option<(ExprId, u32)>,
     /// the number that a call answered, where it is a symbol of its own
     pub answer: Option<ExprId>,
     /// what came of it: `there`, `absent`, `stored`, `full` …

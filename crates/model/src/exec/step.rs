@@ -315,9 +315,15 @@ impl Engine<'_> {
         line: Option<&Line>,
     ) -> Result<(), Gap> {
         let from = usize::from(src.0);
-        let mut parts = self.read(s, region, offset, bytes)?;
-        parts.reverse();
-        let old = self.arena.concat(&parts);
+        let array = self.array(s, region, offset, bytes);
+        let old = match &array {
+            Some(array) => self.chosen(s, array)?,
+            None => {
+                let mut parts = self.read(s, region, offset, bytes)?;
+                parts.reverse();
+                self.arena.concat(&parts)
+            }
+        };
         let value = self.num(s.reg(from))?;
         let value = self.arena.resize(value, 8 * bytes);
         let new = match op {
@@ -333,14 +339,19 @@ impl Engine<'_> {
                 self.arena.ite(same, value, old)
             }
         };
-        let parts: Vec<ExprId> = (0..bytes)
-            .map(|i| self.arena.extract(new, 8 * i, 8))
-            .collect();
-        self.write(s, region, offset, &parts)?;
-        if let Region::Place(p) = region {
-            let adds = op == AtomicOp::Add && !fetch;
-            let effect = if adds { Effect::Add } else { Effect::Write };
-            self.note(s, p, (offset, bytes), effect, "atomic", &parts, line)?;
+        let adds = op == AtomicOp::Add && !fetch;
+        let effect = if adds { Effect::Add } else { Effect::Write };
+        if let Some(array) = &array {
+            self.choose(s, array, new)?;
+            self.note_chosen(s, array, effect, "atomic", line)?;
+        } else {
+            let parts: Vec<ExprId> = (0..bytes)
+                .map(|i| self.arena.extract(new, 8 * i, 8))
+                .collect();
+            self.write(s, region, offset, &parts)?;
+            if let Region::Place(p) = region {
+                self.note(s, p, (offset, bytes), effect, "atomic", &parts, line)?;
+            }
         }
         let old = Value::Num(self.arena.resize(old, 64));
         if op == AtomicOp::CompareExchange {

@@ -62,7 +62,7 @@ pub(super) struct Changes {
 /// Whether two accesses are one of the program's, with what came of it.
 fn kin(a: &Access, b: &Access) -> bool {
     (b.object, b.operation, b.effect) == (a.object, a.operation, a.effect)
-        && (b.offset, b.outcome, &b.line) == (a.offset, a.outcome, &a.line)
+        && (b.offset, b.chosen, b.outcome, &b.line) == (a.offset, a.chosen, a.outcome, &a.line)
 }
 
 /// The objects that a state has written to since it had this many accesses.

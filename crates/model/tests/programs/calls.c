@@ -210,3 +210,71 @@ int indexed(struct xdp_md *ctx)
 	p[5] = order[p[6] % 5];
 	return XDP_PASS;
 }
+
+struct tall {
+	__u32 other;
+	__u32 counts[40];
+	struct {
+		__u64 sum;
+		__u32 last;
+	} rows[50];
+};
+
+struct {
+	__uint(type, ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct tall);
+} talls SEC(".maps");
+
+struct tally {
+	__u64 bytes[64];
+	__u32 packets[256];
+};
+
+struct {
+	__uint(type, ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tally);
+} tallies SEC(".maps");
+
+/* Arrays of more elements than there are paths for, read, set and added to. */
+SEC("xdp")
+int tall(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	volatile __u8 order[48] = { 9, 7, 5, [40] = 3, 1 };
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	__u32 key = p[0] & 3;
+	struct tall *t = lookup(&talls, &key);
+	if (!t)
+		return XDP_TX;
+	t->counts[p[1] % 40] += p[2];
+	t->rows[p[3] % 50].last = p[4];
+	t->rows[p[5] % 50].sum += t->counts[p[6] % 40];
+	__sync_fetch_and_add(&t->rows[p[7] % 50].sum, 3);
+	p[8] = order[p[9] % 48];
+	order[p[10] % 48] = p[11];
+	p[12] = order[p[13] % 48] + t->rows[p[14] % 50].sum;
+	return t->counts[p[1] % 40] > 100 ? XDP_DROP : XDP_PASS;
+}
+
+/* Counters by a byte of the packet, which nothing depends on. */
+SEC("xdp")
+int tallied(struct xdp_md *ctx)
+{
+	__u8 *p = BEGIN(ctx);
+	__u32 key = 0;
+
+	if (p + 24 > END(ctx))
+		return XDP_DROP;
+	struct tally *t = lookup(&tallies, &key);
+	if (!t)
+		return XDP_ABORTED;
+	__sync_fetch_and_add(&t->bytes[p[0] & 63], END(ctx) - p);
+	t->packets[p[1]]++;
+	return XDP_PASS;
+}

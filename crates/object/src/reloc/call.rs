@@ -5,7 +5,7 @@ use super::{R_BPF_64_32, Target, misplaced, target};
 use crate::decode::SLOT;
 use crate::elf::{Elf, Relocation};
 use crate::error::LoadError;
-use crate::helper::kernel_functions;
+use crate::helper::{ABSENT, kernel_functions};
 
 /// The place that the call with this immediate goes to, in bytes of a section.
 pub(crate) fn resolve<'a>(
@@ -21,17 +21,21 @@ pub(crate) fn resolve<'a>(
 }
 
 /// The number of the kernel function that a call of an undefined symbol names; none if the symbol is
-/// defined, or if it is not one of the kernel's, whose names begin with `bpf_`.
+/// defined, or if it is not one of the kernel's, whose names begin with `bpf_`. A weak one that is not offered is
+/// absent, as one that a kernel does not have: the program asks for its address before it calls it.
 pub(crate) fn kernel_function(
     elf: &Elf<'_>,
     relocation: Relocation,
 ) -> Result<Option<u32>, LoadError> {
     let symbol = elf.symbol(relocation.symbol)?;
-    if !symbol.undefined || !symbol.name.starts_with("bpf_") {
+    if !symbol.undefined || !(symbol.weak || symbol.name.starts_with("bpf_")) {
         return Ok(None);
     }
     if let Some(helper) = kernel_functions::by_name(symbol.name) {
         return Ok(Some(helper.number));
+    }
+    if symbol.weak {
+        return Ok(Some(ABSENT));
     }
     let why = match kernel_functions::refused(symbol.name) {
         Some(why) => format!(": {why}"),

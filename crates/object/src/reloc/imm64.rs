@@ -2,10 +2,23 @@
 //! section it points into.
 
 use super::Target;
+use crate::elf::{Elf, Relocation};
 use crate::error::{LoadError, printable};
+use crate::helper::kernel_functions;
 use crate::insn::Imm64;
 use crate::layout::{Content, Layout, record_at};
 use crate::program::FunctionId;
+
+/// The address of a weak symbol that is defined nowhere: 0, but for a kernel function that is offered. It is compared with
+/// 0 alone (`bpf_ksym_exists`).
+pub(crate) fn absent(elf: &Elf<'_>, relocation: Relocation) -> Result<Option<Imm64>, LoadError> {
+    let symbol = elf.symbol(relocation.symbol)?;
+    if !symbol.undefined || !symbol.weak || super::is_configuration(symbol.name) {
+        return Ok(None);
+    }
+    let offered = kernel_functions::by_name(symbol.name).is_some();
+    Ok(Some(Imm64::Number(u64::from(offered))))
+}
 
 /// Resolves an address; `function` numbers the function that begins at a byte of a section.
 pub(crate) fn resolve(

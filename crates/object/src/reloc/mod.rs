@@ -73,9 +73,26 @@ pub(crate) fn target<'a>(
     })
 }
 
+/// Whether libbpf takes a symbol's value from the kernel's configuration, or from its version.
+fn is_configuration(name: &str) -> bool {
+    ["CONFIG_", "LINUX_KERNEL_VERSION", "LINUX_HAS_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
 fn undefined(symbol: &Symbol<'_>) -> LoadError {
     let name = crate::error::printable(symbol.name);
-    if symbol.undefined {
+    if symbol.undefined && is_configuration(symbol.name) {
+        LoadError::new(
+            "undefined-symbol",
+            format!(
+                "`{name}` is a variable of the kernel's configuration (`__kconfig`), which there is none of"
+            ),
+            format!(
+                "declare `const volatile` {name} with a value in the same file: `--set {name}=VALUE` changes it"
+            ),
+        )
+    } else if symbol.undefined {
         LoadError::new(
             "undefined-symbol",
             format!("`{name}` is declared but defined nowhere in this object"),

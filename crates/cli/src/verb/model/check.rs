@@ -35,8 +35,8 @@ impl Model {
         let model = proved.model(&self.limits(budget)?);
         if let Some(o) = uncompared(proved.program, &model) {
             return Err(Failure::wrong(format!(
-                "`{}`, {}, is not compared: --check is for state in tables, arrays and allocators, and for records of rings that \
-                 no packet asks how full they are; `millrace verify` and `millrace run --sanitize` execute any function",
+                "`{}`, {}, is not compared: --check is for state in tables, arrays and allocators without timers, and for \
+                 records of rings that no packet asks how full they are; `millrace verify` and `millrace run --sanitize` execute any function",
                 o.name, o.kind.name
             )));
         }
