@@ -89,6 +89,7 @@ pub fn exposed() -> Exposed {
         details: Vec::new(),
         classes: Vec::new(),
         linked: false,
+        owning: None,
     }
 }
 
