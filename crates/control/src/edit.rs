@@ -283,17 +283,20 @@ fn one(
         | Change::Put {
             object, key, value, ..
         } => {
-            let before = taken_out(instance, *object, key, now).ok().flatten();
+            let mut before = instance.get(*object, key, now).ok().flatten();
+            let used = instance.used(*object);
             instance.set(*object, key, value, now)?;
+            // Of prefixes a shorter one may have been found: this one is new if there is one more now.
+            if by_prefix(instance, *object) && instance.used(*object) != used {
+                before = None;
+            }
             undo.push(back(*object, key.clone(), before));
             done.set += 1;
         }
         Change::Delete { object, key } => {
-            let before = taken_out(instance, *object, key, now)?;
-            if before.is_some() {
-                if !by_prefix(instance, *object) {
-                    instance.remove(*object, key, now)?;
-                }
+            let before = instance.get(*object, key, now)?;
+            // Of prefixes a shorter one may have been found, which stays.
+            if before.is_some() && instance.remove(*object, key, now)? {
                 undo.push(back(*object, key.clone(), before));
                 done.deleted += 1;
             }
@@ -346,20 +349,6 @@ fn one(
 fn by_prefix(instance: &Instance, object: usize) -> bool {
     let info = instance.module().objects().get(object);
     info.is_some_and(|o| o.kind.addressing == Addressing::Prefix)
-}
-
-/// The value under a key. A lookup of a prefix may find a shorter one; so the prefix itself is taken out.
-fn taken_out(
-    instance: &mut Instance,
-    object: usize,
-    key: &[u8],
-    now: u64,
-) -> Result<Option<Vec<u8>>, ModuleError> {
-    let before = instance.get(object, key, now)?;
-    if before.is_some() && by_prefix(instance, object) && !instance.remove(object, key, now)? {
-        return Ok(None);
-    }
-    Ok(before)
 }
 
 /// What makes it as it was.
