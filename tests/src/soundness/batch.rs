@@ -12,6 +12,7 @@ use millrace_emit::cache::Cache;
 use millrace_emit::toolchain::{ModuleOptions, Toolchain, compile_module_within, find};
 use millrace_object::insn::Insn;
 use millrace_object::program::{Nesting, Program};
+use millrace_object::state::lpm;
 use rand::Rng;
 
 use super::interpreted::{BEGIN, Entries, Outcome, Packet, STEP, gather, interpret, packet, trace};
@@ -326,6 +327,8 @@ impl Bench {
                 Some(Nesting::Shape(holder)) => {
                     program.objects.get(holder.0).map_or(0, |h| h.key_bytes)
                 }
+                // The length of a handler's prefix stands before it.
+                _ if *o.kind == lpm::KIND => 4,
                 _ => 0,
             };
             let pair = |_| {

@@ -93,21 +93,28 @@ static void one(const struct mr_module *module, struct mr_instance *self, u32 nu
 	free(packet.floor);
 }
 
+/* Bytes of a listed key: the length of a handler's prefix stands before it. */
+static u32 listed_bytes(const struct mr_object *object)
+{
+	return object->key_bytes + (strcmp(object->kind, "lpm") ? 0 : 4);
+}
+
 static void entries(const struct mr_object *object, struct mr_instance *self, u64 now)
 {
-	u8 *pair = must(calloc(1, object->key_bytes + object->value_bytes + 1), "memory");
+	u32 key = listed_bytes(object);
+	u8 *pair = must(calloc(1, key + object->value_bytes + 1), "memory");
 	u64 cursor = 0;
 	u32 count = 0;
 
 	if (object->next) {
-		while (!object->next(self, &cursor, pair, pair + object->key_bytes, now))
+		while (!object->next(self, &cursor, pair, pair + key, now))
 			count++;
 		cursor = 0;
 	}
 	give32(stdout, count);
 	while (count--) {
-		object->next(self, &cursor, pair, pair + object->key_bytes, now);
-		give(stdout, pair, object->key_bytes + object->value_bytes);
+		object->next(self, &cursor, pair, pair + key, now);
+		give(stdout, pair, key + object->value_bytes);
 	}
 	free(pair);
 }

@@ -63,7 +63,9 @@ static void *work(void *argument)
 static void show(u32 object, u64 now)
 {
 	const struct mr_object *o = &module->object[object];
-	u8 *key = must(calloc(1, o->key_bytes + 1)), *value = must(calloc(1, o->value_bytes + 1));
+	/* The length of a handler's prefix stands before it. */
+	u32 bytes = o->key_bytes + (strcmp(o->kind, "lpm") ? 0 : 4);
+	u8 *key = must(calloc(1, bytes + 1)), *value = must(calloc(1, o->value_bytes + 1));
 	u32 count = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
@@ -75,7 +77,7 @@ static void show(u32 object, u64 now)
 			while (o->next && o->next(instances[w], &cursor, key, value, now) == 0) {
 				count += !pass;
 				if (pass) {
-					give(key, o->key_bytes);
+					give(key, bytes);
 					give(value, o->value_bytes);
 				}
 			}

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
+use millrace_object::state::lpm;
 use millrace_place::{Held, Placement};
 
 use super::drive::{Input, Output};
@@ -275,7 +276,10 @@ fn parse(bytes: &[u8], events: usize, program: &Program) -> Result {
     for object in &program.objects {
         let count = output.word();
         let mut part = |bytes: u32| output.take(bytes as usize).to_vec();
-        let entry = |_| (part(object.key_bytes), part(object.value_bytes));
+        // The length of a handler's prefix stands before it.
+        let length = if *object.kind == lpm::KIND { 4 } else { 0 };
+        let key = length + object.key_bytes;
+        let entry = |_| (part(key), part(object.value_bytes));
         let mut all: Vec<_> = (0..count).map(entry).collect();
         all.sort();
         // What nobody writes each worker has.
