@@ -401,7 +401,7 @@ fn odd_files_are_refused_and_the_run_goes_on() {
         &mut live.command(&["ctl", "chain", "reorder", "count", "count"]),
         1,
     );
-    assert!(said.contains("count"), "{said}");
+    assert!(said.contains("name each element once"), "{said}");
     let sent = stream.end();
     let (account, status) = live.end();
     assert_eq!(

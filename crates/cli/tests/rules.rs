@@ -220,7 +220,7 @@ fn files_that_are_no_rules_are_refused_with_the_line() {
         "--out",
         "null:",
     ]);
-    assert!(refused(&mut folder, 2).contains("a folder"));
+    assert!(refused(&mut folder, 2).contains("directory"));
 }
 
 #[test]
