@@ -204,7 +204,7 @@ impl Engine<'_> {
             let here = self.arena.number(*at as u64, 64);
             let here = self.arena.compare(Rel::Eq, array.offset, here);
             let added = more.as_ref().and_then(|(more, elements)| {
-                let same = elements.iter().any(|e| *e == (*at, old));
+                let same = elements.contains(&(*at, old));
                 same.then_some(*more)
             });
             let new = match added {
