@@ -22,7 +22,7 @@ pub enum Local {
     Pointer(FrameId, Reg),
     /// a part of a frame's stack
     Stack(StackObject),
-    /// what is known of some bytes of the packet ([`super::known`])
+    /// what is known of some bytes of the packet (`known`)
     Known(u32),
 }
 
