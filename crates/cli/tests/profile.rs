@@ -342,6 +342,15 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
         } else {
             millrace()
         };
+        // A source by its name alone, in its folder.
+        let path = Path::new(nf);
+        let nf = match path.parent().filter(|folder| folder.is_absolute()) {
+            Some(folder) => {
+                command.current_dir(folder);
+                path.file_name().unwrap().to_str().unwrap()
+            }
+            None => nf,
+        };
         command.args(["profile", nf, "--in", trace, "--split", "lan=10.0.0.0/16"]);
         command.args(words);
         if !long {

@@ -154,6 +154,11 @@ fn edited(
     let failed = |what: String| {
         Failure::wrong(what).help("change the line by hand, and profile the function again")
     };
+    // That of a source that is named without one.
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
     let unread = |e: std::io::Error| failed(format!("{}: {e}", folder.display()));
     for entry in std::fs::read_dir(folder).map_err(unread)? {
         let entry = entry.map_err(unread)?;
