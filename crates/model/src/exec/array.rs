@@ -10,7 +10,7 @@
 
 use millrace_object::program::Line;
 
-use super::state::{Access, Region, State};
+use super::state::{Region, State};
 use super::{Engine, Gap};
 use crate::expr::walk::cone;
 use crate::expr::{ExprId, Node, Rel};
@@ -247,28 +247,9 @@ impl Engine<'_> {
                 self.read(s, array.region, at, bytes)?
             }
         };
-        let Some(p) = s.places.get(place) else {
-            return Ok(());
-        };
-        let constant = self.program.constant(p.object, first as u32, bytes);
-        if constant.is_some() && effect == Effect::Read {
-            return Ok(());
-        }
-        s.accesses.push(Access {
-            object: p.object,
-            entry: p.number(),
-            operation,
-            effect,
-            key: p.key.clone(),
-            value,
-            offset: Some(first as u32),
-            bytes,
-            chosen: Some((array.offset, array.bytes)),
-            answer: None,
-            outcome: None,
-            repeated: false,
-            line: line.cloned(),
-        });
+        let chosen = Some((array.offset, array.bytes));
+        let what = (effect, operation, value);
+        self.noted(s, place, (first, bytes, chosen), what, line);
         Ok(())
     }
 }

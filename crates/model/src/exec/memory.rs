@@ -346,12 +346,26 @@ impl Engine<'_> {
         line: Option<&Line>,
     ) -> Result<(), Gap> {
         let from = self.fixed(s, offset)?;
+        let what = (effect, operation, value.to_vec());
+        self.noted(s, place, (from, bytes, None), what, line);
+        Ok(())
+    }
+
+    /// Records an access to bytes from one on; `chosen`: to which of the elements of an array that they are.
+    pub(super) fn noted(
+        &self,
+        s: &mut State,
+        place: usize,
+        (from, bytes, chosen): (i64, u32, Option<(ExprId, u32)>),
+        (effect, operation, value): (Effect, &'static str, Vec<ExprId>),
+        line: Option<&Line>,
+    ) {
         let Some(p) = s.places.get(place) else {
-            return Ok(());
+            return;
         };
         let constant = self.program.constant(p.object, from as u32, bytes);
         if constant.is_some() && effect == Effect::Read {
-            return Ok(());
+            return;
         }
         s.accesses.push(Access {
             object: p.object,
@@ -359,21 +373,20 @@ impl Engine<'_> {
             operation,
             effect,
             key: p.key.clone(),
-            value: value.to_vec(),
+            value,
             offset: Some(from as u32),
             bytes,
             answer: None,
             outcome: None,
-            chosen: None,
+            chosen,
             repeated: false,
             line: line.cloned(),
         });
-        Ok(())
     }
 
     /// A pointer to a value is good until the entry is gone, and a deleted entry's until another may be in its place
     /// (fastpath/state/hash.h). What is written to it in between nobody finds.
-    pub(super) fn usable(&self, place: &Place) -> Result<(), Gap> {
+    fn usable(&self, place: &Place) -> Result<(), Gap> {
         match place.lapsed {
             None | Some(DELETED) => Ok(()),
             Some(why) => gap(format!(

@@ -44,7 +44,7 @@ impl Changed<'_> {
                 .zip(&made)
                 .filter(|(_, made)| made.is_some());
             for ((recipe, _), gain) in could.zip(gains) {
-                recipe.gain = gain.median;
+                recipe.gain = gain.map_or(recipe.gain, |gain| gain.median);
             }
         }
         let changes: Vec<Change> = first.iter().map(|r| r.change.clone()).collect();
@@ -90,6 +90,7 @@ impl Changed<'_> {
         let functions: Vec<&Function> = ready.iter().map(|(_, changed)| changed).collect();
         let gains = runs.gains(self.base, &functions, turns)?;
         for ((recipe, _), gain) in ready.iter_mut().zip(gains) {
+            let gain = gain?;
             recipe.tried = Some(Tried {
                 gain: Some(gain.median),
                 low: Some(gain.low),

@@ -125,21 +125,26 @@ impl<'a> Runs<'a> {
         (0..BESIDE).map(turn).collect()
     }
 
-    /// Throughput of each of the changed over that of what there is, in turns of all.
+    /// Throughput of each of the changed over that of what there is, in turns of all; of one that does not run, why.
     pub fn gains(
         &self,
         base: &Function,
         changed: &[&Function],
         turns: usize,
-    ) -> Result<Vec<Measure>, Failure> {
-        let mut gains = vec![Vec::with_capacity(turns); changed.len()];
+    ) -> Result<Vec<Result<Measure, Failure>>, Failure> {
+        let mut gains: Vec<Result<Vec<f64>, Failure>> = Vec::new();
+        gains.resize_with(changed.len(), || Ok(Vec::with_capacity(turns)));
         for _ in 0..turns {
             let was = self.run(base, true)?;
             for (changed, gains) in changed.iter().zip(&mut gains) {
-                gains.push(ratio(&self.run(changed, true)?, &was));
+                let Ok(all) = gains else { continue };
+                match self.run(changed, true) {
+                    Ok(is) => all.push(ratio(&is, &was)),
+                    Err(failure) => *gains = Err(failure),
+                }
             }
         }
-        Ok(gains.into_iter().map(Measure::of).collect())
+        Ok(gains.into_iter().map(|g| g.map(Measure::of)).collect())
     }
 
     /// Throughput with the prefetch pass over that without it.
