@@ -65,8 +65,8 @@ pub struct Profile {
     #[arg(long = "try")]
     tries: bool,
 
-    /// With --try: turns of each
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "tries", value_parser = clap::value_parser!(u8).range(3..=99))]
+    /// With --try: turns of each; of so many the least and the greatest are told
+    #[arg(long, value_name = "N", default_value_t = 21, requires = "tries", value_parser = clap::value_parser!(u8).range(3..=99))]
     turns: u8,
 
     /// Set a parameter, or an option of an object's declaration, as in flows.capacity=1000000

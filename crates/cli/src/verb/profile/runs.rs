@@ -125,7 +125,8 @@ impl<'a> Runs<'a> {
         (0..BESIDE).map(turn).collect()
     }
 
-    /// Throughput of each of the changed over that of what there is, in turns of all; of one that does not run, why.
+    /// Throughput of each of the changed over that of what there is, in turns of all; of one that does not run, why. What there is runs
+    /// before and behind each turn, so that a machine that becomes slower meanwhile favours neither.
     pub fn gains(
         &self,
         base: &Function,
@@ -134,15 +135,22 @@ impl<'a> Runs<'a> {
     ) -> Result<Vec<Result<Measure, Failure>>, Failure> {
         let mut gains: Vec<Result<Vec<f64>, Failure>> = Vec::new();
         gains.resize_with(changed.len(), || Ok(Vec::with_capacity(turns)));
+        let mut before = ns(&self.run(base, true)?);
         for _ in 0..turns {
-            let was = self.run(base, true)?;
-            for (changed, gains) in changed.iter().zip(&mut gains) {
-                let Ok(all) = gains else { continue };
-                match self.run(changed, true) {
-                    Ok(is) => all.push(ratio(&is, &was)),
-                    Err(failure) => *gains = Err(failure),
+            let all = changed.iter().zip(&gains).map(|(changed, gains)| {
+                let runs = gains.is_ok().then(|| self.run(changed, true));
+                runs.map(|account| account.map(|a| ns(&a)))
+            });
+            let all: Vec<Option<Result<f64, Failure>>> = all.collect();
+            let behind = ns(&self.run(base, true)?);
+            for (is, gains) in all.into_iter().zip(&mut gains) {
+                match (is, &mut *gains) {
+                    (Some(Ok(is)), Ok(all)) => all.push(f64::midpoint(before, behind) / is),
+                    (Some(Err(failure)), _) => *gains = Err(failure),
+                    _ => {}
                 }
             }
+            before = behind;
         }
         Ok(gains.into_iter().map(|g| g.map(Measure::of)).collect())
     }
@@ -150,8 +158,8 @@ impl<'a> Runs<'a> {
     /// Throughput with the prefetch pass over that without it.
     pub fn prefetch(&self, base: &Function, turns: usize) -> Result<Measure, Failure> {
         let turn = |_| {
-            let with = self.run(base, true)?;
-            Ok(ratio(&with, &self.run(base, false)?))
+            let with = ns(&self.run(base, true)?);
+            Ok(ns(&self.run(base, false)?) / with)
         };
         let gains: Result<Vec<f64>, Failure> = (0..turns).map(turn).collect();
         gains.map(Measure::of)
@@ -182,8 +190,7 @@ impl Measure {
     }
 }
 
-/// Throughput of the first over that of the second, by the time inside the function, waiting included.
-fn ratio(one: &Account, other: &Account) -> f64 {
-    let ns = |a: &Account| a.function.ns_per_packet.max(0.01);
-    ns(other) / ns(one)
+/// What a packet takes inside the function, waiting included.
+fn ns(account: &Account) -> f64 {
+    account.function.ns_per_packet.max(0.01)
 }
