@@ -6,6 +6,7 @@
 //! place.
 
 use crate::filter::Condition;
+use crate::packet::Kind;
 use crate::rewriter::{Specification, Timeouts};
 
 /// A route of a lookup.
@@ -69,6 +70,8 @@ pub struct Rewriting {
 pub enum Meaning {
     /// it leaves by output 0 as it is; what queues, counters and schedulers do
     Pass,
+    /// it leaves by output 0 as it is, if there is one; something is printed, or written to a file
+    Shows,
     /// it leaves by this output, or is dropped
     Switch(Option<usize>),
     /// it enters here, its link header marked, its kind by the Ethernet destination
@@ -130,6 +133,26 @@ pub enum Meaning {
         /// what they become
         value: u8,
     },
+    /// bytes are written, so many from the packet's front; packets that do not have them go to output 1
+    Write {
+        /// bytes from the packet's front
+        at: usize,
+        /// what is written
+        bytes: Vec<u8>,
+    },
+    /// packets of more bytes go to output 1
+    Long(usize),
+    /// the packet's type is written
+    Kind(Kind),
+    /// the packet's type is by its Ethernet destination; those of others go to output 1
+    Addressed {
+        /// whose frames
+        mine: [u8; 6],
+        /// whether those from there are others', too
+        own: bool,
+        /// whether those to other hosts are others'; else only their type says so
+        other: bool,
+    },
     /// an annotation's byte is written
     Paint(usize, u8),
     /// packets with this byte in an annotation to output 0, others to output 1
@@ -157,4 +180,6 @@ pub enum Meaning {
     Outside(&'static str),
     /// no packets pass it
     Silent,
+    /// no packets pass it; something is printed, or written to a file
+    Says,
 }

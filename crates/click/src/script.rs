@@ -53,6 +53,13 @@ impl Script {
         self.variables.insert("args".into(), text.to_owned());
     }
 
+    /// Whether it changes elements by their handlers.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        let writes = |word: &str| matches!(word, "write" | "writeq");
+        self.instructions.iter().any(|i| writes(&i.0))
+    }
+
     /// From its first instruction again.
     pub fn rewind(&mut self) {
         (self.at, self.jumps) = (0, 0);

@@ -300,3 +300,75 @@ fn ten_files_are_as_large_a_function_as_one() {
         assert_eq!(program.ports, ["inside", "outside"]);
     }
 }
+
+/// An inspector of requests, as courses have it: what a checked packet carries is read where it is, whatever the frame has behind it.
+const INSPECTOR: &str = "
+FromDevice(a) -> Print(came) -> CheckIPHeader(14) -> p :: IPClassifier(tcp dst port 80, -);
+p[0] -> m :: Classifier(66/505554, 66/504f5354, 66/474554, -);
+m[0] -> s :: Search(\"secret\") -> UnstripAnno -> ToIPSummaryDump(seen) -> ToDevice(b); s[1] -> Discard;
+m[1] -> Queue -> ToDevice(c); m[2] -> CheckLength(100) -> ToDevice(d); m[3] -> Discard;
+p[1] -> StoreEtherAddress(2:0:0:0:0:9, src) -> IPPrint(other) -> ToDevice(e);
+FromDevice(b) -> HostEtherFilter(2:0:0:0:0:1) -> ToDevice(a);
+Script(print came)
+DriverManager(print >report \"$(m.count)\", pause)
+";
+
+/// Of whoever looks at a configuration, and whoever runs its function, no file is written, whatever its elements name.
+#[test]
+fn what_packets_carry_is_inspected_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("inspector.click");
+    std::fs::write(&path, INSPECTOR).unwrap();
+    for name in ["seen", "report"] {
+        std::fs::write(folder.path().join(name), "of somebody").unwrap();
+    }
+    let of = millrace::click::read(&path, false, Options::default()).unwrap();
+    let quiet = of.quiet().len();
+    assert_eq!(
+        quiet, 5,
+        "Print, IPPrint, ToIPSummaryDump, Script, DriverManager"
+    );
+    let found = millrace::find(path.to_str().unwrap()).unwrap();
+    let function = found.load(&Make::default(), &mut |_| {}).unwrap();
+    let mut both = Both::new(&function, &of).unwrap();
+    let made = reference::witnesses(&of, 500).into_iter();
+    let secret = |text: &str| {
+        let mut frame = vec![0; 14];
+        frame.splice(12..14, [8, 0]);
+        let mut header = vec![
+            0x45, 0, 0, 100, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        let sum = millrace_wire::checksum::Sum::default()
+            .bytes(&header)
+            .checksum();
+        header.splice(10..12, sum.to_be_bytes());
+        frame.extend(header);
+        frame.extend([
+            4, 0, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x10, 0, 0, 0, 0, 0, 0,
+        ]);
+        frame.extend([1; 12]);
+        frame.extend_from_slice(text.as_bytes());
+        frame.resize(114, 0);
+        (0, frame)
+    };
+    let puts = ["PUT /secret", "PUT /other", "POST /secret"].map(secret);
+    let all = made
+        .chain(puts)
+        .chain(reference::random(&of, 7).take(PACKETS));
+    both.all(all.enumerate().map(|(number, (port, bytes))| Given {
+        port,
+        time: number as u64,
+        bytes,
+    }));
+    assert_eq!(both.found.difference, None);
+    let [forwarded, dropped, handed] = both.found.fates;
+    assert!(
+        forwarded > 20 && dropped > 50 && handed > 1,
+        "{:?}",
+        both.found.fates
+    );
+    for name in ["seen", "report"] {
+        let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(text, "of somebody", "{name}");
+    }
+}

@@ -34,7 +34,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use millrace_click::error::Error;
-use millrace_click::interpreter::{Bounds, Folder, Router, Shared, whole};
+use millrace_click::interpreter::{Bounds, Folder, Reading, Router, Shared, whole};
 use millrace_click::language::{Graph, Limits, flatten, parse};
 use millrace_click::meaning::Meaning;
 
@@ -141,9 +141,9 @@ pub fn synthesise(
     folder: &Path,
     options: Options,
 ) -> Result<Synthesis, Vec<Error>> {
-    let host = Rc::new(RefCell::new(Folder {
+    let host = Rc::new(RefCell::new(Reading(Folder {
         folder: folder.to_owned(),
-    }));
+    })));
     synthesise_on(name, graph, host, options)
 }
 
@@ -228,6 +228,19 @@ fn synthesise_in(
             origins: work.origins,
             router,
         });
+    }
+}
+
+impl Synthesis {
+    /// Elements that print something, or write to a file, where they are run one by one. The function does not.
+    #[must_use]
+    pub fn quiet(&self) -> Vec<usize> {
+        let shows = |id: &usize| {
+            let meaning = self.router.meaning(*id);
+            matches!(meaning, Some(Meaning::Shows | Meaning::Says))
+        };
+        let count = self.router.graph().elements.len();
+        (0..count).filter(shows).collect()
     }
 }
 

@@ -138,6 +138,7 @@ impl Chain {
                 "operations": costs,
                 "filters": redundant::filters(&synthesis),
                 "slow_path": slow_path(&synthesis),
+                "quiet": quiet(&synthesis).collect::<Vec<_>>(),
                 "relaxations": synthesis.flows.relaxations().iter().map(|(what, when)| {
                     json!({ "kind": what, "reason": when })
                 }).collect::<Vec<_>>(),
@@ -326,6 +327,13 @@ fn slow_path(of: &Synthesis) -> Vec<serde_json::Value> {
     of.slow.iter().zip(of.titles()).map(one).collect()
 }
 
+/// Names of elements that print, or write files, where they are run one by one.
+fn quiet(of: &Synthesis) -> impl Iterator<Item = String> {
+    let elements = &of.router.graph().elements;
+    let named = of.quiet().into_iter().filter_map(|id| elements.get(id));
+    named.map(millrace_click::language::Element::title)
+}
+
 /// Paths of a diagram of which packets are made.
 const MOST_PATHS: usize = 20_000;
 
@@ -383,6 +391,13 @@ fn text(
             false => ": passed to the host",
         };
         text.push_str(&format!("    {title}: {}{passed}\n", slow.why));
+    }
+    let quiet: Vec<String> = quiet(of).collect();
+    if !quiet.is_empty() {
+        text.push_str(&format!(
+            "\nprint and write nothing (`millrace ctl trace`, and captures of the ports, show packets)\n    {}\n",
+            quiet.join(", ")
+        ));
     }
     let relaxations = of.flows.relaxations();
     if !relaxations.is_empty() {

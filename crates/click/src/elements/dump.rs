@@ -6,6 +6,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use crate::recorded::{Recorded, Records};
 use millrace_traffic::capture::Reader;
@@ -135,6 +136,10 @@ impl To {
 }
 
 impl Element for To {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Shows)
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         let held = packet
             .data()

@@ -36,7 +36,11 @@ struct Filter {
 
 impl Element for Filter {
     fn meaning(&self) -> Option<Meaning> {
-        Some(Meaning::Outside("it writes the packet's type"))
+        Some(Meaning::Addressed {
+            mine: self.mine,
+            own: self.own,
+            other: self.other,
+        })
     }
 
     fn action(&mut self, mut packet: Packet, cx: &Context<'_>) -> Option<Packet> {

@@ -6,7 +6,7 @@ use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::Setup;
 use crate::meaning::Meaning;
-use crate::rewriter::{Mapper, Pattern, Specification};
+use crate::rewriter::{Mapper, Order, Pattern, Specification};
 
 /// RoundRobinIPMapper
 pub const CLASS: Class = Class {
@@ -38,7 +38,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
             |_| None,
         )?);
     }
-    Ok(Box::new(RoundRobin(Mapper { patterns, next: 0 })))
+    Ok(Box::new(RoundRobin(Mapper {
+        patterns,
+        order: Order::InTurn(0),
+    })))
 }
 
 fn patterns(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {

@@ -5,6 +5,7 @@ use crate::arguments::Args;
 use crate::arguments::dots;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::PAINT;
 use crate::packet::Packet;
 use crate::summary::field::time;
@@ -270,6 +271,13 @@ fn icmp(upper: &[u8]) -> String {
 }
 
 impl Element for Print {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(match self.active {
+            true => Meaning::Shows,
+            false => Meaning::Pass,
+        })
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         if self.active {
             let mut line = self.line(&packet);

@@ -18,7 +18,7 @@ use crate::interpreter::{Context, Setup};
 use crate::meaning::Meaning;
 use crate::packet::AGGREGATE;
 use crate::packet::Packet;
-use crate::rewriter::{Direction, Key, New, Rewriter, Specification};
+use crate::rewriter::{Direction, Key, New, Order, Rewriter, Specification};
 
 /// IPRewriter
 pub const CLASS: Class = Class {
@@ -164,7 +164,9 @@ fn specification(
     let ports = matches!(what, What::Flows | What::Ping);
     let mapper = |name: &str| {
         let id = setup.find(name)?;
-        setup.class(id).ends_with("IPMapper").then_some(id)
+        let class = setup.class(id);
+        let maps = matches!(class, "RoundRobinIPMapper" | "SourceIPHashMapper");
+        maps.then_some(id)
     };
     Specification::read(&text, ports, names, &|name| named(setup, name), mapper)
 }
@@ -386,10 +388,17 @@ impl Rewriting {
                 .with(*id, |element, _| {
                     let mapper = element.mapper()?;
                     let count = mapper.patterns.len();
+                    let next = match &mut mapper.order {
+                        Order::InTurn(next) => next,
+                        Order::BySource(of) => {
+                            let own = of(key.source);
+                            return mapper.patterns.get_mut(own).and_then(&mut one);
+                        }
+                    };
                     for n in 0..count {
-                        let at = (mapper.next + n) % count;
+                        let at = (*next + n) % count;
                         if let Some(found) = mapper.patterns.get_mut(at).and_then(&mut one) {
-                            mapper.next = (at + 1) % count;
+                            *next = (at + 1) % count;
                             return Some(found);
                         }
                     }

@@ -3,6 +3,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 
 /// Message
 pub const CLASS: Class = Class {
@@ -21,6 +22,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 struct Message(String);
 
 impl Element for Message {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Says)
+    }
+
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
         cx.note_configuring(&self.0);
         Ok(())

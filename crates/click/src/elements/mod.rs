@@ -1,9 +1,11 @@
 //! Elements, one a file: its comment is its manual.
 
 pub mod address;
+pub mod arp_print;
 pub mod arp_querier;
 pub mod arp_responder;
 pub mod check_ip_header;
+pub mod check_length;
 pub mod check_upper;
 pub mod classifier;
 pub mod counter;
@@ -42,10 +44,14 @@ pub mod rated;
 pub mod rated_source;
 pub mod round_robin;
 pub mod script;
+pub mod search;
 pub mod set_ip;
+pub mod set_packet_type;
 pub mod set_vlan;
 pub mod small;
+pub mod source_ip_hash_mapper;
 pub mod store_data;
+pub mod store_ether_address;
 pub mod strip;
 pub mod switch;
 pub mod tee;
@@ -63,10 +69,12 @@ pub const CLASSES: &[Class] = &[
     address::CLASS,
     address::SET,
     address::STORE,
+    arp_print::CLASS,
     arp_querier::CLASS,
     arp_responder::CLASS,
     check_ip_header::CLASS,
     check_ip_header::TWO,
+    check_length::CLASS,
     check_upper::CLASS,
     check_upper::UDP,
     check_upper::ICMP,
@@ -103,6 +111,7 @@ pub const CLASSES: &[Class] = &[
     icmp_ping::ENCAP,
     icmp_rewriter::CLASS,
     ether_filter::CLASS,
+    set_packet_type::CLASS,
     set_vlan::CLASS,
     timed_sink::CLASS,
     link_unqueue::CLASS,
@@ -189,6 +198,10 @@ pub const CLASSES: &[Class] = &[
     small::DELTA,
     small::MIRROR,
     small::IP_MIRROR,
+    search::CLASS,
+    search::UNSTRIP,
+    source_ip_hash_mapper::CLASS,
+    store_ether_address::CLASS,
     store_data::CLASS,
     store_data::MOVE,
     store_data::RESIZE,

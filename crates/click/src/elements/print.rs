@@ -6,6 +6,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 
 /// Print
@@ -80,6 +81,13 @@ struct Print {
 }
 
 impl Element for Print {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(match self.active {
+            true => Meaning::Shows,
+            false => Meaning::Pass,
+        })
+    }
+
     fn action(&mut self, packet: Packet, cx: &Context<'_>) -> Option<Packet> {
         if !self.active {
             return Some(packet);

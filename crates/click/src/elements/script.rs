@@ -7,6 +7,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made, Read, Written};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use crate::script::{Next, Script, Why};
 
@@ -90,6 +91,14 @@ impl Scripted {
 }
 
 impl Element for Scripted {
+    fn meaning(&self) -> Option<Meaning> {
+        match (self.script.writes(), self.kind) {
+            (true, _) => None,
+            (false, Kind::Packet) => Some(Meaning::Outside("a script says by which output")),
+            (false, _) => Some(Meaning::Says),
+        }
+    }
+
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
         if matches!(self.kind, Kind::Active | Kind::Driver) {
             cx.wake_at(cx.now());

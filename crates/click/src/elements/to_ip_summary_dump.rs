@@ -4,6 +4,7 @@
 use crate::arguments::Args;
 use crate::element::{Class, Element, Made};
 use crate::interpreter::{Context, Setup};
+use crate::meaning::Meaning;
 use crate::packet::Packet;
 use crate::summary::field::show;
 use crate::summary::names::canonical;
@@ -97,6 +98,10 @@ impl Sink {
 }
 
 impl Element for Sink {
+    fn meaning(&self) -> Option<Meaning> {
+        Some(Meaning::Shows)
+    }
+
     fn start(&mut self, cx: &Context<'_>) -> Result<(), String> {
         self.flush(cx);
         Ok(())

@@ -98,10 +98,20 @@ impl Router {
 
 /// What an element's own check found.
 pub(super) fn configuring(flat: &Flat, what: &str) -> Error {
+    // What Click takes from its command line, or from the interfaces of the machine.
+    let help = match what.contains("'$") {
+        true => {
+            "say `define($NAME VALUE)`, here or in a file of its own that goes on with `require(library THIS)`"
+        }
+        false if what.contains("ddress") => {
+            "see the element's page in docs/click.md; `AddressInfo(NAME 192.0.2.1 02:00:00:00:00:01)` says the addresses of a device"
+        }
+        false => "see the element's page in docs/click.md",
+    };
     Error::at(
         &flat.place,
         format!("While configuring '{}':\n  {what}", flat.title()),
-        "see the element's page in docs/click.md",
+        help,
     )
 }
 

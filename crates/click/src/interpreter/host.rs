@@ -110,3 +110,22 @@ impl Host for Folder {
         let _ = std::io::stderr().write_all(text);
     }
 }
+
+/// The files below a folder, to read. Nothing is written and nothing printed: a configuration is other people's, and may name any file; who
+/// looks at one, or runs a function that was made of it, wants none of its own overwritten.
+pub struct Reading(pub Folder);
+
+impl Host for Reading {
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        match path {
+            "-" => Err("-: standard input is not read".into()),
+            _ => self.0.read(path),
+        }
+    }
+
+    fn write(&mut self, _: &str, _: &[u8], _: bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn note(&mut self, _: &[u8]) {}
+}

@@ -23,7 +23,7 @@ use crate::names::Names;
 use crate::packet::Packet;
 
 pub use context::Context;
-pub use host::{Folder, Host, Memory, whole};
+pub use host::{Folder, Host, Memory, Reading, whole};
 pub use run::Ended;
 
 /// Bounds of a run.

@@ -13,12 +13,20 @@ mod table;
 pub use pattern::{Pattern, Specification};
 pub use table::{Direction, Flow, New, Rewriter, Timeouts};
 
-/// Patterns of which each new flow takes one; `next` is the first that is tried.
+/// Patterns of which each new flow takes one.
 pub struct Mapper {
     /// the patterns
     pub patterns: Vec<Specification>,
-    /// the one that is tried first
-    pub next: usize,
+    /// which a flow takes
+    pub order: Order,
+}
+
+/// Which pattern a new flow takes.
+pub enum Order {
+    /// the first that has free words, from this one on; the next flow begins behind it
+    InTurn(usize),
+    /// the one of its source address, and no other
+    BySource(Box<dyn Fn([u8; 4]) -> usize>),
 }
 
 /// The words that name a flow in one direction.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use millrace_chain::connect::{Named, connect};
 use millrace_chain::{Description, Element, Function, Merged, What, file};
-use millrace_click::interpreter::{Folder, Shared};
+use millrace_click::interpreter::{Folder, Reading, Shared};
 use millrace_emit::cache::Cache;
 use millrace_synth::emit::word;
 use millrace_synth::join::{Connections, End, Part, join, passed, reads_files};
@@ -75,9 +75,9 @@ struct Single {
 }
 
 fn host(folder: &Path) -> Shared {
-    Rc::new(RefCell::new(Folder {
+    Rc::new(RefCell::new(Reading(Folder {
         folder: folder.to_owned(),
-    }))
+    })))
 }
 
 /// A Click element by itself; none where it is something else. What is wrong with it is said where it is found by its word.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millrace_click::interpreter::{Folder, Host};
+use millrace_click::interpreter::{Folder, Reading};
 use millrace_click::language::Graph;
 use millrace_dataplane::account::{SlowAccount, SlowElement};
 use millrace_dataplane::worker::slow::{Handed, SlowPath, SlowPaths};
@@ -60,27 +60,12 @@ impl Configuration {
     /// # Errors
     /// Its elements are wrong, or a file that one names is not there any more.
     pub fn interpreter(&self) -> Result<Interpreter, String> {
-        let host = Rc::new(RefCell::new(Quiet(Folder {
+        let host = Rc::new(RefCell::new(Reading(Folder {
             folder: self.folder.clone(),
         })));
         let made = Interpreter::new(self.graph.clone(), &self.ports, host);
         made.map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
-}
-
-/// Files of a folder. What elements say of packets is not printed: anybody may send as many as make them say it.
-struct Quiet(Folder);
-
-impl Host for Quiet {
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        self.0.read(path)
-    }
-
-    fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String> {
-        self.0.write(path, bytes, append)
-    }
-
-    fn note(&mut self, _: &[u8]) {}
 }
 
 /// Counts of an element.

@@ -23,6 +23,7 @@ use crate::sets::parts;
 
 mod filter;
 mod headers;
+mod link;
 mod listed;
 mod rewrite;
 mod substitute;

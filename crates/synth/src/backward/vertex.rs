@@ -22,10 +22,10 @@ impl Backward<'_> {
             return Ok(self.without(id, "nothing says what it does to a packet"));
         };
         match meaning {
-            Meaning::Pass => self.next(id, 0, shape),
+            Meaning::Pass | Meaning::Shows => self.next(id, 0, shape),
             Meaning::Switch(None) => Ok(self.dropped(id)),
             Meaning::Switch(Some(output)) => self.next(id, output, shape),
-            Meaning::Enter(_) | Meaning::Silent | Meaning::Mapper(_) => {
+            Meaning::Enter(_) | Meaning::Silent | Meaning::Says | Meaning::Mapper(_) => {
                 Ok(self.without(id, "packets come to it from inside"))
             }
             Meaning::Leave(name) => self.leave(id, &name, shape),
@@ -141,6 +141,25 @@ impl Backward<'_> {
             }
             Meaning::StoreAddress(at, address) => self.store_address(id, shape, at, address),
             Meaning::Service { mask, value } => self.service(id, shape, mask, value),
+            Meaning::Write { .. } if shape.short => Ok(self.hand(id)),
+            Meaning::Write { at, bytes } => {
+                let at = shape
+                    .head
+                    .saturating_add(i32::try_from(at).unwrap_or(i32::MAX));
+                let inner = self.next(id, 0, shape)?;
+                let inner = self.overwrite(id, inner, at, &bytes, shape)?;
+                let without = self.next(id, 1, shape)?;
+                let end = at.saturating_add(bytes.len() as i32);
+                self.present(id, shape, end, inner, without)
+            }
+            Meaning::Long(most) => self.long(id, shape, most),
+            Meaning::Kind(kind) => {
+                let inner = self.next(id, 0, shape)?;
+                self.kind(id, inner, kind)
+            }
+            Meaning::Addressed { mine, own, other } => {
+                self.addressed(id, shape, mine, (own, other))
+            }
             Meaning::Paint(at, colour) => {
                 let inner = self.next(id, 0, shape)?;
                 let Some(var) = self.annotation(id, at) else {

@@ -2,7 +2,7 @@
 
 use super::Emitter;
 use crate::diagram::{Id, Node};
-use crate::field::{Base, Var, is_of_ip};
+use crate::field::{self, Base, Var, ip, is_of_ip};
 
 /// What is known at a place of the code: which pointers lead to how many bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,6 +13,12 @@ pub(super) struct Known {
     pub(super) ip: Option<u16>,
     /// bytes of the transport header that `upper` leads to
     pub(super) upper: u32,
+    /// where the IP header begins behind which that is
+    pub(super) room: Option<u16>,
+    /// where an IP header begins that is right, so that the frame has all bytes of its length
+    pub(super) right: Option<u16>,
+    /// where an IP header begins, and bytes that it has with its packet, by its length
+    pub(super) total: Option<(u16, u32)>,
 }
 
 impl Known {
@@ -21,6 +27,20 @@ impl Known {
             frame: self.frame.min(other.frame),
             ip: self.ip.filter(|at| other.ip == Some(*at)),
             upper: self.upper.min(other.upper),
+            room: self.room.filter(|at| other.room == Some(*at)),
+            right: self.right.filter(|at| other.right == Some(*at)),
+            total: self
+                .total
+                .zip(other.total)
+                .and_then(|(own, other)| (own.0 == other.0).then_some((own.0, own.1.min(other.1)))),
+        }
+    }
+
+    /// Bytes that the frame has by the length of its IP header, whether or not a pointer leads to them.
+    pub(super) fn within(self) -> u32 {
+        match (self.right, self.total) {
+            (Some(right), Some((at, bytes))) if right == at => u32::from(at) + bytes,
+            _ => 0,
         }
     }
 }
@@ -49,14 +69,23 @@ impl Emitter<'_> {
             Var::Checked(at, _) if first == 1 => {
                 known.frame = known.frame.max(u32::from(at) + 20);
                 known.ip = Some(at);
+                known.right = Some(at);
             }
             Var::Room(at, _) => {
                 known.upper = known.upper.max(first as u32);
+                known.room = Some(at);
                 if known.frame >= u32::from(at) + 20 {
                     known.ip = Some(at);
                 }
             }
             Var::Bits(Base::Frame, bit, width) if bit >= 112 => {
+                let at = (bit / 8)
+                    .checked_sub(2)
+                    .and_then(|at| u16::try_from(at).ok());
+                if let Some(at) = at.filter(|at| ip(*at, field::bit::LENGTH) == var) {
+                    let before = known.total.filter(|t| t.0 == at).map_or(0, |t| t.1);
+                    known.total = Some((at, before.max(first as u32)));
+                }
                 known.ip = Self::header(known, bit, width).or(known.ip);
             }
             _ => {}
@@ -80,7 +109,24 @@ impl Emitter<'_> {
     /// Several paths meet here. Each proved that the transport header is there, at a place of its own: what follows needs one
     /// proof.
     pub(super) fn again(&mut self, known: Known) {
-        let (Some(at), bytes) = (known.ip, known.upper) else {
+        let bytes = known.upper;
+        let Some(at) = known.ip else {
+            // An IP header that the frame ends in, or that nobody has looked at as one: its length is in its first byte.
+            if let Some(at) = known.room.filter(|_| bytes > 0) {
+                let header = format!("(frame[{at}] & 15) * 4u");
+                let whole = u32::from(at) + 1;
+                self.locals.insert("*frame".into(), "__u8");
+                self.say(1, &format!("frame = packet_bytes(p, 0, {whole});"));
+                self.say(1, "if (!frame)\n\t\treturn DROP;");
+                self.say(
+                    1,
+                    &format!("upper = packet_bytes(p, {at} + {header}, {bytes});"),
+                );
+                self.say(1, "if (!upper)\n\t\treturn DROP;");
+                let frame = known.frame.max(whole);
+                self.say(1, &format!("frame = packet_bytes(p, 0, {frame});"));
+                self.say(1, "if (!frame)\n\t\treturn DROP;");
+            }
             return;
         };
         if bytes > 0 {

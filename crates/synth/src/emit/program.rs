@@ -18,6 +18,7 @@ impl Emitter<'_> {
             frame: u32::from(header) + 20,
             ip: Some(header),
             upper: 8,
+            ..Known::default()
         };
         let _ = writeln!(self.out, "\nrun:");
         self.line = None;

@@ -14,8 +14,26 @@ impl Emitter<'_> {
                     self.lead_to_header(at, known, depth);
                     return header(bit - u32::from(at) * 8);
                 }
-                match known.frame < var.end() {
-                    true => some("frame", bit, width, known.frame),
+                if known.frame >= var.end() {
+                    return frame(bit, width);
+                }
+                // No pointer leads to all of its bytes yet. By the length of the IP header some more are there; and of a field that is asked for
+                // there is at least a part.
+                let whole = match bit / 8 >= known.frame {
+                    true => var.end(),
+                    false => known.within().min(var.end()),
+                };
+                if whole <= known.frame {
+                    return some("frame", bit, width, known.frame);
+                }
+                self.locals.insert("*longer".into(), "__u8");
+                self.locals.insert("*frame".into(), "__u8");
+                self.say(depth, &format!("longer = packet_bytes(p, 0, {whole});"));
+                self.say(depth, "if (!longer)");
+                self.say(depth + 1, "return DROP;");
+                self.say(depth, "frame = longer;");
+                match whole < var.end() {
+                    true => some("frame", bit, width, whole),
                     false => frame(bit, width),
                 }
             }

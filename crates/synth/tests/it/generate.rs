@@ -31,11 +31,26 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 "14/45",
                 "23/11 34/04%0c",
                 "-",
+                // What a packet carries, behind all headers.
+                "66/505554",
+                "66/504f5354",
+                "54/474554",
+                "54/47455420 58/2f",
+                "42/00%80 60/0102030405060708",
+                "!46/0000",
             ];
             let count = 1 + pick(3) as usize;
-            let some: Vec<&str> = (0..count).map(|_| patterns[pick(7) as usize]).collect();
+            let some: Vec<&str> = (0..count).map(|_| patterns[pick(13) as usize]).collect();
             (format!("Classifier({})", some.join(", ")), count)
         }
+        4 if pick(3) == 0 => (
+            format!(
+                "HostEtherFilter(02:00:00:00:00:01, {}, {})",
+                pick(2) == 0,
+                pick(2) == 0
+            ),
+            1 + pick(2) as usize,
+        ),
         4 => ("DropBroadcasts".into(), 1),
         5 => (
             [
@@ -120,6 +135,9 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 "ip[19] & 128 != 0",
                 "port 80 and host != 10.0.0.1",
                 "ip ttl & 3 == 1",
+                "ip[40:4] == 0x47455420",
+                "ip[52] & 15 == 3",
+                "transp[20:4] == 0x50555420",
             ];
             let condition = |pick: &mut dyn FnMut(u32) -> u32| -> String {
                 let mut one = || tests[pick(tests.len() as u32) as usize];
@@ -193,7 +211,14 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
                 "MarkIPCE(true)",
                 "SetIPChecksum",
                 "CheckUDPHeader",
-            ][pick(12) as usize]
+                "Search(E)",
+                "Print(seen)",
+                "IPPrint",
+                "SetPacketType(MULTICAST)",
+                "SetPacketType(HOST)",
+                "StoreEtherAddress(02:00:00:00:00:08, 0)",
+                "StoreEtherAddress(02:00:00:00:00:08, 3)",
+            ][pick(19) as usize]
                 .into(),
             1,
         ),
@@ -206,6 +231,10 @@ fn element(rng: &mut ChaCha8Rng, marked: bool, at: usize) -> (String, usize) {
             1 + pick(2) as usize,
         ),
         22 => (format!("CheckIPHeader2(OFFSET {at})"), 1 + pick(2) as usize),
+        16 if pick(2) == 0 => (
+            format!("CheckLength({})", [30, 46, 60, 1000][pick(4) as usize]),
+            1 + pick(2) as usize,
+        ),
         16 => ("CheckPaint(1)".into(), 1 + pick(2) as usize),
         _ => (
             [
