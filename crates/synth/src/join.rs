@@ -178,6 +178,14 @@ pub fn join(
         let all: Vec<String> = errors.iter().map(|e| e.what.clone()).collect();
         all.join("; ")
     })?;
+    if let (true, false, Some(slow)) = (
+        parts.iter().any(|p| p.of.flows.any()),
+        one.flows.any(),
+        one.slow.first(),
+    ) {
+        let (title, why) = (title(&one, slow.element), &slow.why);
+        return Err(format!("as one, {title} would be on the slow path: {why}"));
+    }
     match slower(parts, &one) {
         Some(why) => Err(why),
         None => Ok(one),

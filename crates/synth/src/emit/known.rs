@@ -13,6 +13,8 @@ pub(super) struct Known {
     pub(super) ip: Option<u16>,
     /// bytes of the transport header that `upper` leads to
     pub(super) upper: u32,
+    /// the byte where the IP header begins that it is behind
+    pub(super) behind: Option<u16>,
 }
 
 impl Known {
@@ -21,6 +23,7 @@ impl Known {
             frame: self.frame.min(other.frame),
             ip: self.ip.filter(|at| other.ip == Some(*at)),
             upper: self.upper.min(other.upper),
+            behind: self.behind.filter(|at| other.behind == Some(*at)),
         }
     }
 }
@@ -52,6 +55,7 @@ impl Emitter<'_> {
             }
             Var::Room(at, _) => {
                 known.upper = known.upper.max(first as u32);
+                known.behind = Some(at);
                 if known.frame >= u32::from(at) + 20 {
                     known.ip = Some(at);
                 }
@@ -80,7 +84,14 @@ impl Emitter<'_> {
     /// Several paths meet here. Each proved that the transport header is there, at a place of its own: what follows needs one
     /// proof.
     pub(super) fn again(&mut self, known: Known) {
-        let (Some(at), bytes) = (known.ip, known.upper) else {
+        let bytes = known.upper;
+        let Some(at) = known.ip else {
+            // The frame may end within the header (`rooms`).
+            if let (Some(at), true) = (known.behind, bytes > 0) {
+                let place = format!("{at} + (frame[{at}] & 15) * 4u");
+                self.say(1, &format!("upper = packet_bytes(p, {place}, {bytes});"));
+                self.say(1, "if (!upper)\n\t\treturn DROP;");
+            }
             return;
         };
         if bytes > 0 {

@@ -18,6 +18,7 @@ impl Emitter<'_> {
             frame: u32::from(header) + 20,
             ip: Some(header),
             upper: 8,
+            behind: Some(header),
         };
         let _ = writeln!(self.out, "\nrun:");
         self.line = None;
