@@ -63,7 +63,7 @@ pub enum Guard {
 impl Guard {
     /// The opposite.
     #[must_use]
-    pub fn not(self) -> Self {
+    pub fn opposite(self) -> Self {
         match self {
             Self::Constant(holds) => Self::Constant(!holds),
             other => Self::choice(other, Self::Constant(false), Self::Constant(true)),

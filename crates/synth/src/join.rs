@@ -186,6 +186,14 @@ pub fn join(
         let (title, why) = (title(&one, slow.element), &slow.why);
         return Err(format!("as one, {title} would be on the slow path: {why}"));
     }
+    let host = |id: &usize| matches!(one.router.meaning(*id), Some(Meaning::Host));
+    let given = (0..one.router.graph().elements.len()).find(host);
+    if let (Some(id), true) = (given, one.slow.iter().any(|s| s.run)) {
+        let title = title(&one, id);
+        return Err(format!(
+            "as one it would have a slow path, which gives no packets to the host, and {title} does"
+        ));
+    }
     match slower(parts, &one) {
         Some(why) => Err(why),
         None => Ok(one),

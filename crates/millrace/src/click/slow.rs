@@ -377,6 +377,7 @@ mod tests {
         Slow::new(Configuration {
             graph: Graph::default(),
             ports: Vec::new(),
+            functions: Vec::new(),
             folder: PathBuf::new(),
             elements: vec![element("a"), element("b")],
         })

@@ -82,7 +82,7 @@ impl Guards {
             }
             Node::Bin(Bin::Xor, a, b) => {
                 let (a, b) = (self.one(arena, a)?, self.one(arena, b)?);
-                Ok(Guard::choice(a, b.clone().not(), b))
+                Ok(Guard::choice(a, b.clone().opposite(), b))
             }
             Node::Ite(c, a, b) => {
                 let condition = self.one(arena, c)?;
@@ -94,7 +94,7 @@ impl Guards {
             }
             Node::Cmp(Rel::Eq, a, b) if arena.width(a) == 1 => {
                 let (a, b) = (self.one(arena, a)?, self.one(arena, b)?);
-                Ok(Guard::choice(a, b.clone(), b.not()))
+                Ok(Guard::choice(a, b.clone(), b.opposite()))
             }
             Node::Cmp(rel, a, b) => self.compared(arena, e, (rel, a, b)),
             _ => match bits(arena, e).as_deref() {
@@ -148,7 +148,7 @@ impl Guards {
             // More than the number is not less than the next one.
             (Rel::Less, Some((bits, number, true))) => match number == mask(arena.width(a)) {
                 true => Ok(Guard::Constant(false)),
-                false => Ok(less(&runs(&bits)?, number + 1).not()),
+                false => Ok(less(&runs(&bits)?, number + 1).opposite()),
             },
             _ => match sizes(arena, rel, a, b).or_else(|| shifted(arena, rel, a, b)) {
                 Some(guard) => Ok(guard),
@@ -364,7 +364,7 @@ fn between(runs: &[Run], low: u64, high: u64, most: u64) -> Guard {
     };
     match low {
         0 => upper,
-        low => Guard::All(Arc::new([less(runs, low).not(), upper])),
+        low => Guard::All(Arc::new([less(runs, low).opposite(), upper])),
     }
 }
 
@@ -437,7 +437,7 @@ fn room(arena: &Arena, a: ExprId, b: ExprId) -> Option<Guard> {
     let (x, y) = (lengths(arena, a)?, lengths(arena, b)?);
     match (x, y) {
         // length + c < header + d: not so many bytes are there.
-        ((None, true, c), (Some(at), false, d)) => Some(bytes(at, d as i64 - c as i64).not()),
+        ((None, true, c), (Some(at), false, d)) => Some(bytes(at, d as i64 - c as i64).opposite()),
         // header + c < length + d: one byte more is there.
         ((Some(at), false, c), (None, true, d)) => Some(bytes(at, c as i64 - d as i64 + 1)),
         _ => None,
@@ -483,7 +483,7 @@ fn sizes(arena: &mut Arena, rel: Rel, a: ExprId, b: ExprId) -> Option<Guard> {
         let test = match (rel, first) {
             (Rel::Eq, _) => equal(&number, header),
             (Rel::Less, false) => runs(&number).map(|runs| less(&runs, header)),
-            (Rel::Less, true) => runs(&number).map(|runs| less(&runs, header + 1).not()),
+            (Rel::Less, true) => runs(&number).map(|runs| less(&runs, header + 1).opposite()),
             (Rel::SignedLess, _) => return None,
         };
         Some(Guard::All(Arc::new([ihl(words), test.ok()?])))

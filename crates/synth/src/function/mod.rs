@@ -132,7 +132,7 @@ fn input(
             let mut parts = vec![own.clone()];
             for (condition, holds) in choices {
                 let one = guards.one(arena, condition)?;
-                parts.push(if holds { one } else { one.not() });
+                parts.push(if holds { one } else { one.opposite() });
             }
             let interface = chosen.get(1).copied();
             let verdict = chosen.first().copied().unwrap_or(0);

@@ -127,7 +127,9 @@ fn whole(arena: &Arena, a: ExprId, b: ExprId) -> Option<Guard> {
     let (x, y) = (side(arena, a)?, side(arena, b)?);
     match (x, y) {
         // length + c < total + d
-        ((None, c), (Some(at), d)) if d.checked_sub(c)? == u64::from(at) => Some(cut(at).not()),
+        ((None, c), (Some(at), d)) if d.checked_sub(c)? == u64::from(at) => {
+            Some(cut(at).opposite())
+        }
         // total + d < length + c
         ((Some(at), d), (None, c)) if (d + 1).checked_sub(c)? == u64::from(at) => Some(cut(at)),
         _ => None,
