@@ -70,6 +70,11 @@ impl Backward<'_> {
         let Ok(at) = u16::try_from(shape.head + i32::from(at)) else {
             return Ok(node);
         };
+        if shape.right.is_some_and(|right| right.0 == at) {
+            let node = self.store.known(node, ip(at, bit::IHL), 5, 15)?;
+            let node = self.store.known(node, ip(at, 0), 4, 4)?;
+            return Ok(self.store.known(node, ip(at, bit::LENGTH), 20, 65_535)?);
+        }
         let var = Var::Checked(at, sum);
         let mut nodes = self.store.reachable(node).into_iter();
         if !nodes.any(|id| self.store.top(id) == Some(var)) {
