@@ -8,6 +8,7 @@ pub mod element;
 pub mod elements;
 pub mod error;
 pub mod filter;
+pub mod function;
 pub mod headers;
 pub mod interpreter;
 pub mod language;

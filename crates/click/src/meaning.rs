@@ -5,7 +5,10 @@
 //! element that acts on others (it calls handlers, writes files, makes packets of its own) has no meaning, and is refused by name and
 //! place.
 
+use std::sync::Arc;
+
 use crate::filter::Condition;
+use crate::function::Decided;
 use crate::packet::Kind;
 use crate::rewriter::{Specification, Timeouts};
 
@@ -176,6 +179,10 @@ pub enum Meaning {
     Rewrite(Box<Rewriting>),
     /// patterns of new flows in turn
     Mapper(Vec<Specification>),
+    /// what a function of another dialect does
+    Function(Arc<Decided>),
+    /// packets are given to the host
+    Host,
     /// it makes, copies or holds packets: why
     Outside(&'static str),
     /// no packets pass it

@@ -16,6 +16,7 @@ mod click_random;
 mod copies;
 mod egress;
 mod errors;
+mod functions;
 mod hybrid;
 mod mistakes;
 mod moving;

@@ -98,6 +98,7 @@ impl Outcomes {
                 let at = of.actions.asked(asked).map_or(usize::MAX, |s| s.at.element);
                 Err(format!("{} keeps flows", title(at)))
             }
+            Verdict::Pass(id) => Err(format!("{} gives packets to the host", title(id))),
             Verdict::Hand(id) | Verdict::Again(id) => {
                 Err(format!("{} makes, copies or holds packets", title(id)))
             }

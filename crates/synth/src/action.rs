@@ -46,7 +46,9 @@ pub enum Verdict {
         /// the port's number
         port: u8,
     },
-    /// it is dropped by an element, or by whichever (`usize::MAX`)
+    /// it is given to the host by an element, with what was written into it
+    Pass(usize),
+    /// it is dropped by an element, by whichever (`usize::MAX`), or for a reason of a function's ([`crate::Synthesis::drops`])
     Drop(usize),
     /// it comes to an element again; in no diagram that is complete
     Again(usize),

@@ -148,6 +148,7 @@ fn outcome(of: &Synthesis, action: &Action) -> Class {
         Verdict::Leave { element, port } => ("forward", element, Some(port)),
         Verdict::Drop(element) | Verdict::Again(element) => ("drop", element, None),
         Verdict::Hand(element) => ("hand-over", element, None),
+        Verdict::Pass(element) => ("pass", element, None),
         Verdict::State(asked) => {
             let element = of.actions.asked(asked).map_or(usize::MAX, |s| s.at.element);
             ("rewrite", element, None)

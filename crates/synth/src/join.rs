@@ -178,6 +178,22 @@ pub fn join(
         let all: Vec<String> = errors.iter().map(|e| e.what.clone()).collect();
         all.join("; ")
     })?;
+    if let (true, false, Some(slow)) = (
+        parts.iter().any(|p| p.of.flows.any()),
+        one.flows.any(),
+        one.slow.first(),
+    ) {
+        let (title, why) = (title(&one, slow.element), &slow.why);
+        return Err(format!("as one, {title} would be on the slow path: {why}"));
+    }
+    let host = |id: &usize| matches!(one.router.meaning(*id), Some(Meaning::Host));
+    let given = (0..one.router.graph().elements.len()).find(host);
+    if let (Some(id), true) = (given, one.slow.iter().any(|s| s.run)) {
+        let title = title(&one, id);
+        return Err(format!(
+            "as one it would have a slow path, which gives no packets to the host, and {title} does"
+        ));
+    }
     match slower(parts, &one) {
         Some(why) => Err(why),
         None => Ok(one),

@@ -14,6 +14,7 @@ pub mod diagram;
 pub mod emit;
 pub mod field;
 pub mod flows;
+pub mod function;
 pub mod interpreter;
 pub mod join;
 pub mod listed;
@@ -94,6 +95,8 @@ pub struct Synthesis {
     pub slow: Vec<slow::Slow>,
     /// elements by which values of fields became of interest
     pub origins: std::collections::HashMap<(field::Var, u64), usize>,
+    /// reasons of functions for which packets are dropped: numbered behind the elements
+    pub drops: Vec<String>,
 }
 
 /// Ports that a function may have.
@@ -226,6 +229,7 @@ fn synthesise_in(
             ports: work.ports,
             rewriters: work.rewriters,
             origins: work.origins,
+            drops: work.drops,
             router,
         });
     }
@@ -251,6 +255,7 @@ struct Diagrams {
     ports: Vec<String>,
     rewriters: Vec<usize>,
     origins: std::collections::HashMap<(field::Var, u64), usize>,
+    drops: Vec<String>,
 }
 
 /// What became of an attempt.
@@ -297,6 +302,12 @@ fn attempt(
         more.insert(id, why);
         Tried::Outside(more)
     };
+    if let Some(id) = slow::given_behind((&work.store, &work.actions)) {
+        let elements = &router.graph().elements;
+        let why = "it gives packets to the host, and it is behind a rewriter";
+        let error = elements.get(id).map(|e| refusal::at(e, why));
+        return Err(error.into_iter().collect());
+    }
     let conflicts = slow::conflicts((&work.store, &work.actions, root), &work.rewriters, router);
     if let Some((rewriter, why, _)) = conflicts.into_values().next().filter(|_| options.whole) {
         return Ok(together(&work.rewriters, (rewriter, why)));
@@ -307,6 +318,7 @@ fn attempt(
         ports,
         rewriters,
         origins,
+        drops,
         ..
     } = work;
     let merged = flows::Work {
@@ -328,6 +340,7 @@ fn attempt(
         ports,
         rewriters,
         origins,
+        drops,
     };
     Ok(Tried::Done(Box::new((diagrams, root, flows))))
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use millrace_click::filter::{Condition, Test};
+use millrace_click::function::{self, Decided, Guard};
 use millrace_click::meaning::Meaning;
 use millrace_click::rewriter::Specification;
 use serde::Serialize;
@@ -85,6 +86,54 @@ fn tested(condition: &Condition, fields: &mut BTreeSet<(u8, usize, usize)>) {
     }
 }
 
+/// Operations of a function: what its longest way reads and writes.
+fn of_function(decided: &Decided) -> Operations {
+    let ways = decided.inputs.iter().flatten();
+    let each = ways.map(|way| {
+        let (mut fields, mut checksums) = (BTreeSet::new(), 0);
+        asked(
+            &way.guard,
+            &mut fields,
+            &mut checksums,
+            &mut BTreeSet::new(),
+        );
+        let lowered = { way.writes.iter() }.filter(|w| matches!(w, function::Write::Ttl(_)));
+        Operations {
+            reads: fields.len(),
+            writes: way.writes.len(),
+            checksums: checksums + lowered.count(),
+            lookups: 0,
+        }
+    });
+    each.max_by_key(|o| o.reads + o.writes + o.checksums)
+        .unwrap_or_default()
+}
+
+/// Numbers that a guard asks for, and whether it verifies a sum. Parts that are shared are looked at once.
+fn asked(
+    guard: &Guard,
+    fields: &mut BTreeSet<function::Field>,
+    checksums: &mut usize,
+    seen: &mut BTreeSet<usize>,
+) {
+    let parts = match guard {
+        Guard::Within(field, _) => {
+            fields.insert(*field);
+            return;
+        }
+        Guard::Right(_, sum) => {
+            *checksums = (*checksums).max(usize::from(*sum));
+            return;
+        }
+        Guard::If(parts) => &parts[..],
+        Guard::All(parts) | Guard::Any(parts) => parts,
+        Guard::Constant(_) | Guard::Room(..) | Guard::Unknown => return,
+    };
+    if seen.insert(parts.as_ptr() as usize) {
+        { parts.iter() }.for_each(|part| asked(part, fields, checksums, seen));
+    }
+}
+
 /// Operations of an element.
 #[must_use]
 pub fn of_element(meaning: &Meaning) -> Operations {
@@ -106,6 +155,7 @@ pub fn of_element(meaning: &Meaning) -> Operations {
             let places: BTreeSet<usize> = patterns.iter().flatten().map(|c| c.offset).collect();
             made(places.len(), 0, 0, 0)
         }
+        Meaning::Function(decided) => of_function(decided),
         Meaning::Lookup(_) => made(1, 0, 0, 1),
         Meaning::Prepend(_) => made(0, 3, 0, 0),
         Meaning::OverwriteLink(_) => made(0, 1, 0, 0),

@@ -66,7 +66,7 @@ pub fn apply(of: &Synthesis, frame: &[u8], port: u8) -> Option<Fate> {
     });
     let action = of.actions.get(number)?;
     let bytes = match action.verdict {
-        Verdict::Leave { .. } => written(action, frame, port),
+        Verdict::Leave { .. } | Verdict::Pass(_) => written(action, frame, port),
         _ => Vec::new(),
     };
     Some(Fate {

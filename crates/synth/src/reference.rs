@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use millrace_click::interpreter::Outcome;
+use millrace_click::meaning::Meaning;
 use millrace_click::packet::Packet;
 
 use crate::Synthesis;
@@ -20,6 +21,8 @@ pub enum Became {
     Dropped(usize),
     /// it is handed to the host: it came to an element whose work is not synthesised
     Outside,
+    /// it is given to the host
+    Given(Vec<u8>),
     /// something else: it is held, or became several
     Other(usize),
 }
@@ -87,7 +90,10 @@ impl<'a> Reference<'a> {
         let became = match outcomes.get(released..).unwrap_or(&[]) {
             [one] if one.left => match self.gates.port(one) {
                 Some(port) => Became::Left(port, one.packet.data().to_vec()),
-                None => Became::Other(1),
+                None => match self.of.router.meaning(one.element) {
+                    Some(Meaning::Host) => Became::Given(one.packet.data().to_vec()),
+                    _ => Became::Other(1),
+                },
             },
             [one] if self.of.options.reasons => Became::Dropped(one.element),
             [_] => Became::Dropped(usize::MAX),
@@ -113,14 +119,19 @@ impl<'a> Reference<'a> {
             Became::Left(port, bytes) => {
                 let name = self.of.ports.get(usize::from(*port));
                 let name = name.map_or("?", String::as_str);
-                let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
-                format!("leaves by {name}: {}", hex.join(" "))
+                format!("leaves by {name}: {}", hex(bytes))
             }
+            Became::Given(bytes) => format!("given to the host: {}", hex(bytes)),
             Became::Dropped(id) => format!("dropped: {}", crate::emit::reason(self.of, *id)),
             Became::Outside => "handed over".into(),
             Became::Other(count) => format!("became {count} packets"),
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    hex.join(" ")
 }
 
 /// Frames for the paths of a synthesis, at both ends of each interval, as many paths as are asked for.

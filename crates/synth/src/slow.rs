@@ -62,6 +62,19 @@ fn handed(store: &Store, actions: &Actions, root: Id) -> (BTreeSet<usize>, BTree
     (before, behind)
 }
 
+/// An element behind a rewriter that gives packets to the host.
+pub(crate) fn given_behind((store, actions): (&Store, &Actions)) -> Option<usize> {
+    let then = actions.all_asked().flat_map(|asked| &asked.then);
+    let mut all = then.flat_map(|(_, root)| store.reachable(*root));
+    all.find_map(|id| match store.node(id) {
+        Node::Leaf(number) => match actions.get(*number)?.verdict {
+            Verdict::Pass(element) => Some(element),
+            _ => None,
+        },
+        Node::Branch { .. } => None,
+    })
+}
+
 /// Elements that packets may come to which an element gives out, of those that may be TCP or UDP.
 fn reached(router: &Router, from: usize) -> BTreeSet<usize> {
     let outputs = router.graph().ports().get(from).map_or(0, |p| p.1);

@@ -19,6 +19,7 @@ pub mod ether_encap;
 pub mod ether_filter;
 pub mod fix_ip_src;
 pub mod from_ip_summary_dump;
+pub mod function;
 pub mod icmp_error;
 pub mod icmp_ping;
 pub mod icmp_rewriter;
@@ -106,6 +107,8 @@ pub const CLASSES: &[Class] = &[
     ether_encap::REWRITE,
     fix_ip_src::CLASS,
     from_ip_summary_dump::CLASS,
+    function::CLASS,
+    function::HOST,
     icmp_error::CLASS,
     icmp_ping::CLASS,
     icmp_ping::ENCAP,

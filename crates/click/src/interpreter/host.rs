@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::element::Element;
+
 /// Files and streams. A path is what the configuration says.
 pub trait Host {
     /// The content of a file; `-` is standard input.
@@ -17,6 +19,11 @@ pub trait Host {
     fn write(&mut self, path: &str, bytes: &[u8], append: bool) -> Result<(), String>;
     /// Text for standard error: messages, Print.
     fn note(&mut self, text: &[u8]);
+    /// An element that the host has under a name (`Function`); mostly there are none.
+    fn element(&mut self, name: &str) -> Option<Box<dyn Element>> {
+        let _ = name;
+        None
+    }
 }
 
 /// Files in memory, for tests and for comparisons.

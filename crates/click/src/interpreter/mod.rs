@@ -107,6 +107,11 @@ impl Setup<'_> {
         self.pulls
     }
 
+    /// An element that the host has under a name.
+    pub fn element(&mut self, name: &str) -> Option<Box<dyn Element>> {
+        self.host.borrow_mut().element(name)
+    }
+
     /// A file's content.
     ///
     /// # Errors

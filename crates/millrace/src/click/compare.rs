@@ -197,6 +197,9 @@ impl<'a> Both<'a> {
                 let reason = self.function.reasons.get(why as usize).cloned();
                 (format!("dropped: {}", reason.unwrap_or_default()), 1)
             }
+            Fate::Passed if matches!(theirs, Became::Given(_)) => {
+                (words(&Became::Given(bytes.clone())), 0)
+            }
             Fate::Passed => (words(&Became::Outside), 2),
             other => (format!("{other:?}"), 1),
         };

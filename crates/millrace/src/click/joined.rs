@@ -15,10 +15,11 @@ use millrace_chain::{Description, Element, Function, Merged, What, file};
 use millrace_click::interpreter::{Folder, Reading, Shared};
 use millrace_emit::cache::Cache;
 use millrace_synth::emit::word;
+use millrace_synth::function::{Function as Stateless, Functions};
 use millrace_synth::join::{Connections, End, Part, join, passed, reads_files};
 use millrace_synth::{Options, Synthesis};
 
-use super::{named, read, slow, written};
+use super::{function, named, read, slow, written};
 use crate::Error;
 use crate::find::{Found, Source};
 use crate::groups;
@@ -43,6 +44,8 @@ pub struct Group {
     pub synthesis: Synthesis,
     /// where files that its elements name are looked for
     folder: PathBuf,
+    /// functions that are elements of it
+    functions: Vec<Arc<Stateless>>,
     /// packets that it passes to the host, and that the elements one by one do not, and why
     pub passed: Option<String>,
     /// the elements one by one
@@ -66,8 +69,12 @@ pub struct One {
 struct Single {
     word: String,
     of: Synthesis,
-    options: Options,
-    folder: PathBuf,
+    /// how it was synthesised; none: it is no configuration
+    options: Option<Options>,
+    /// where files that it names are; none: it names none
+    folder: Option<PathBuf>,
+    /// the function that it is, where it is no configuration
+    function: Option<Arc<Stateless>>,
     /// names of its ports, as its function has them
     ports: Vec<String>,
     /// why it cannot be one with another
@@ -85,29 +92,62 @@ fn single(description: &Description, element: &Element) -> Option<Single> {
     let What::Function(asked) = &element.what else {
         return None;
     };
-    let folder = description.file.as_deref().and_then(Path::parent);
-    let found = folder.map_or_else(|| asked.word.clone(), |f| file::beside(f, &asked.word));
+    let found = word_of(description, asked);
     let (path, options) = named(&found)?;
     let of = read(Path::new(path), true, options).ok()?;
-    let given = [
-        ("set", asked.set.is_empty()),
-        ("capacity", asked.capacity.is_empty()),
-        ("map", asked.maps.is_empty()),
-        ("program", asked.program.is_none()),
-    ];
-    let given = given.into_iter().find(|(_, empty)| !empty);
-    let never = given.map(|(key, _)| {
-        let name = &element.name;
-        format!("{name} has a `{key}`, which is for its own function")
-    });
     Some(Single {
         word: found.clone(),
         ports: of.ports.iter().map(|port| word(port)).collect(),
         of,
-        options,
-        folder: Path::new(path).parent().unwrap_or(Path::new("")).to_owned(),
-        never,
+        options: Some(options),
+        folder: Some(Path::new(path).parent().unwrap_or(Path::new("")).to_owned()),
+        function: None,
+        never: given(element, asked, asked.program.is_none()),
     })
+}
+
+/// The word of a function, from the chain file's folder.
+pub(super) fn word_of(description: &Description, asked: &Function) -> String {
+    let folder = description.file.as_deref().and_then(Path::parent);
+    folder.map_or_else(|| asked.word.clone(), |f| file::beside(f, &asked.word))
+}
+
+/// What the file says of an element that is about its own function.
+fn given(element: &Element, asked: &Function, plain: bool) -> Option<String> {
+    let given = [
+        ("set", asked.set.is_empty()),
+        ("capacity", asked.capacity.is_empty()),
+        ("map", asked.maps.is_empty()),
+        ("program", plain),
+    ];
+    let given = given.into_iter().find(|(_, empty)| !empty);
+    given.map(|(key, _)| {
+        let name = &element.name;
+        format!("{name} has a `{key}`, which is for its own function")
+    })
+}
+
+/// A function of another dialect by itself; none where it is something else.
+///
+/// # Errors
+/// Why it cannot be an element.
+fn function(description: &Description, element: &Element) -> Option<Result<Single, String>> {
+    let What::Function(asked) = &element.what else {
+        return None;
+    };
+    let made = match given(element, asked, true) {
+        Some(why) => Err(why),
+        None => function::of(description, element, asked).map(|(of, function)| Single {
+            word: word_of(description, asked),
+            ports: of.ports.iter().map(|port| word(port)).collect(),
+            of,
+            options: None,
+            folder: None,
+            function: Some(function),
+            never: None,
+        }),
+    };
+    Some(made.map_err(|why| format!("{} is no element: {why}", element.name)))
 }
 
 impl Joined {
@@ -118,23 +158,44 @@ impl Joined {
             let of = description.elements.get(*at).map(|e| &e.what);
             matches!(of, Some(What::Function(f)) if named(&f.word).is_some())
         };
-        let pairs = description.neighbours().into_iter();
-        let pairs: Vec<_> = pairs.filter(|(a, b)| click(a) && click(b)).collect();
+        let all = description.neighbours();
+        if !all.iter().any(|(a, b)| click(a) || click(b)) {
+            return Self::default();
+        }
+        let mut clicks = Clicks {
+            description,
+            passing,
+            singles: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        };
+        // From configurations on, along functions that can be elements.
+        let elements = description.elements.iter().enumerate();
+        let mut todo: Vec<usize> = elements.map(|(at, _)| at).filter(click).collect();
+        let mut seen: Vec<usize> = todo.clone();
+        while let Some(at) = todo.pop() {
+            if !clicks.take(at, click(&at)) {
+                continue;
+            }
+            for (a, b) in &all {
+                for (one, other) in [(a, b), (b, a)] {
+                    if *one == at && !seen.contains(other) {
+                        seen.push(*other);
+                        todo.push(*other);
+                    }
+                }
+            }
+        }
+        let known = |at: &usize| {
+            clicks.singles.contains_key(at) || clicks.refused.contains_key(at) || click(at)
+        };
+        let joins = |at: &usize| clicks.singles.contains_key(at) || click(at);
+        let pairs =
+            { all.iter().copied() }.filter(|(a, b)| known(a) && known(b) && (joins(a) || joins(b)));
+        let pairs: Vec<_> = pairs.collect();
         if pairs.is_empty() {
             return Self::default();
         }
-        let elements = description.elements.iter().enumerate();
-        let concerned = |at: usize| pairs.iter().any(|(a, b)| *a == at || *b == at);
-        let singles = elements
-            .filter(|(at, _)| concerned(*at))
-            .filter_map(|(at, element)| Some((at, single(description, element)?)))
-            .collect();
-        Clicks {
-            description,
-            passing,
-            singles,
-        }
-        .joined(&pairs)
+        clicks.joined(&pairs)
     }
 
     /// The names of ports of a Click element that was looked at.
@@ -188,7 +249,7 @@ impl Group {
     /// Those of the cache.
     pub fn found(&self) -> Result<Found, Error> {
         let source = written(&self.synthesis, &Cache::of_user()?)?;
-        let slow = slow::Configuration::of(&self.synthesis, self.folder.clone());
+        let slow = slow::Configuration::of(&self.synthesis, self.folder.clone(), &self.functions);
         let What::Function(Function { word, .. }) = &self.merged.element.what else {
             return Err(Error::wrong("a guest is no function"));
         };
@@ -209,15 +270,42 @@ struct Clicks<'a> {
     description: &'a Description,
     passing: bool,
     singles: BTreeMap<usize, Single>,
+    /// functions that cannot be elements, and why
+    refused: BTreeMap<usize, String>,
 }
 
 impl Clicks<'_> {
+    /// Looks at an element; whether it may be one with others.
+    fn take(&mut self, at: usize, click: bool) -> bool {
+        let Some(element) = self.description.elements.get(at) else {
+            return false;
+        };
+        let made = match click {
+            true => single(self.description, element).map(Ok),
+            false => function(self.description, element),
+        };
+        match made {
+            None => click,
+            Some(Ok(single)) => {
+                self.singles.insert(at, single);
+                true
+            }
+            Some(Err(why)) => {
+                self.refused.insert(at, why);
+                false
+            }
+        }
+    }
+
     fn joined(&self, pairs: &[(usize, usize)]) -> Joined {
         let description = self.description;
         let count = description.elements.len();
         let never = |at: usize| match self.singles.get(&at) {
             Some(single) => single.never.clone(),
-            None => Some("it cannot be synthesised".to_owned()),
+            None => match self.refused.get(&at) {
+                Some(why) => Some(why.clone()),
+                None => Some("it cannot be synthesised".to_owned()),
+            },
         };
         let made: RefCell<BTreeMap<Vec<usize>, Group>> = RefCell::default();
         let fits = |groups: &[usize], of: usize| {
@@ -285,12 +373,18 @@ impl Clicks<'_> {
         let singles = members.iter().map(|at| self.singles.get(at));
         let singles = singles.collect::<Option<Vec<&Single>>>();
         let singles = singles.ok_or("it cannot be synthesised")?;
-        let first = singles.first().ok_or("there is none")?;
-        if singles.iter().any(|s| s.options != first.options) {
+        let mut own = singles.iter().filter_map(|s| s.options);
+        let options = own.next().ok_or("neither is a Click configuration")?;
+        if own.any(|o| o != options) {
             return Err("they are not synthesised in the same way".to_owned());
         }
-        let apart = singles.iter().any(|s| s.folder != first.folder);
-        let reads = |s: &&&Single| reads_files(s.of.router.graph(), &host(&s.folder));
+        let folders: Vec<&PathBuf> = singles.iter().filter_map(|s| s.folder.as_ref()).collect();
+        let folder = (*folders.first().ok_or("there is none")?).clone();
+        let apart = folders.iter().any(|f| **f != folder);
+        let reads = |s: &&&Single| {
+            let folder = s.folder.as_ref();
+            folder.is_some_and(|f| reads_files(s.of.router.graph(), &host(f)))
+        };
         if apart && singles.iter().any(|s| reads(&s)) {
             return Err("they read files of different folders".to_owned());
         }
@@ -311,8 +405,12 @@ impl Clicks<'_> {
             .collect();
         let mut name = names.join("+");
         name.truncate(MOST_NAME);
-        let options = first.options;
-        let synthesis = join(&name, &parts, &connections, host(&first.folder), options)?;
+        let functions: Vec<_> = singles.iter().filter_map(|s| s.function.clone()).collect();
+        let files = Rc::new(RefCell::new(Functions {
+            inner: host(&folder),
+            all: functions.clone(),
+        }));
+        let synthesis = join(&name, &parts, &connections, files, options)?;
         if !part.is_line() {
             part.called.clone_from(&synthesis.ports);
         }
@@ -337,7 +435,8 @@ impl Clicks<'_> {
                 part,
             },
             synthesis,
-            folder: first.folder.clone(),
+            folder,
+            functions,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Click configurations as functions: synthesised to C, which goes the way of every source.
 
 pub mod compare;
+pub mod function;
 pub mod joined;
 pub mod slow;
 
@@ -60,7 +61,7 @@ pub(crate) fn source(
     let synthesis = read(path, true, options)?;
     let entry = written(&synthesis, &Cache::of_user()?)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    Ok((entry, slow::Configuration::of(&synthesis, folder)))
+    Ok((entry, slow::Configuration::of(&synthesis, folder, &[])))
 }
 
 /// The C of a synthesis, in a cache.

@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millrace_click::interpreter::{Folder, Reading};
+use millrace_click::interpreter::{Folder, Reading, Shared};
 use millrace_click::language::Graph;
 use millrace_dataplane::account::{SlowAccount, SlowElement};
 use millrace_dataplane::worker::slow::{Handed, SlowPath, SlowPaths};
 use millrace_synth::Synthesis;
+use millrace_synth::function::{Function, Functions};
 use millrace_synth::interpreter::{Ends, Interpreter};
 
 /// Packets of one element that wait, at most.
@@ -32,6 +33,8 @@ pub struct Configuration {
     ports: Vec<String>,
     /// where files that it names are looked for
     folder: PathBuf,
+    /// functions that are elements of it
+    functions: Vec<Arc<Function>>,
     /// elements by the numbers with which their packets are handed over, and why
     elements: Vec<(String, String)>,
 }
@@ -39,12 +42,13 @@ pub struct Configuration {
 impl Configuration {
     /// That of a synthesis; none if it hands nothing over.
     #[must_use]
-    pub fn of(of: &Synthesis, folder: PathBuf) -> Option<Self> {
+    pub fn of(of: &Synthesis, folder: PathBuf, functions: &[Arc<Function>]) -> Option<Self> {
         let titles = of.titles().into_iter().zip(&of.slow);
         of.slow.iter().any(|s| s.run).then(|| Self {
             graph: of.router.graph().clone(),
             ports: of.ports.clone(),
             folder,
+            functions: functions.to_vec(),
             elements: titles.map(|(title, s)| (title, s.why.clone())).collect(),
         })
     }
@@ -60,9 +64,13 @@ impl Configuration {
     /// # Errors
     /// Its elements are wrong, or a file that one names is not there any more.
     pub fn interpreter(&self) -> Result<Interpreter, String> {
-        let host = Rc::new(RefCell::new(Reading(Folder {
+        let files: Shared = Rc::new(RefCell::new(Reading(Folder {
             folder: self.folder.clone(),
         })));
+        let host = Rc::new(RefCell::new(Functions {
+            inner: files,
+            all: self.functions.clone(),
+        }));
         let made = Interpreter::new(self.graph.clone(), &self.ports, host);
         made.map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
@@ -354,6 +362,7 @@ mod tests {
         Slow::new(Configuration {
             graph: Graph::default(),
             ports: Vec::new(),
+            functions: Vec::new(),
             folder: PathBuf::new(),
             elements: vec![element("a"), element("b")],
         })

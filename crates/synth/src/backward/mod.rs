@@ -22,6 +22,7 @@ use crate::refusal;
 use crate::sets::parts;
 
 mod filter;
+mod function;
 mod headers;
 mod link;
 mod listed;
@@ -149,6 +150,8 @@ pub struct Backward<'a> {
     pub lists: bool,
     /// whether there are long filters
     pub long: bool,
+    /// reasons of functions for which packets are dropped
+    pub drops: Vec<String>,
 }
 
 impl<'a> Backward<'a> {
@@ -163,6 +166,7 @@ impl<'a> Backward<'a> {
         Self {
             lists: false,
             long: false,
+            drops: Vec::new(),
             outside,
             unsaid: BTreeMap::new(),
             router,

@@ -31,6 +31,10 @@ impl Backward<'_> {
                 var: var @ Var::Listed(..),
                 kids,
             } => self.substitute_answer(element, (id, var, &kids), memo, new)?,
+            Node::Branch { var, .. } if new.iter().any(|w| may_share(w.0, var)) => {
+                // Which of the transport header's bytes it is, the header's length says: packets that come here are handed over.
+                self.hand(element)
+            }
             Node::Branch { var, kids } => match value_of(new, var) {
                 Some(Value::Constant(value)) => {
                     let kid = self.store.at(id, var, value);
@@ -129,7 +133,9 @@ impl Backward<'_> {
                 };
                 // It was cut between two writes of a field, within the sum that follows the first: half of that is left, and no one
                 // write of the field explains it.
-                if matches!(action.verdict, Verdict::Leave { .. }) && new.iter().any(apart) {
+                if matches!(action.verdict, Verdict::Leave { .. } | Verdict::Pass(_))
+                    && new.iter().any(apart)
+                {
                     return Ok(self.hand(element));
                 }
                 for (var, write) in new {
@@ -145,6 +151,16 @@ impl Backward<'_> {
 /// What a field becomes.
 fn value_of(new: &[(Var, Write)], var: Var) -> Option<Value> {
     new.iter().find(|w| w.0 == var).map(|w| w.1.value)
+}
+
+/// Whether a written field of the transport header may be one of the bytes that are tested at a place of the frame.
+fn may_share(written: Var, tested: Var) -> bool {
+    match (written, tested) {
+        (Var::Bits(Base::Upper(at), ..), Var::Bits(Base::Frame, first, width)) => {
+            first + u32::from(width) > (u32::from(at) + 20) * 8
+        }
+        _ => false,
+    }
 }
 
 /// Whether a test of a field behind a write can be resolved by nobody: it shares bits with what is written, or is a sum that

@@ -36,6 +36,8 @@ impl Backward<'_> {
                 self.received(id, inner, shape)
             }
             Meaning::Drop => Ok(self.dropped(id)),
+            Meaning::Function(decided) => self.function(to, shape, &decided),
+            Meaning::Host => self.passed(id, shape),
             Meaning::Outside(_) => Ok(self.hand(id)),
             Meaning::Strip(bytes) => {
                 let gone = shape.head + bytes as i32;
@@ -234,11 +236,20 @@ impl Backward<'_> {
             return Ok(self.hand(id));
         }
         let port = self.ports.iter().position(|p| p == name).unwrap_or(0);
+        let verdict = Verdict::Leave {
+            element: id,
+            port: port as u8,
+        };
+        self.ended(id, verdict, shape)
+    }
+
+    /// A packet that ends here with what was written into it.
+    pub(super) fn ended(&mut self, id: usize, verdict: Verdict, shape: Shape) -> Made {
+        if shape.short {
+            return Ok(self.hand(id));
+        }
         let action = self.actions.number(Action {
-            verdict: Verdict::Leave {
-                element: id,
-                port: port as u8,
-            },
+            verdict,
             writes: BTreeMap::new(),
             head: shape.head,
             cut: shape.cut,

@@ -383,6 +383,11 @@ impl Printer<'_> {
                     },
                 ))
             }
+            Verdict::Pass(id) => {
+                let element = self.of.router.graph().elements.get(id);
+                let what = "the chain cannot be printed for Click: packets are given to the host";
+                Err(element.map_or_else(|| no(what), |e| refusal::at(e, what)))
+            }
             Verdict::State(number) => self.rewriter(number, state),
         }
     }

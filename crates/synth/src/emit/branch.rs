@@ -184,7 +184,10 @@ impl Emitter<'_> {
             self.say(depth, "if (!more) {");
             self.block(*fewer, depth + 1, false);
             self.say(depth, "}");
-            self.say(depth, "upper = more;");
+            // A pointer to more bytes stays.
+            if *bytes > u64::from(known.upper) {
+                self.say(depth, "upper = more;");
+            }
         }
         if let Some((_, last)) = kids.last() {
             self.block(*last, depth, false);

@@ -28,6 +28,11 @@ impl Emitter<'_> {
                 self.writes(action, known, depth);
                 self.say(depth, &format!("return FORWARD({port});"));
             }
+            Verdict::Pass(element) => {
+                self.at(element);
+                self.writes(action, known, depth);
+                self.say(depth, "return PASS;");
+            }
             Verdict::State(_) => self.say(depth, "return PASS;"),
         }
     }
@@ -80,7 +85,10 @@ impl Emitter<'_> {
 #[must_use]
 pub fn reason(of: &Synthesis, element: usize) -> String {
     let graph = of.router.graph();
+    let own = element.checked_sub(graph.elements.len());
+    let own = own.and_then(|n| of.drops.get(n)).map(String::as_str);
     let name = graph.elements.get(element).map(|e| e.name.as_str());
+    let name = own.or(name);
     name.map_or_else(|| "discarded".into(), condition::word)
 }
 

@@ -13,8 +13,8 @@ pub(super) struct Known {
     pub(super) ip: Option<u16>,
     /// bytes of the transport header that `upper` leads to
     pub(super) upper: u32,
-    /// where the IP header begins behind which that is
-    pub(super) room: Option<u16>,
+    /// the byte where the IP header begins that it is behind
+    pub(super) behind: Option<u16>,
     /// where an IP header begins that is right, so that the frame has all bytes of its length
     pub(super) right: Option<u16>,
     /// where an IP header begins, and bytes that it has with its packet, by its length
@@ -27,7 +27,7 @@ impl Known {
             frame: self.frame.min(other.frame),
             ip: self.ip.filter(|at| other.ip == Some(*at)),
             upper: self.upper.min(other.upper),
-            room: self.room.filter(|at| other.room == Some(*at)),
+            behind: self.behind.filter(|at| other.behind == Some(*at)),
             right: self.right.filter(|at| other.right == Some(*at)),
             total: self
                 .total
@@ -73,7 +73,7 @@ impl Emitter<'_> {
             }
             Var::Room(at, _) => {
                 known.upper = known.upper.max(first as u32);
-                known.room = Some(at);
+                known.behind = Some(at);
                 if known.frame >= u32::from(at) + 20 {
                     known.ip = Some(at);
                 }
@@ -111,21 +111,11 @@ impl Emitter<'_> {
     pub(super) fn again(&mut self, known: Known) {
         let bytes = known.upper;
         let Some(at) = known.ip else {
-            // An IP header that the frame ends in, or that nobody has looked at as one: its length is in its first byte.
-            if let Some(at) = known.room.filter(|_| bytes > 0) {
-                let header = format!("(frame[{at}] & 15) * 4u");
-                let whole = u32::from(at) + 1;
-                self.locals.insert("*frame".into(), "__u8");
-                self.say(1, &format!("frame = packet_bytes(p, 0, {whole});"));
-                self.say(1, "if (!frame)\n\t\treturn DROP;");
-                self.say(
-                    1,
-                    &format!("upper = packet_bytes(p, {at} + {header}, {bytes});"),
-                );
+            // The frame may end within the header (`rooms`).
+            if let (Some(at), true) = (known.behind, bytes > 0) {
+                let place = format!("{at} + (frame[{at}] & 15) * 4u");
+                self.say(1, &format!("upper = packet_bytes(p, {place}, {bytes});"));
                 self.say(1, "if (!upper)\n\t\treturn DROP;");
-                let frame = known.frame.max(whole);
-                self.say(1, &format!("frame = packet_bytes(p, 0, {frame});"));
-                self.say(1, "if (!frame)\n\t\treturn DROP;");
             }
             return;
         };

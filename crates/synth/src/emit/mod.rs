@@ -209,7 +209,7 @@ impl Emitter<'_> {
                 .of
                 .actions
                 .get(*number)
-                .is_none_or(|a| !matches!(a.verdict, Verdict::Leave { .. })),
+                .is_none_or(|a| !matches!(a.verdict, Verdict::Leave { .. } | Verdict::Pass(_))),
             Node::Branch { .. } => false,
         };
         if !here && !simple && self.edges.get(&id).copied().unwrap_or(0) > 1 {

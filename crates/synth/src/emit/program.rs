@@ -18,6 +18,7 @@ impl Emitter<'_> {
             frame: u32::from(header) + 20,
             ip: Some(header),
             upper: 8,
+            behind: Some(header),
             ..Known::default()
         };
         let _ = writeln!(self.out, "\nrun:");

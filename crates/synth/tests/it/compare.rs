@@ -50,6 +50,7 @@ pub fn differ(reference: &Reference, of: &Synthesis, port: u8, frame: &[u8]) -> 
     let fate = packet::apply(of, frame, port).unwrap();
     let ours = match fate.verdict {
         Verdict::Leave { port, .. } => Became::Left(port, fate.bytes),
+        Verdict::Pass(_) => Became::Given(fate.bytes),
         Verdict::Drop(id) | Verdict::Again(id) => Became::Dropped(id),
         Verdict::Hand(_) if outside => return None,
         Verdict::Hand(_) => Became::Outside,
