@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use millrace_cluster::etcd::{Endpoint, Etcd, Tls, patiently};
 use millrace_cluster::{Config, Machine, NodeId, Standing, Table, Times};
+use millrace_dataplane::account::Account;
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Elsewhere;
 use millrace_dataplane::copies::{Content, Copies};
@@ -100,6 +101,24 @@ pub struct Begun {
 enum Follows {
     File(#[expect(dead_code, reason = "it follows until it is dropped")] Fixed),
     Etcd(#[expect(dead_code, reason = "it leaves when it is dropped")] Joining),
+}
+
+impl Joined {
+    /// Posts what the run has counted so far, which `millrace top --cluster` shows.
+    #[must_use]
+    pub fn posts(&self) -> Posts {
+        Posts(self.link.clone())
+    }
+}
+
+/// Where a machine of a cluster posts its counts.
+pub struct Posts(Arc<Link>);
+
+impl Posts {
+    /// What the run has counted so far.
+    pub fn post(&self, account: &Account) {
+        self.0.post(account);
+    }
 }
 
 impl Described {

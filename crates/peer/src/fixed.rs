@@ -93,6 +93,12 @@ fn yes() -> bool {
 }
 
 impl Plan {
+    /// All nodes, by number.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Reads a file.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Refused};
 use millrace_dataplane::clock;
 
+use crate::figures;
 use crate::hands::fresh;
 use crate::message::{Message, Offer, Unread, next, read, refused, write};
 use crate::secret::digest;
@@ -165,6 +166,7 @@ impl Reception {
             Message::Offer(offer) => offer,
             Message::Follow(offer) => return self.follow(&offer, &challenge, stream),
             Message::Ask { text, tag } => return self.vouch(&challenge, (&text, &tag), stream),
+            Message::Look { tag } => return self.look((&challenge, &tag), stream),
             _ => return Err(refused("an offer is expected".to_owned())),
         };
         // The first offer answers the number of this connection, each further one what was said last: none is taken twice.
@@ -270,6 +272,23 @@ impl Reception {
         let text = serde_json::to_vec(&answer).map_err(|e| refused(e.to_string()))?;
         let tag = self.secret.tag(&[b"answer", tag, &text]);
         write(stream, &Message::Answer { text, tag })
+    }
+
+    /// Tells what this machine has counted.
+    fn look(
+        &self,
+        (challenge, tag): (&[u8; 32], &[u8; 32]),
+        stream: &mut Stream,
+    ) -> Result<(), Refused> {
+        // Buckets go before looks.
+        if self.streams.load(Ordering::Acquire) > KEPT {
+            return Err(refused("it is busy".to_owned()));
+        }
+        let figures = self.link.figures();
+        let mut figures =
+            figures.ok_or_else(|| refused("it has counted nothing yet".to_owned()))?;
+        figures.stays = self.machine.stays();
+        figures::answer(&self.secret, (&self.name, challenge, tag), &figures, stream)
     }
 
     /// Whether an offer is from a node of this cluster, for this node, now.

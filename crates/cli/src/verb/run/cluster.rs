@@ -51,7 +51,8 @@ pub struct Membership {
     pub described: Option<Arc<Described>>,
 }
 
-fn agreed(text: &str) -> Result<Agreed, String> {
+/// Where machines agree, from a word.
+pub fn agreed(text: &str) -> Result<Agreed, String> {
     match text.strip_prefix("static:") {
         Some("") => Err("static:FILE, a table of nodes in a file".to_owned()),
         Some(file) => Ok(Agreed::File(PathBuf::from(file))),

@@ -334,6 +334,7 @@ impl Run {
                 })
             })
             .transpose()?;
+        let posts = joined.as_ref().map(millrace::cluster::Joined::posts);
         let member = { self.cluster.described.as_ref().zip(joined) }
             .map(|(described, joined)| {
                 let end = || signal::flag().store(true, std::sync::atomic::Ordering::Relaxed);
@@ -348,6 +349,9 @@ impl Run {
                 lookout.look(&counts.guests(), &mut say);
                 lookout.account(&account, Instant::now(), &mut say);
                 lookout.passed(account.passed, &taking, &mut say);
+                if let Some(posts) = &posts {
+                    posts.post(&account);
+                }
                 if let Some(endpoint) = &metrics {
                     endpoint.update(account, exporter.as_ref().map(Exporter::counts));
                 }
