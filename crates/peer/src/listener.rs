@@ -62,22 +62,20 @@ struct Reception {
     machine: Arc<dyn Machine>,
     admits: Arc<dyn Admits>,
     link: Arc<Link>,
-    /// bytes of all that the function has room for
-    most: u64,
     /// this machine keeps copies
     standby: Option<Arc<Standby>>,
     streams: AtomicUsize,
 }
 
 impl Listener {
-    /// At this address, which is that of the node of this name. A bucket has at most `most` bytes. Other nodes' buckets are copied to `standby`.
+    /// At this address, which is that of the node of this name. A bucket has at most as many bytes as the machine has room for. Other nodes' buckets are copied to `standby`.
     ///
     /// # Errors
     /// The address cannot be had.
     pub fn begin(
         address: SocketAddr,
         (name, secret, security): (&str, &Secret, &Security),
-        (machine, most): (Arc<dyn Machine>, u64),
+        machine: Arc<dyn Machine>,
         admits: Arc<dyn Admits>,
         (link, standby): (&Arc<Link>, Option<Arc<Standby>>),
     ) -> std::io::Result<Self> {
@@ -90,7 +88,6 @@ impl Listener {
             machine,
             admits,
             link: link.clone(),
-            most,
             standby,
             streams: AtomicUsize::new(0),
         });
@@ -334,8 +331,8 @@ impl Reception {
                 offer.bucket
             )));
         }
-        if offer.bytes > self.most {
-            let (bytes, most) = (offer.bytes, self.most);
+        if offer.bytes > self.machine.room() {
+            let (bytes, most) = (offer.bytes, self.machine.room());
             return Err(refused(format!(
                 "{bytes} bytes of entries are more than there is room for ({most})"
             )));

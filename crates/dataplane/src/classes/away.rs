@@ -33,7 +33,7 @@ pub(super) const AWAY: u32 = u32::MAX;
 pub(super) const WAITS: u32 = u32::MAX - 1;
 
 /// How long a class is waited for that has to take its turn behind another one.
-const TURN: Duration = Duration::from_millis(1);
+pub(super) const TURN: Duration = Duration::from_millis(1);
 
 /// Where the packets of a class go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,16 +274,31 @@ impl Classes {
     /// It stays where it was.
     pub fn give(&self, class: usize) -> Result<Vec<(usize, Stamped)>, MoveError> {
         let class = self.known(class)?;
+        if self.lock().pauses > 0 {
+            return Err(MoveError::Asked);
+        }
         self.out(class)
     }
 
     /// Puts the entries of a class in that is away, all or none. Its packets wait until [`Self::settle`].
     ///
     /// # Errors
-    /// [`MoveError::Full`]; the class is away as before.
-    pub fn take(&self, class: usize, entries: Vec<(usize, Stamped)>) -> Result<Moved, MoveError> {
+    /// [`MoveError::Full`]; [`MoveError::Changed`], where another version of the function runs than the one of `generation`
+    /// ([`Self::runs`]), of which these entries are; the class is away as before.
+    pub fn take(
+        &self,
+        class: usize,
+        entries: Vec<(usize, Stamped)>,
+        generation: u64,
+    ) -> Result<Moved, MoveError> {
         let class = self.known(class)?;
         let mut inside = self.turn()?;
+        if inside.pauses > 0 {
+            return Err(MoveError::Asked);
+        }
+        if inside.versions.generation != generation {
+            return Err(MoveError::Changed);
+        }
         if self.whose(class) != Whose::Away {
             return Err(MoveError::There);
         }

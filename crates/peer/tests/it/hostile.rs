@@ -32,6 +32,10 @@ impl Machine for Notes {
         PRINT
     }
 
+    fn room(&self) -> u64 {
+        1 << 20
+    }
+
     fn give(&self, _: u32) -> Result<Vec<u8>, Refused> {
         Ok(Vec::new())
     }
@@ -124,7 +128,7 @@ pub fn y(security: &Security) -> Y {
     let listener = Listener::begin(
         at,
         ("y", &secret, security),
-        (machine, 1 << 20),
+        machine,
         admits,
         (&link, None),
     );

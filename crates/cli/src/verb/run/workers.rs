@@ -208,9 +208,7 @@ impl Run {
             [(Element::Function(one), _)] => self.several(Some(one), None),
             _ => self.several(None, classes.as_ref().filter(|_| hosts)),
         };
-        // Other machines have buckets of the function that they were told.
-        let changes = !captures && (joined.is_none() || self.cores == 1);
-        if let Some(elements) = opened.elements.as_ref().filter(|_| changes) {
+        if let Some(elements) = opened.elements.as_ref().filter(|_| !captures) {
             let maker = self.maker(chain.len(), between.live(), several.clone());
             elements.changeable(Box::new(maker));
         }
@@ -389,6 +387,7 @@ fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Elemen
             guests: Vec::new(),
             recipe: None,
             alone: None,
+            successor: None,
         }
     };
     parts.iter().zip(0..).map(of).collect()
