@@ -229,9 +229,7 @@ impl Membership {
     pub fn take(&self, what: &HandOver) -> Result<(), Refused> {
         let shared = &self.shared;
         if what.fingerprint != shared.machine.fingerprint() {
-            return Err(Refused {
-                why: OTHER.into(),
-            });
+            return Err(Refused { why: OTHER.into() });
         }
         let mut node = lock(&shared.node);
         let (bucket, version) = (what.bucket, what.version);

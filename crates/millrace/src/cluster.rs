@@ -17,10 +17,10 @@ use millrace_dataplane::classes::successor::Successor;
 use millrace_dataplane::copies::{Content, Copies};
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::port::Arrivals;
-use millrace_place::Placement;
 use millrace_peer::{
     Fixed, Hands, Keeping, Link, Listener, Plan, Running, Secret, Security, Standby,
 };
+use millrace_place::Placement;
 
 use crate::{Error, Function};
 

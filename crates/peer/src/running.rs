@@ -102,7 +102,9 @@ impl Running {
     fn put(&self, version: &Version, bucket: u32, entries: &[u8]) -> Result<(), Refused> {
         let of = (&*version.module, &version.contents);
         let entries = from_bytes(entries, bucket, of).map_err(|e| refused(e.to_string()))?;
-        let taken = self.classes.take(bucket as usize, entries, version.generation);
+        let taken = self
+            .classes
+            .take(bucket as usize, entries, version.generation);
         let taken = taken.map_err(|e| refused(e.to_string()))?;
         self.link.took(taken.entries);
         Ok(())
@@ -112,7 +114,6 @@ impl Running {
     pub fn keep(&mut self, standby: &Arc<Standby>) {
         self.standby = Some(standby.clone());
     }
-
 }
 
 impl Machine for Running {

@@ -82,10 +82,15 @@ impl Session {
             "reload" => !request.check,
             _ => false,
         };
-        let paused = parted.filter(|_| replaces).map(|parted| parted.classes.pause());
+        let paused = parted
+            .filter(|_| replaces)
+            .map(|parted| parted.classes.pause());
         let _paused = paused.transpose().map_err(|_| {
-            Trouble::new("busy", "buckets are on their way between this machine and another one")
-                .help("nothing was changed; try again when `millrace cluster show` has none to move")
+            Trouble::new(
+                "busy",
+                "buckets are on their way between this machine and another one",
+            )
+            .help("nothing was changed; try again when `millrace cluster show` has none to move")
         })?;
         // Guests stay where they are: only their classes change.
         let moving = |parted: &&crate::elements::Parted| parted.classes.buckets().is_some();

@@ -252,7 +252,9 @@ impl Standby {
         if !self.said.swap(true, Ordering::Relaxed)
             && let Some(say) = self.say.get()
         {
-                say("buckets of a node that is gone go on here without their state: copies are of the function before it was replaced");
+            say(
+                "buckets of a node that is gone go on here without their state: copies are of the function before it was replaced",
+            );
         }
     }
 

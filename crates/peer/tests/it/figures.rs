@@ -35,7 +35,10 @@ fn a_holder_of_the_secret_sees_what_the_run_has_posted_and_how_the_machine_stand
     y.link.post(&account(3));
     y.link.post(&account(4));
     let figures = viewer.look(&to, WITHIN).unwrap();
-    assert_eq!((figures.read, figures.dropped, figures.forwarded), (15, 10, 5));
+    assert_eq!(
+        (figures.read, figures.dropped, figures.forwarded),
+        (15, 10, 5)
+    );
     assert_eq!(figures.reasons.len(), 4);
     // Nobody has given it a lease.
     assert!(figures.balances() && !figures.accepts && !figures.stale);

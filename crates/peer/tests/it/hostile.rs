@@ -125,13 +125,7 @@ pub fn y(security: &Security) -> Y {
     let (link, _) = link(at, free(), 1);
     let machine: Arc<dyn Machine> = notes.clone();
     let (secret, admits) = (secret(1), notes.clone());
-    let listener = Listener::begin(
-        at,
-        ("y", &secret, security),
-        machine,
-        admits,
-        (&link, None),
-    );
+    let listener = Listener::begin(at, ("y", &secret, security), machine, admits, (&link, None));
     Y {
         notes,
         at,

@@ -209,7 +209,11 @@ impl Looker {
     }
 
     /// Asks all that have a lease at a time; who has not answered by the end of the patience is not waited for.
-    fn ask(&self, listed: &[Listed], nodes: Vec<Node>) -> BTreeMap<String, Result<Figures, String>> {
+    fn ask(
+        &self,
+        listed: &[Listed],
+        nodes: Vec<Node>,
+    ) -> BTreeMap<String, Result<Figures, String>> {
         let (sender, answers) = mpsc::channel();
         let mut asked = 0;
         for (_, node) in { listed.iter().zip(nodes) }.filter(|(listed, _)| listed.lease) {

@@ -85,10 +85,7 @@ fn rates(all: &All) -> Table {
             figure(|r| r.sent_per_second),
             figure(|r| r.received_per_second),
             has.map_or_else(none, count),
-            machine
-                .listed
-                .wanted
-                .map_or_else(none, |n| count(n as u64)),
+            machine.listed.wanted.map_or_else(none, |n| count(n as u64)),
             lease.map_or_else(none, |s| (s, format!("{s:.1}"))),
             (0.0, format!("  {}", state(machine))),
         ];
@@ -134,9 +131,7 @@ fn fates(all: &All) -> Table {
             ("aborted", |f| f.aborted),
             ("sent on", |f| f.peers.sent),
             ("received", |f| f.peers.received),
-            ("missed", |f| {
-                f.peers.missed.saturating_add(f.lost.missed)
-            }),
+            ("missed", |f| f.peers.missed.saturating_add(f.lost.missed)),
         ],
     )
 }
@@ -231,7 +226,13 @@ pub fn summary(all: &All) -> String {
 
 /// All tables, sorted.
 pub fn tables(all: &All, sort: Sort) -> Vec<Table> {
-    let mut tables = vec![rates(all), fates(all), reasons(all), moves(all), copies(all)];
+    let mut tables = vec![
+        rates(all),
+        fates(all),
+        reasons(all),
+        moves(all),
+        copies(all),
+    ];
     // Sums stand last: only the first table and the one of reasons are sorted.
     for (at, table) in tables.iter_mut().enumerate() {
         if at == 0 || at == 2 {
