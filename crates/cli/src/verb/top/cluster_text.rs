@@ -94,12 +94,11 @@ fn rates(all: &All) -> Table {
     table
 }
 
+/// A count of a machine, or of all.
+type Count = fn(&Figures) -> u64;
+
 /// Rows of counts: a machine each that has answered, and their sum.
-fn counts(
-    all: &All,
-    title: &'static str,
-    columns: &[(&'static str, fn(&Figures) -> u64)],
-) -> Table {
+fn counts(all: &All, title: &'static str, columns: &[(&'static str, Count)]) -> Table {
     let heads = columns.iter().map(|(head, _)| (*head, Key::Order));
     let heads: Vec<_> = [("machine", Key::Order)].into_iter().chain(heads).collect();
     let mut table = Table::new(title, &heads);
