@@ -110,6 +110,7 @@ impl Outside {
                 guests: Vec::new(),
                 recipe: None,
                 alone: None,
+                successor: None,
             }],
         ));
         let (server, mailboxes) = self.listen(&elements, workers)?;

@@ -271,9 +271,36 @@ fn a_function_some_of_whose_state_all_workers_share_is_refused() {
     assert!(said.contains("share state that packets write"), "{said}");
 }
 
-/// A node whose function was replaced can hand nothing over: whoever waits for that is told why, and waits no longer.
+/// Entries that only somebody outside has put there: no packet puts them back where they are lost.
+fn put_from_outside(nodes: &[&Live], hosts: u8) {
+    for host in 0..hosts {
+        let key = format!("10.{}.7.{}", host.wrapping_mul(37), 2 * host + 1);
+        let set = |node: &&&Live| {
+            let mut command = millrace();
+            command.args(["map", "set", "listed", &key, "5", "--control"]);
+            output(command.arg(&node.socket)).0.status.success()
+        };
+        assert_eq!(nodes.iter().filter(set).count(), 1, "{key}");
+    }
+}
+
+/// How many of them a node has: those whose last byte is odd.
+fn from_outside(node: &Live) -> usize {
+    let all = node.ask(&["map", "export", "listed"]);
+    let odd = |e: &&Value| e["key"].as_u64().unwrap() >> 24 & 1 == 1;
+    all.as_array().unwrap().iter().filter(odd).count()
+}
+
+/// All nodes as `top` shows them.
+fn top(at: &str) -> Value {
+    let mut command = millrace();
+    command.args(["top", "--cluster", at, "--peer-plain", "--every", "0.2"]);
+    json(&mut command).0
+}
+
+/// A node whose function was replaced hands buckets over as before, to nodes where the same one runs by now; others refuse them until then.
 #[test]
-fn a_drain_of_a_node_whose_function_was_replaced_ends_with_the_reason() {
+fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_shows_them() {
     let Some(etcd) = etcd() else {
         return;
     };
@@ -320,34 +347,136 @@ fn a_drain_of_a_node_whose_function_was_replaced_ends_with_the_reason() {
         let more = ["--peer-plain", "--seconds", "600"];
         Live::of(&own, &[&nf], &[&words[..], &more].concat())
     };
-    let (a, _b) = (node("a"), node("b"));
+    let (a, b) = (node("a"), node("b"));
+    shared(&at, 2);
+    put_from_outside(&[&a, &b], 24);
+    let before = (from_outside(&a), from_outside(&b));
+    assert!(
+        before.0 > 0 && before.1 > 0 && before.0 + before.1 == 24,
+        "{before:?}"
+    );
+    // What they have counted is theirs, and their sum.
+    let all = top(&at);
+    assert_eq!(
+        (&all["answered"], &all["balances"]),
+        (&json!(2), &json!(true)),
+        "{all:#}"
+    );
+    let machines = all["machines"].as_array().unwrap();
+    let sum = |of: &str| {
+        machines
+            .iter()
+            .map(|m| m["figures"][of].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert!(
+        sum("read") > 0 && all["sum"]["read"] == sum("read"),
+        "{all:#}"
+    );
+    let own = machines
+        .iter()
+        .map(|m| m["figures"]["peers"]["buckets"].as_u64().unwrap());
+    assert_eq!(
+        own.sum::<u64>(),
+        all["buckets"].as_u64().unwrap(),
+        "{all:#}"
+    );
+    // Another version, which keeps what there is.
+    let source = std::fs::read_to_string(&nf).unwrap();
+    std::fs::write(&nf, source.replace("1000000000", "1000000007")).unwrap();
+    let replace = ["ctl", "chain", "replace", "made", &nf];
+    let done = a.ask(&replace);
+    assert_eq!(done["elements"], json!(["made"]), "{done}");
+    let drain = |wait: &str| output(&mut cluster(&["drain", &at, "a", "--wait", wait]));
+    let (early, said) = drain("1");
+    assert_eq!(early.status.code(), Some(1), "{said}");
+    let told = std::fs::read_to_string(folder.path().join("a/stderr")).unwrap();
+    assert!(told.contains("another version of it"), "{told}");
+    // All went back.
+    assert_eq!((from_outside(&a), from_outside(&b)), before);
+    b.ask(&replace);
+    let (drained, said) = drain("120");
+    assert_eq!(drained.status.code(), Some(0), "{said}");
+    assert_eq!((from_outside(&a), from_outside(&b)), (0, 24));
+    json(&mut cluster(&["undrain", &at, "a"]));
+    shared(&at, 2);
+    let (one, other) = (from_outside(&a), from_outside(&b));
+    assert!(one > 0 && one + other == 24, "{one} and {other}");
+    let (found, status) = json(&mut cluster(&["check", &at]));
+    assert_eq!(status, 0, "{found}");
+    // No other function beside it: its state would not go along.
+    let mut attach = millrace();
+    attach.args(["ctl", "chain", "attach", "nfs/counter", "--control"]);
+    let said = refused(attach.arg(&a.socket), 1);
+    assert!(said.contains("runs one function"), "{said}");
+    // One that is gone is said to be, and not waited for.
+    drop(b);
+    let all = top(&at);
+    assert_eq!(
+        (&all["answered"], all["machines"].as_array().unwrap().len()),
+        (&json!(1), 2)
+    );
+    let silent = { all["machines"].as_array().unwrap().iter() }.find(|m| m["name"] == "b");
+    assert!(silent.unwrap()["silent"].is_string(), "{all:#}");
+}
+
+/// Waits until so many nodes have buckets, and none has to move.
+fn shared(at: &str, count: usize) {
     let end = Instant::now() + Duration::from_secs(120);
     loop {
-        let (shown, _) = json(&mut cluster(&["show", &at]));
+        let mut command = millrace();
+        let (shown, _) = json(command.args(["cluster", "show", at]));
         let nodes = shown["status"]["nodes"].as_array().unwrap();
         let have = nodes.iter().filter(|n| n["buckets"].as_u64() > Some(0));
-        if have.count() == 2 && shown["status"]["moving"] == 0 {
-            break;
+        if have.count() == count && shown["status"]["moving"] == 0 {
+            return;
         }
         assert!(Instant::now() < end, "{shown}");
         std::thread::sleep(Duration::from_millis(200));
     }
-    let done = a.ask(&["ctl", "chain", "replace", "made", &nf, "--anew"]);
-    assert_eq!(done["elements"], json!(["made"]), "{done}");
-    let (drained, said) = output(&mut cluster(&["drain", &at, "a", "--wait", "120"]));
-    assert_eq!(drained.status.code(), Some(1), "{said}");
+}
+
+/// What a machine kept is of buckets that others may have had since.
+#[test]
+fn state_of_before_is_refused_before_a_packet_is_read() {
+    let mut command = millrace();
+    command.args(["run", "nfs/firewall", "--ports", "tap:mr-x,tap:mr-y"]);
+    command.args(["--cluster", "etcd://127.0.0.1:1/lab", "--peer-plain"]);
+    command.args([
+        "--node",
+        "a",
+        "--peer",
+        "127.0.0.1:0",
+        "--state",
+        "/nonexistent",
+    ]);
+    let said = refused(&mut command, 2);
     assert!(
-        said.contains("buckets of a stay where they are: its function was replaced")
-            && said.contains("cluster undrain"),
+        said.contains("--state") && said.contains("others may have had"),
         "{said}"
     );
-    let (found, status) = json(&mut cluster(&["check", &at]));
-    assert_eq!(status, 1, "{found}");
+}
+
+/// Whoever looks says by what machines know it, and a cluster that there is not is not made.
+#[test]
+fn a_look_at_a_cluster_needs_one_and_a_way_to_be_known() {
+    let Some(etcd) = etcd() else {
+        return;
+    };
+    let at = etcd.cluster();
+    let look = |words: &[&str]| {
+        let mut command = millrace();
+        command
+            .args(["top", "--once", "--cluster", &at])
+            .args(words);
+        command
+    };
+    let said = refused(&mut look(&[]), 2);
     assert!(
-        found.to_string().contains("neither give nor take"),
-        "{found}"
+        said.contains("--peer-tls FOLDER, or --peer-plain"),
+        "{said}"
     );
-    let (shown, _) = json(&mut cluster(&["show", &at]));
-    let why = shown["status"]["nodes"][0]["stays"].as_str();
-    assert!(why.is_some_and(|why| why.contains("replaced")), "{shown}");
+    etcd.put(&json!({"version": 1, "nodes": [], "owners": [null], "wanted": [null]}));
+    let said = refused(&mut look(&["--peer-plain"]), 1);
+    assert!(said.contains("there is no cluster lab"), "{said}");
 }

@@ -28,7 +28,7 @@ pub mod vouch;
 pub use balance::{assign, balanced, standbys};
 pub use lead::{Change, MAX_NODES, next};
 pub use log::{Conflict, Entry, Verdict, What, single_owner};
-pub use machine::{HandOver, Machine, Peers, Place, Refused};
+pub use machine::{HandOver, Machine, OTHER, Peers, Place, Refused};
 pub use membership::{JoinError, Membership, Store, With, now};
 #[doc(hidden)]
 pub use node::Weakened;

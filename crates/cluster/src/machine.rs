@@ -61,6 +61,22 @@ pub trait Machine: Send + Sync {
     /// No room, or not what [`Self::give`] wrote.
     fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused>;
 
+    /// The same of a hand-over, where it is of the function that runs.
+    ///
+    /// # Errors
+    /// As of [`Self::take`], and for those of another one.
+    fn accept(&self, what: &HandOver) -> Result<(), Refused> {
+        if what.fingerprint != self.fingerprint() {
+            return Err(Refused { why: OTHER.into() });
+        }
+        self.take(what.bucket, &what.entries)
+    }
+
+    /// Bytes of entries that there is room for, in the part of one worker.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Puts in what the copy of a bucket has that node `from` had in its life `life`, all that there is room for. The copy of that node ends with
     /// it. Packets of the bucket are not accepted before [`Self::settle`]. Where this is left out, a bucket of a dead node begins without state.
     fn inherit(&self, _bucket: u32, _from: &str, _life: u64) {}
@@ -68,6 +84,9 @@ pub trait Machine: Send + Sync {
     /// Where a bucket is; packets of it that are held go there. After [`Self::give`] with [`Place::Here`] its entries, `back`, are put back.
     fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>);
 }
+
+/// Why a hand-over of another function is refused.
+pub const OTHER: &str = "another function, plan or number of buckets runs here";
 
 /// Other nodes. Calls block until the peer has answered, or a bounded time has passed.
 pub trait Peers: Send + Sync {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::log::Entry;
-use crate::machine::{HandOver, Machine, Peers, Place, Refused};
+use crate::machine::{HandOver, Machine, OTHER, Peers, Place, Refused};
 use crate::node::{Action, Config, Event, Node, Outcome};
 use crate::standing::Standing;
 use crate::store::{Reply, Request};
@@ -229,9 +229,7 @@ impl Membership {
     pub fn take(&self, what: &HandOver) -> Result<(), Refused> {
         let shared = &self.shared;
         if what.fingerprint != shared.machine.fingerprint() {
-            return Err(Refused {
-                why: "another function, plan or number of buckets runs here".into(),
-            });
+            return Err(Refused { why: OTHER.into() });
         }
         let mut node = lock(&shared.node);
         let (bucket, version) = (what.bucket, what.version);
@@ -241,7 +239,7 @@ impl Membership {
             // An earlier try, whose answer was lost.
             forget(&*shared.machine, bucket);
         }
-        shared.machine.take(bucket, &what.entries)?;
+        shared.machine.accept(what)?;
         node.has_taken(bucket, version, now());
         drop(node);
         self.changed();

@@ -68,6 +68,13 @@ impl Standing {
         now < until && (until == u64::MAX || !self.stale() || !fenced())
     }
 
+    /// How long the lease lasts from `now` on, ns; none where there are no leases.
+    #[must_use]
+    pub fn left(&self, now: u64) -> Option<u64> {
+        let until = self.until.load(Ordering::Acquire);
+        (until != u64::MAX).then(|| until.saturating_sub(now))
+    }
+
     /// Another node sent something under this version at `now`, ns of the monotonic clock.
     pub fn hear(&self, version: u64, now: u64) {
         if version > self.seen.load(Ordering::Acquire) {

@@ -1,5 +1,6 @@
 //! Changes of a running chain: making elements, naming ports, keeping state.
 
+use millrace_dataplane::classes::successor::Successor;
 use millrace_dataplane::module::Keeping;
 use millrace_dataplane::share::Share;
 use millrace_dataplane::worker::Link;
@@ -38,6 +39,8 @@ pub struct Made {
     pub exposed: Option<std::sync::Arc<Exposed>>,
     /// why nothing can be beside it whose state is divided over the workers, if so
     pub alone: Option<String>,
+    /// what goes with buckets of it, where its state does
+    pub successor: Option<std::sync::Arc<Successor>>,
 }
 
 /// A name of an element that nobody else has: this one, or with a number behind it.
@@ -298,6 +301,7 @@ mod tests {
             guests: Vec::new(),
             recipe: None,
             alone: None,
+            successor: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use millrace_dataplane::classes::Classes;
+use millrace_dataplane::classes::successor::Successor;
 use millrace_dataplane::worker::Link;
 use millrace_dataplane::worker::classed::Guests;
 use millrace_dataplane::worker::condition::Condition;
@@ -34,6 +35,8 @@ pub struct Element {
     /// why nothing can be beside it whose state is divided over the workers, if so; none where it was there from the start, and whoever makes
     /// elements knows ([`Maker::alone`])
     pub alone: Option<Option<String>>,
+    /// what goes with buckets of it; none where it was there from the start, or its state does not go with them
+    pub successor: Option<Arc<Successor>>,
 }
 
 impl Element {
@@ -131,6 +134,7 @@ impl Elements {
             guests: Vec::new(),
             recipe: None,
             alone: None,
+            successor: None,
         };
         Self::new(&element.name.clone(), vec![element])
     }
@@ -350,6 +354,7 @@ mod tests {
             guests: Vec::new(),
             recipe: None,
             alone: None,
+            successor: None,
         }
     }
 

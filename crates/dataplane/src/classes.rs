@@ -26,6 +26,7 @@
 
 pub mod away;
 mod state;
+pub mod successor;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -83,6 +84,10 @@ struct Inside {
     stills: usize,
     /// the function is another one than the one that the buckets are of
     changed: bool,
+    /// versions of it
+    versions: successor::Versions,
+    /// how many want that no bucket is between machines for a while
+    pauses: usize,
     /// the element whose buckets they are, by its number in the run
     of: u64,
     /// classes that wait for what is said of them

@@ -10,14 +10,17 @@ use std::time::Duration;
 
 use millrace_cluster::etcd::{Endpoint, Etcd, Tls, patiently};
 use millrace_cluster::{Config, Machine, NodeId, Standing, Table, Times};
+use millrace_dataplane::account::Account;
 use millrace_dataplane::classes::Classes;
 use millrace_dataplane::classes::away::Elsewhere;
+use millrace_dataplane::classes::successor::Successor;
 use millrace_dataplane::copies::{Content, Copies};
 use millrace_dataplane::moved::Contents;
 use millrace_dataplane::port::Arrivals;
 use millrace_peer::{
     Fixed, Hands, Keeping, Link, Listener, Plan, Running, Secret, Security, Standby,
 };
+use millrace_place::Placement;
 
 use crate::{Error, Function};
 
@@ -84,7 +87,6 @@ pub struct Joined {
     standby: Option<Arc<Standby>>,
     link: Arc<Link>,
     machine: Arc<dyn Machine>,
-    room: u64,
     standing: Arc<Standing>,
     table: Table,
 }
@@ -100,6 +102,52 @@ pub struct Begun {
 enum Follows {
     File(#[expect(dead_code, reason = "it follows until it is dropped")] Fixed),
     Etcd(#[expect(dead_code, reason = "it leaves when it is dropped")] Joining),
+}
+
+/// All by which functions of two machines have to be equal beside their objects.
+fn parts(function: &Function, placement: &Placement, object: Vec<u8>) -> Vec<Vec<u8>> {
+    let steering = format!("{:?}", placement.steering);
+    vec![
+        function.name.clone().into_bytes(),
+        object,
+        steering.into_bytes(),
+    ]
+}
+
+/// What goes with the buckets of a function that replaces another version of it; none where its state does not go with buckets.
+#[must_use]
+pub fn successor(function: &Function) -> Option<Arc<Successor>> {
+    let placement = function.placement.as_deref()?;
+    let shared = placement.objects.iter().any(|o| o.held.shared());
+    if placement.stays.is_some() || placement.replicates() || shared {
+        return None;
+    }
+    let contents = Contents::of(placement, &function.module)?;
+    // Machines are compared by it.
+    let object = std::fs::read(function.object.as_deref()?).ok()?;
+    Some(Arc::new(Successor {
+        module: function.module.clone(),
+        contents,
+        parts: parts(function, placement, object),
+    }))
+}
+
+impl Joined {
+    /// Posts what the run has counted so far, which `millrace top --cluster` shows.
+    #[must_use]
+    pub fn posts(&self) -> Posts {
+        Posts(self.link.clone())
+    }
+}
+
+/// Where a machine of a cluster posts its counts.
+pub struct Posts(Arc<Link>);
+
+impl Posts {
+    /// What the run has counted so far.
+    pub fn post(&self, account: &Account) {
+        self.0.post(account);
+    }
 }
 
 impl Described {
@@ -214,8 +262,8 @@ impl Described {
         let arrivals = link.arrivals().map_err(open)?;
         let elsewhere: Arc<dyn Elsewhere> = link.clone();
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
-        let steering = format!("{:?}", placement.steering);
-        let parts = [name.as_bytes(), &object, steering.as_bytes()];
+        let parts = parts(function, placement, object);
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         let content = Content {
             module: function.module.clone(),
             contents: contents.clone(),
@@ -231,7 +279,6 @@ impl Described {
             .help("give its source rather than what was built of it, or run it without --standby"));
         }
         let mut running = Running::new(&classes, &contents, &function.module, &parts, &link);
-        let room = running.room();
         let standby = self.asked.copies.then(|| {
             Standby::new(
                 (&self.asked.name, &self.secret, &self.asked.security),
@@ -256,7 +303,6 @@ impl Described {
             standby,
             link,
             machine,
-            room,
             standing,
             table,
         }))
@@ -285,11 +331,10 @@ impl Described {
         let secret = &self.secret;
         let hands = Hands::new(name, secret, security, &joined.link);
         let listen = |admits| {
-            let machine = (joined.machine.clone(), joined.room);
             Listener::begin(
                 *peer,
                 (name, secret, security),
-                machine,
+                joined.machine.clone(),
                 admits,
                 (&joined.link, joined.standby.clone()),
             )

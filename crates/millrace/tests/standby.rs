@@ -117,7 +117,7 @@ impl End {
         let standby = Standby::new(of, &standing, PRINT, content.clone(), &link);
         let keeping = standby.begin(|_| ()).unwrap();
         let still = Arc::new(Still(content.buckets));
-        let machine = (still.clone() as Arc<dyn Machine>, 1 << 20);
+        let machine: Arc<dyn Machine> = still.clone();
         let copies = (&link, Some(standby.clone()));
         let listener = Listener::begin(own, of, machine, still, copies);
         Self {

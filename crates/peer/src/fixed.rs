@@ -93,6 +93,12 @@ fn yes() -> bool {
 }
 
 impl Plan {
+    /// All nodes, by number.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -447,7 +453,7 @@ impl Admits for Inside {
     fn take(&self, what: &HandOver, from: &str) -> Result<(), Refused> {
         // The table may have changed meanwhile.
         self.may(what.bucket, what.version, from)?;
-        self.machine.take(what.bucket, &what.entries)
+        self.machine.accept(what)
     }
 
     fn came(&self, bucket: u32, yours: bool) {

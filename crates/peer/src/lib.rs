@@ -11,6 +11,7 @@
 //! Assumed: machines of a cluster have one architecture, and clocks that differ by less than [`SKEW`], since entries carry the time at which they
 //! were refreshed.
 
+mod figures;
 mod fixed;
 mod hands;
 mod link;
@@ -24,6 +25,7 @@ mod standby;
 
 use std::time::Duration;
 
+pub use figures::{Figures, Viewer};
 pub use fixed::{Fixed, FixedError, Plan};
 pub use hands::Hands;
 pub use link::Link;

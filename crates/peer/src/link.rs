@@ -14,11 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use millrace_cluster::{NodeId, Standing};
+use millrace_dataplane::account::Account;
 use millrace_dataplane::classes::away::{Elsewhere, MARK, PeerCounts, Refusal, Stray};
 use millrace_dataplane::port::{Arrival, Arrivals, PortError, overflows};
 use millrace_wire::geneve::{Carries, Forwarded, TAG, WHOLE};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
+use crate::figures::{Board, Figures};
 use crate::mark::{Mark, Marks};
 use crate::secret::Signer;
 use crate::{MOST_HOPS, Secret};
@@ -44,6 +46,7 @@ pub struct Link {
     marks: Marks,
     /// of copies, where there are some
     copies: OnceLock<Arc<crate::standby::Counters>>,
+    board: Board,
 }
 
 #[derive(Default)]
@@ -87,6 +90,7 @@ impl Link {
             counts: Counters::default(),
             marks: Marks::default(),
             copies: OnceLock::new(),
+            board: Board::default(),
         }))
     }
 
@@ -132,6 +136,25 @@ impl Link {
     /// What is counted of copies.
     pub(crate) fn copies(&self, counts: &Arc<crate::standby::Counters>) {
         let _ = self.copies.set(counts.clone());
+    }
+
+    /// What the run has counted so far, for those who look at this machine.
+    pub fn post(&self, account: &Account) {
+        self.board.post(account);
+    }
+
+    /// The last of it, with how this machine stands; none before the first.
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        let now = millrace_cluster::now();
+        let standing = &self.standing;
+        let left = standing.left(now);
+        Some(Figures {
+            version: standing.version(),
+            stale: standing.stale(),
+            accepts: standing.holds(now),
+            lease: left.map(|ns| ns as f64 / 1e9),
+            ..self.board.last()?
+        })
     }
 
     /// A bucket with so many entries left.

@@ -11,6 +11,7 @@ use millrace_cluster::vouch::{Answer, Ask};
 use millrace_cluster::{HandOver, Machine, Refused};
 use millrace_dataplane::clock;
 
+use crate::figures;
 use crate::hands::fresh;
 use crate::message::{Message, Offer, Unread, next, read, refused, write};
 use crate::secret::digest;
@@ -61,22 +62,20 @@ struct Reception {
     machine: Arc<dyn Machine>,
     admits: Arc<dyn Admits>,
     link: Arc<Link>,
-    /// bytes of all that the function has room for
-    most: u64,
     /// this machine keeps copies
     standby: Option<Arc<Standby>>,
     streams: AtomicUsize,
 }
 
 impl Listener {
-    /// At this address, which is that of the node of this name. A bucket has at most `most` bytes. Other nodes' buckets are copied to `standby`.
+    /// At this address, which is that of the node of this name. A bucket has at most as many bytes as the machine has room for. Other nodes' buckets are copied to `standby`.
     ///
     /// # Errors
     /// The address cannot be had.
     pub fn begin(
         address: SocketAddr,
         (name, secret, security): (&str, &Secret, &Security),
-        (machine, most): (Arc<dyn Machine>, u64),
+        machine: Arc<dyn Machine>,
         admits: Arc<dyn Admits>,
         (link, standby): (&Arc<Link>, Option<Arc<Standby>>),
     ) -> std::io::Result<Self> {
@@ -89,7 +88,6 @@ impl Listener {
             machine,
             admits,
             link: link.clone(),
-            most,
             standby,
             streams: AtomicUsize::new(0),
         });
@@ -165,6 +163,7 @@ impl Reception {
             Message::Offer(offer) => offer,
             Message::Follow(offer) => return self.follow(&offer, &challenge, stream),
             Message::Ask { text, tag } => return self.vouch(&challenge, (&text, &tag), stream),
+            Message::Look { tag } => return self.look((&challenge, &tag), stream),
             _ => return Err(refused("an offer is expected".to_owned())),
         };
         // The first offer answers the number of this connection, each further one what was said last: none is taken twice.
@@ -272,6 +271,23 @@ impl Reception {
         write(stream, &Message::Answer { text, tag })
     }
 
+    /// Tells what this machine has counted.
+    fn look(
+        &self,
+        (challenge, tag): (&[u8; 32], &[u8; 32]),
+        stream: &mut Stream,
+    ) -> Result<(), Refused> {
+        // Buckets go before looks.
+        if self.streams.load(Ordering::Acquire) > KEPT {
+            return Err(refused("it is busy".to_owned()));
+        }
+        let figures = self.link.figures();
+        let mut figures =
+            figures.ok_or_else(|| refused("it has counted nothing yet".to_owned()))?;
+        figures.stays = self.machine.stays();
+        figures::answer(&self.secret, (&self.name, challenge, tag), &figures, stream)
+    }
+
     /// Whether an offer is from a node of this cluster, for this node, now.
     fn check(
         &self,
@@ -315,8 +331,8 @@ impl Reception {
                 offer.bucket
             )));
         }
-        if offer.bytes > self.most {
-            let (bytes, most) = (offer.bytes, self.most);
+        if offer.bytes > self.machine.room() {
+            let (bytes, most) = (offer.bytes, self.machine.room());
             return Err(refused(format!(
                 "{bytes} bytes of entries are more than there is room for ({most})"
             )));

@@ -14,7 +14,8 @@
 //! receiver ends a stream over which nothing more comes.
 //!
 //! In place of an offer a node may ask to be vouched for (`millrace_cluster::vouch`): Ask, and then Answer. Or it tells what changes of its buckets,
-//! for a copy ([`crate::Standby`]): Follow, then Rows as often as there are some, each answered by Go, and End.
+//! for a copy ([`crate::Standby`]): Follow, then Rows as often as there are some, each answered by Go, and End. Or somebody looks at what the machine has
+//! counted ([`crate::Viewer`]): Look, and then Figures.
 //!
 //! A tag is that of the cluster's secret over the numbers of both ends, so that neither a stream of before nor one of somebody else is taken, also
 //! where there is no TLS.
@@ -33,6 +34,8 @@ const _: () = assert!(millrace_dataplane::copies::FRAME + 33 <= MOST);
 pub const PIECE: usize = 192 << 10;
 /// The kind of its frame.
 const PIECES: u8 = 4;
+/// Bytes of what a machine has counted, as JSON.
+pub const FIGURES: usize = 64 << 10;
 /// Bytes of a node's name, and of a reason.
 const TEXT: usize = 512;
 
@@ -64,6 +67,10 @@ pub enum Message {
     Follow(Box<Offer>),
     /// what has changed, answered by [`Message::Go`]
     Rows { tag: [u8; 32], bytes: Vec<u8> },
+    /// somebody who knows the secret: what has this machine counted?
+    Look { tag: [u8; 32] },
+    /// the answer, JSON
+    Figures { text: Vec<u8>, tag: [u8; 32] },
 }
 
 /// A bucket that is offered.
@@ -129,6 +136,8 @@ pub fn write(to: &mut dyn Write, message: &Message) -> Result<(), Refused> {
         Message::Answer { text, tag } => (9, [&tag[..], text].concat()),
         Message::Follow(offer) => (10, [&offer.said()[..], &offer.tag[..]].concat()),
         Message::Rows { tag, bytes } => (11, [&tag[..], bytes].concat()),
+        Message::Look { tag } => (12, tag.to_vec()),
+        Message::Figures { text, tag } => (13, [&tag[..], text].concat()),
     };
     frame(to, kind, &content)
 }
@@ -229,6 +238,14 @@ fn parse(kind: u8, content: &[u8]) -> Option<Message> {
             tag: rest.array()?,
             bytes: rest.all(),
         },
+        12 => Message::Look { tag: rest.array()? },
+        13 => {
+            let (tag, text) = (rest.array()?, rest.all());
+            if text.len() > FIGURES {
+                return None;
+            }
+            Message::Figures { text, tag }
+        }
         _ => return None,
     };
     rest.0.is_empty().then_some(message)

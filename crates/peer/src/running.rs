@@ -1,8 +1,8 @@
 //! The function that runs here, as the cluster sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use millrace_cluster::{Machine, Place, Refused};
+use millrace_cluster::{HandOver, Machine, OTHER, Place, Refused};
 use millrace_dataplane::Module;
 use millrace_dataplane::classes::away::Settled;
 use millrace_dataplane::classes::{Classes, MoveError};
@@ -17,11 +17,47 @@ const HEAD: u64 = 64;
 /// A running function whose buckets are those of a cluster.
 pub struct Running {
     classes: Arc<Classes>,
+    first: Arc<Version>,
+    /// the one that runs by now, as it was seen last
+    last: Mutex<Arc<Version>>,
+    link: Arc<Link>,
+    standby: Option<Arc<Standby>>,
+}
+
+/// A version of the function.
+struct Version {
+    /// how many have run before it
+    generation: u64,
     contents: Contents,
     module: Arc<Module>,
     fingerprint: [u8; 32],
-    link: Arc<Link>,
-    standby: Option<Arc<Standby>>,
+}
+
+impl Version {
+    fn new(
+        (contents, module): (&Contents, &Arc<Module>),
+        generation: u64,
+        buckets: usize,
+        parts: &[&[u8]],
+    ) -> Arc<Self> {
+        let mut said = Vec::new();
+        for object in module.objects() {
+            // Not the capacity: a larger machine has room for more.
+            let of = (object.key_bytes, object.value_bytes);
+            said.push(format!("{} {} {of:?}", object.name, object.kind.name));
+        }
+        let objects = said.join("\n");
+        let buckets = (buckets as u64).to_be_bytes();
+        let architecture = std::env::consts::ARCH.as_bytes();
+        let mut all: Vec<&[u8]> = vec![b"millrace 1", architecture, objects.as_bytes(), &buckets];
+        all.extend(parts);
+        Arc::new(Self {
+            generation,
+            contents: contents.clone(),
+            module: module.clone(),
+            fingerprint: crate::secret::digest(&all),
+        })
+    }
 }
 
 impl Running {
@@ -35,41 +71,48 @@ impl Running {
         parts: &[&[u8]],
         link: &Arc<Link>,
     ) -> Self {
-        let mut said = Vec::new();
-        for object in module.objects() {
-            // Not the capacity: a larger machine has room for more.
-            let of = (object.key_bytes, object.value_bytes);
-            said.push(format!("{} {} {of:?}", object.name, object.kind.name));
-        }
-        let objects = said.join("\n");
-        let buckets = (classes.count() as u64).to_be_bytes();
-        let architecture = std::env::consts::ARCH.as_bytes();
-        let mut all: Vec<&[u8]> = vec![b"millrace 1", architecture, objects.as_bytes(), &buckets];
-        all.extend(parts);
+        let first = Version::new((contents, module), 0, classes.count(), parts);
         Self {
             classes: classes.clone(),
-            contents: contents.clone(),
-            module: module.clone(),
-            fingerprint: crate::secret::digest(&all),
+            last: Mutex::new(first.clone()),
+            first,
             link: link.clone(),
             standby: None,
         }
     }
 
+    /// The version of the function that runs now.
+    fn version(&self) -> Arc<Version> {
+        let (runs, generation) = self.classes.runs();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.generation != generation {
+            *last = match runs {
+                Some(runs) => {
+                    let parts: Vec<&[u8]> = runs.parts.iter().map(Vec::as_slice).collect();
+                    let of = (&runs.contents, &runs.module);
+                    Version::new(of, generation, self.classes.count(), &parts)
+                }
+                None => self.first.clone(),
+            };
+        }
+        last.clone()
+    }
+
+    /// Puts entries in that are of this version.
+    fn put(&self, version: &Version, bucket: u32, entries: &[u8]) -> Result<(), Refused> {
+        let of = (&*version.module, &version.contents);
+        let entries = from_bytes(entries, bucket, of).map_err(|e| refused(e.to_string()))?;
+        let taken = self
+            .classes
+            .take(bucket as usize, entries, version.generation);
+        let taken = taken.map_err(|e| refused(e.to_string()))?;
+        self.link.took(taken.entries);
+        Ok(())
+    }
+
     /// Has copies of its buckets elsewhere, and goes on with those of other nodes.
     pub fn keep(&mut self, standby: &Arc<Standby>) {
         self.standby = Some(standby.clone());
-    }
-
-    /// Bytes of entries that there is room for, in the part of one worker.
-    #[must_use]
-    pub fn room(&self) -> u64 {
-        let objects = self.module.objects().iter();
-        let each = objects.map(|o| {
-            let entry = HEAD + (o.key_bytes + o.value_bytes) as u64;
-            o.capacity.saturating_mul(entry)
-        });
-        each.fold(0, u64::saturating_add)
     }
 }
 
@@ -79,7 +122,16 @@ impl Machine for Running {
     }
 
     fn fingerprint(&self) -> [u8; 32] {
-        self.fingerprint
+        self.version().fingerprint
+    }
+
+    fn room(&self) -> u64 {
+        let version = self.version();
+        let each = version.module.objects().iter().map(|o| {
+            let entry = HEAD + (o.key_bytes + o.value_bytes) as u64;
+            o.capacity.saturating_mul(entry)
+        });
+        each.fold(0, u64::saturating_add)
     }
 
     fn foresee(&self, buckets: &[u32]) {
@@ -103,23 +155,32 @@ impl Machine for Running {
     }
 
     fn take(&self, bucket: u32, entries: &[u8]) -> Result<(), Refused> {
-        let of = (&*self.module, &self.contents);
-        let entries = from_bytes(entries, bucket, of).map_err(|e| refused(e.to_string()))?;
-        let taken = self.classes.take(bucket as usize, entries);
-        let taken = taken.map_err(|e| refused(e.to_string()))?;
-        self.link.took(taken.entries);
-        Ok(())
+        self.put(&self.version(), bucket, entries)
+    }
+
+    fn accept(&self, what: &HandOver) -> Result<(), Refused> {
+        // One look: between two of them another version may have begun to run.
+        let version = self.version();
+        if what.fingerprint != version.fingerprint {
+            return Err(refused(OTHER.to_owned()));
+        }
+        self.put(&version, what.bucket, &what.entries)
     }
 
     fn inherit(&self, bucket: u32, from: &str, life: u64) {
         let Some(standby) = &self.standby else { return };
+        if self.version().generation > 0 {
+            // The copy is of another version.
+            standby.outdated();
+            return;
+        }
         let Some(inherited) = standby.inherit(bucket, from, life) else {
             return;
         };
         // Without room for all of them it takes those that were refreshed last.
         let (mut entries, mut lost) = (inherited.entries, 0);
         while !entries.is_empty() {
-            match self.classes.take(bucket as usize, entries.clone()) {
+            match self.classes.take(bucket as usize, entries.clone(), 0) {
                 Ok(taken) => {
                     standby.inherits(taken.entries, lost);
                     return;
@@ -140,8 +201,9 @@ impl Machine for Running {
     }
 
     fn settle(&self, bucket: u32, place: Place, back: Option<&[u8]>) {
-        let of = (&*self.module, &self.contents);
-        // They are those that `give` wrote.
+        // No other version begins to run while a bucket is on its way: they are those that `give` wrote.
+        let version = self.version();
+        let of = (&*version.module, &version.contents);
         let entries = back.and_then(|back| from_bytes(back, bucket, of).ok());
         let (place, fall_back) = match place {
             Place::Here => (

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millrace_cluster::Refused;
 use rustls::client::verify_server_name;
@@ -141,6 +141,21 @@ impl Stream {
             Self::Receiver(stream) => &mut stream.sock,
         };
         bounded.until = Instant::now() + WHOLE;
+    }
+
+    /// It lasts so long at most from now on, and once more where a byte comes just before the end.
+    pub fn hurry(&mut self, within: Duration) -> Result<(), Refused> {
+        let bounded = match self {
+            Self::Plain(stream) => stream,
+            Self::Sender(stream) => &mut stream.sock,
+            Self::Receiver(stream) => &mut stream.sock,
+        };
+        bounded.until = Instant::now() + within;
+        let stream = &bounded.stream;
+        let set = stream
+            .set_read_timeout(Some(within))
+            .and_then(|()| stream.set_write_timeout(Some(within)));
+        set.map_err(|e| refused(format!("the stream cannot be bounded: {e}")))
     }
 
     /// Whether the sender's certificate is of this name; without TLS anybody's is.

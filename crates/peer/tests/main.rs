@@ -5,6 +5,8 @@
     clippy::panic,
     clippy::indexing_slicing
 )]
+#[path = "it/figures.rs"]
+mod figures;
 #[path = "it/fixed.rs"]
 mod fixed;
 #[path = "it/hostile.rs"]

@@ -155,7 +155,7 @@ fn stream(name: &'static str, [x, y]: [Security; 2], anew: bool) -> Result<Strea
     let (own, peer) = (free()?, free()?);
     let link = Link::open(own, &standing, &secret, 2)?;
     let drops = Arc::new(Drops);
-    let machine: (Arc<dyn Machine>, u64) = (drops.clone(), u64::MAX);
+    let machine: Arc<dyn Machine> = drops.clone();
     let listener = Listener::begin(peer, ("y", &secret, &y), machine, drops, (&link, None))?;
     Ok(Stream {
         name,

@@ -13,7 +13,7 @@ use crate::failure::{DONE, Failure, NO};
 use crate::screen;
 
 /// For a request to etcd.
-const TIMEOUT: Duration = Duration::from_secs(3);
+pub const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a change of the table is tried: nodes that hand buckets over change it first, or servers of etcd elect one that leads, which takes them
 /// seconds on a busy machine.
@@ -87,7 +87,7 @@ enum What {
 }
 
 /// An error of etcd, with what to do about it.
-fn failure(error: &EtcdError) -> Failure {
+pub fn failure(error: &EtcdError) -> Failure {
     let failure = Failure::wrong(error);
     match error {
         EtcdError::Away { .. } => failure.help("is etcd running there, and does a firewall let port 2379 through? Several servers are given as HOST:PORT,HOST:PORT"),

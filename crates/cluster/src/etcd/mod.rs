@@ -244,13 +244,24 @@ impl Etcd {
             &[self.absent("secret")],
             &[self.put("secret", &fresh, None)],
         )?;
+        let known = self.known_secret()?;
+        known.ok_or_else(|| self.unread("secret", &"it was removed at once"))
+    }
+
+    /// The cluster's secret; none where no node has made one yet.
+    ///
+    /// # Errors
+    /// No answer, or content that is none.
+    pub fn known_secret(&self) -> Result<Option<[u8; 32]>, EtcdError> {
         let body = json!({"key": self.key("secret")});
         let answer = self.http.ask("kv/range", &body)?;
         let kv = answer.get("kvs").and_then(|k| k.get(0));
-        let text = kv.and_then(|kv| kv.get("value")).and_then(Value::as_str);
+        let Some(kv) = kv else { return Ok(None) };
+        let text = kv.get("value").and_then(Value::as_str);
         let bytes = STANDARD.decode(text.unwrap_or_default());
         let bytes = bytes.map_err(|e| self.unread("secret", &e))?;
         <[u8; 32]>::try_from(bytes.as_slice())
+            .map(Some)
             .map_err(|_| self.unread("secret", &"it is not of 32 bytes"))
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use millrace_dataplane::classes::Classes;
 use millrace_dataplane::mailbox::Desk;
 use millrace_dataplane::module::ModuleError;
 use millrace_dataplane::worker::change::{self, Change, Changed, Departed, Fresh, Part};
@@ -42,6 +43,14 @@ impl Session {
         let elements = &self.context.elements;
         let maker = elements.maker.get().ok_or_else(|| self.fixed())?.as_ref();
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let clustered = { elements.classes.get() }.is_some_and(|p| p.classes.elsewhere().is_some());
+        if clustered && wanted.op != "replace" {
+            return Err(Trouble::new(
+                "refused",
+                "a machine of a cluster runs one function: state of another one would not go to other machines with its buckets",
+            )
+            .help("replace the function by another version of it"));
+        }
         self.changes()?;
         match wanted.op.as_str() {
             "attach" => self.attach(wanted, elements, maker),
@@ -194,6 +203,7 @@ impl Session {
             guests,
             recipe: None,
             alone: Some(made.alone),
+            successor: made.successor,
         };
         Ok((fresh, element))
     }
@@ -202,6 +212,20 @@ impl Session {
         Trouble::new("refused", "the chain of this run cannot be changed").help(
             "a chain can be that serves live ports, or one worker, of several elements or from a chain file (docs/chains.md)",
         )
+    }
+
+    /// Names the function that has the place of the one whose state goes with buckets, if that is replaced in this chain that is to be.
+    pub(super) fn succession(&self, list: &[Element]) -> Succession<'_> {
+        let parted = self.context.elements.classes.get();
+        let classes = parted.map(|parted| &*parted.classes);
+        let classes = classes.filter(|classes| classes.buckets().is_some());
+        let own = |classes: &&Classes| !list.iter().any(|e| classes.are_of(e.id));
+        let next = list.iter().find(|e| e.successor.is_some());
+        let next = classes.filter(own).zip(next);
+        if let Some((classes, next)) = next {
+            classes.expect(next.successor.clone());
+        }
+        Succession(next.map(|(classes, next)| (classes, next.id)))
     }
 
     /// Whether the chain can be changed.
@@ -334,6 +358,7 @@ impl Session {
         };
         let list: Vec<_> = was.iter().filter_map(of).collect();
         self.beside(&list)?;
+        let succession = self.succession(&list);
         let done = self.meet(change, |desk, part, seat| {
             let began = Instant::now();
             let chain = desk.chain.as_mut();
@@ -347,6 +372,7 @@ impl Session {
             together(changed.ok_or_else(|| self.fixed())?).map_err(|why| {
                 Trouble::new("refused", why).help("nothing was changed; --anew keeps no state")
             })?;
+        succession.done();
         let paused = paused.unwrap_or_default();
         self.context.elements.now(list.clone());
         let facts = ended(departed);
@@ -361,6 +387,26 @@ impl Session {
         answer.insert("kept".into(), pairs.collect());
         answer.insert("facts".into(), json!(facts));
         Ok(Value::Object(answer))
+    }
+}
+
+/// A function that is about to have the place of another one, whose state goes with buckets; it has not where this is dropped.
+pub(super) struct Succession<'a>(Option<(&'a Classes, u64)>);
+
+impl Succession<'_> {
+    /// It has.
+    pub fn done(mut self) {
+        if let Some((classes, element)) = self.0.take() {
+            classes.succeed(element);
+        }
+    }
+}
+
+impl Drop for Succession<'_> {
+    fn drop(&mut self) {
+        if let Some((classes, _)) = self.0 {
+            classes.expect(None);
+        }
     }
 }
 

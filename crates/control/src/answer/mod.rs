@@ -75,6 +75,23 @@ impl Session {
             request.verb.as_str(),
             "object" | "get" | "entries" | "edit" | "set" | "chain" | "reload"
         );
+        // No entries of the function that is replaced come into the one that replaces it.
+        let shown = |of: &crate::protocol::ChainRequest| of.op == "show";
+        let replaces = match request.verb.as_str() {
+            "chain" => !request.chain.as_ref().is_some_and(shown),
+            "reload" => !request.check,
+            _ => false,
+        };
+        let paused = parted
+            .filter(|_| replaces)
+            .map(|parted| parted.classes.pause());
+        let _paused = paused.transpose().map_err(|_| {
+            Trouble::new(
+                "busy",
+                "buckets are on their way between this machine and another one",
+            )
+            .help("nothing was changed; try again when `millrace cluster show` has none to move")
+        })?;
         // Guests stay where they are: only their classes change.
         let moving = |parted: &&crate::elements::Parted| parted.classes.buckets().is_some();
         let _still = parted

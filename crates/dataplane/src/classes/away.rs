@@ -33,7 +33,7 @@ pub(super) const AWAY: u32 = u32::MAX;
 pub(super) const WAITS: u32 = u32::MAX - 1;
 
 /// How long a class is waited for that has to take its turn behind another one.
-const TURN: Duration = Duration::from_millis(1);
+pub(super) const TURN: Duration = Duration::from_millis(1);
 
 /// Where the packets of a class go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +88,8 @@ pub enum Refusal {
 }
 
 /// Packets between machines, and buckets, so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct PeerCounts {
     /// buckets that workers of this machine have now
     pub buckets: u64,
@@ -122,7 +123,8 @@ pub struct PeerCounts {
 }
 
 /// Copies of this machine's buckets at others, and of others' here ([`crate::copies`]), so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct CopyCounts {
     /// rows that workers told: places of state with their new content
     pub rows: u64,
@@ -154,6 +156,56 @@ pub struct CopyCounts {
     pub lost: u64,
     /// of these buckets, those of which the copy was not whole
     pub partial: u64,
+}
+
+impl PeerCounts {
+    /// Those of two machines together; of a delay the longer one.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, its) in [
+            (&mut self.buckets, other.buckets),
+            (&mut self.sent, other.sent),
+            (&mut self.received, other.received),
+            (&mut self.older, other.older),
+            (&mut self.malformed, other.malformed),
+            (&mut self.missed, other.missed),
+            (&mut self.parked, other.parked),
+            (&mut self.marks, other.marks),
+            (&mut self.unmarked, other.unmarked),
+            (&mut self.given, other.given),
+            (&mut self.taken, other.taken),
+            (&mut self.entries, other.entries),
+            (&mut self.refused, other.refused),
+        ] {
+            *mine = mine.saturating_add(its);
+        }
+        if let Some(its) = &other.copies {
+            self.copies.get_or_insert_default().add(its);
+        }
+    }
+}
+
+impl CopyCounts {
+    fn add(&mut self, other: &Self) {
+        for (mine, its) in [
+            (&mut self.rows, other.rows),
+            (&mut self.bytes, other.bytes),
+            (&mut self.behind, other.behind),
+            (&mut self.deferred, other.deferred),
+            (&mut self.begun, other.begun),
+            (&mut self.slow, other.slow),
+            (&mut self.filed, other.filed),
+            (&mut self.entries, other.entries),
+            (&mut self.full, other.full),
+            (&mut self.refused, other.refused),
+            (&mut self.inherited, other.inherited),
+            (&mut self.inherited_entries, other.inherited_entries),
+            (&mut self.lost, other.lost),
+            (&mut self.partial, other.partial),
+        ] {
+            *mine = mine.saturating_add(its);
+        }
+        self.delay_ns = self.delay_ns.max(other.delay_ns);
+    }
 }
 
 /// Other machines, as queues see them. Called for each packet by workers: it does not wait.
@@ -222,16 +274,31 @@ impl Classes {
     /// It stays where it was.
     pub fn give(&self, class: usize) -> Result<Vec<(usize, Stamped)>, MoveError> {
         let class = self.known(class)?;
+        if self.lock().pauses > 0 {
+            return Err(MoveError::Asked);
+        }
         self.out(class)
     }
 
     /// Puts the entries of a class in that is away, all or none. Its packets wait until [`Self::settle`].
     ///
     /// # Errors
-    /// [`MoveError::Full`]; the class is away as before.
-    pub fn take(&self, class: usize, entries: Vec<(usize, Stamped)>) -> Result<Moved, MoveError> {
+    /// [`MoveError::Full`]; [`MoveError::Changed`], where another version of the function runs than the one of `generation`
+    /// ([`Self::runs`]), of which these entries are; the class is away as before.
+    pub fn take(
+        &self,
+        class: usize,
+        entries: Vec<(usize, Stamped)>,
+        generation: u64,
+    ) -> Result<Moved, MoveError> {
         let class = self.known(class)?;
         let mut inside = self.turn()?;
+        if inside.pauses > 0 {
+            return Err(MoveError::Asked);
+        }
+        if inside.versions.generation != generation {
+            return Err(MoveError::Changed);
+        }
         if self.whose(class) != Whose::Away {
             return Err(MoveError::There);
         }

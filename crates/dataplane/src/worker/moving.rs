@@ -73,12 +73,21 @@ impl Mover {
         held.find(|(instance, _)| std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)))
     }
 
-    /// The function is not there any more.
+    /// The function is not there any more: goes on with the version of it that has its place, or has nothing move any more.
     #[cold]
-    pub fn lacks(&mut self) {
-        self.step = self.moves.classes.step();
+    pub fn lacks(&mut self, stages: &mut [Stage]) {
         self.listing = Listing::default();
         self.looks = None;
+        if let Some(next) = self.moves.classes.expected() {
+            self.moves.module = next.module.clone();
+            self.moves.contents = next.contents.clone();
+            if self.of(stages).is_some() {
+                // It looks at this step once more.
+                self.step = 0;
+                return;
+            }
+        }
+        self.step = self.moves.classes.step();
         self.moves.classes.changes();
     }
 

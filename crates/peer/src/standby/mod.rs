@@ -125,6 +125,8 @@ pub struct Standby {
     kept: Mutex<BTreeMap<String, Kept>>,
     streams: AtomicU64,
     stop: AtomicBool,
+    /// it was said that copies are of another version of the function
+    said: AtomicBool,
 }
 
 /// A [`Standby`] at work, until this is dropped.
@@ -168,6 +170,7 @@ impl Standby {
             kept: Mutex::default(),
             streams: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            said: AtomicBool::new(false),
         })
     }
 
@@ -240,6 +243,19 @@ impl Standby {
         add(&self.counts.inherited, 1);
         add(&self.counts.partial, u64::from(!whole));
         Some(Inherited { entries })
+    }
+
+    /// A bucket of another node goes on here without the copy, which is of another version of the function than what runs.
+    pub(crate) fn outdated(&self) {
+        add(&self.counts.inherited, 1);
+        add(&self.counts.partial, 1);
+        if !self.said.swap(true, Ordering::Relaxed)
+            && let Some(say) = self.say.get()
+        {
+            say(
+                "buckets of a node that is gone go on here without their state: copies are of the function before it was replaced",
+            );
+        }
     }
 
     /// Entries of a bucket of another node were put in, and so many were not.

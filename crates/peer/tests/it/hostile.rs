@@ -32,6 +32,10 @@ impl Machine for Notes {
         PRINT
     }
 
+    fn room(&self) -> u64 {
+        1 << 20
+    }
+
     fn give(&self, _: u32) -> Result<Vec<u8>, Refused> {
         Ok(Vec::new())
     }
@@ -81,7 +85,7 @@ fn free() -> SocketAddr {
     listener.local_addr().unwrap()
 }
 
-fn node(name: &str, peer: SocketAddr) -> Node {
+pub fn node(name: &str, peer: SocketAddr) -> Node {
     Node {
         name: name.to_owned(),
         peer,
@@ -92,7 +96,7 @@ fn node(name: &str, peer: SocketAddr) -> Node {
     }
 }
 
-fn secret(byte: u8) -> Secret {
+pub fn secret(byte: u8) -> Secret {
     Secret::new([byte; 32])
 }
 
@@ -109,25 +113,19 @@ fn link(own: SocketAddr, other: SocketAddr, me: u16) -> (Arc<Link>, Arc<Standing
 }
 
 /// A receiver, y.
-struct Y {
+pub struct Y {
     notes: Arc<Notes>,
-    at: SocketAddr,
-    link: Arc<Link>,
+    pub at: SocketAddr,
+    pub link: Arc<Link>,
     _listener: Listener,
 }
 
-fn y(security: &Security) -> Y {
+pub fn y(security: &Security) -> Y {
     let (notes, at) = (Arc::new(Notes::default()), free());
     let (link, _) = link(at, free(), 1);
     let machine: Arc<dyn Machine> = notes.clone();
     let (secret, admits) = (secret(1), notes.clone());
-    let listener = Listener::begin(
-        at,
-        ("y", &secret, security),
-        (machine, 1 << 20),
-        admits,
-        (&link, None),
-    );
+    let listener = Listener::begin(at, ("y", &secret, security), machine, admits, (&link, None));
     Y {
         notes,
         at,
@@ -159,7 +157,7 @@ fn until(holds: impl Fn() -> bool) {
 }
 
 /// Certificates of these nodes, each in a folder of its name; false where openssl is not here.
-fn certificates(folder: &Path, authority: &str, nodes: &[&str]) -> bool {
+pub fn certificates(folder: &Path, authority: &str, nodes: &[&str]) -> bool {
     let script = format!(
         "set -e; E='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
          openssl req -x509 $E -keyout {authority}.key -out {authority}.pem -subj /CN=ca -days 2
@@ -331,7 +329,7 @@ fn a_stream_that_is_replayed_or_changed_puts_nothing_in() {
 
 /// A wire between x and y that counts streams, and notes what x says over the last one.
 struct Wire {
-    at: SocketAddr,
+    pub at: SocketAddr,
     streams: Arc<AtomicUsize>,
     /// both ends of the last one, that of y first
     last: Arc<Mutex<Option<[TcpStream; 2]>>>,

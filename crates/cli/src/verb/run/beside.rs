@@ -22,9 +22,10 @@ use crate::failure::Failure;
 use crate::function;
 use crate::strategy::Wished;
 
-/// The workers of a run, at least two, as they were arranged at its start.
+/// The workers of a run, at least two or those of a machine of a cluster, as they were arranged at its start.
 pub struct Several {
     cores: usize,
+    copied: bool,
     nic: String,
     steer: Vec<String>,
     strategy: Wished,
@@ -42,7 +43,7 @@ pub struct Several {
 }
 
 impl Run {
-    /// The workers of this run; none where there is one. `only` is its function, where it is one.
+    /// The workers of this run; none where there is one, and no other machine has any. `only` is its function, where it is one.
     pub(super) fn several(
         &self,
         only: Option<&Function>,
@@ -51,9 +52,11 @@ impl Run {
         let placement = only.and_then(|f| f.placement.clone());
         let divided = placement.filter(|p| p.divides());
         let program = |f: &Function| f.program.clone().map(|program| (program, f.entry));
-        (self.cores > 1).then(|| {
+        let several = self.cores > 1 || self.cluster.described.is_some();
+        several.then(|| {
             Arc::new(Several {
                 cores: self.cores,
+                copied: self.cluster.is_copied(),
                 nic: self.nic.clone(),
                 steer: self.steer.clone(),
                 strategy: self.strategy,
@@ -95,6 +98,7 @@ impl Several {
             cores: self.cores,
             nic: &self.nic,
             secret: self.secret,
+            copied: self.copied,
             ..Asked::default()
         };
         let attempt = |strategies: &[Wished]| {

@@ -51,7 +51,8 @@ pub struct Membership {
     pub described: Option<Arc<Described>>,
 }
 
-fn agreed(text: &str) -> Result<Agreed, String> {
+/// Where machines agree, from a word.
+pub fn agreed(text: &str) -> Result<Agreed, String> {
     match text.strip_prefix("static:") {
         Some("") => Err("static:FILE, a table of nodes in a file".to_owned()),
         Some(file) => Ok(Agreed::File(PathBuf::from(file))),
@@ -84,11 +85,17 @@ impl Run {
             return Err(Failure::wrong("--cluster is for one function")
                 .help("name one: buckets of a row have no owner yet"));
         }
-        if self.state.state.is_some() || self.trace.is_some() || !self.steer.is_empty() {
+        if self.state.state.is_some() {
             return Err(Failure::wrong(
-                "--cluster: who gets which packet, and state at start, are the table's",
+                "--state with --cluster: others may have had this machine's buckets since it ended, so that what it kept of them is old",
             )
-            .help("leave --state, --trace and --steer out"));
+            .help("leave --state out: `millrace cluster drain` hands state over before the run ends, and --standby 1 has a copy of it elsewhere (docs/cluster.md)"));
+        }
+        if self.trace.is_some() || !self.steer.is_empty() {
+            return Err(
+                Failure::wrong("--cluster: who gets which packet is the table's")
+                    .help("leave --trace and --steer out"),
+            );
         }
         let security = match (&flags.peer_tls, flags.peer_plain) {
             (Some(folder), _) => Security::tls(folder).map_err(|e| {

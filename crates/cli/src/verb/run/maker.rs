@@ -121,6 +121,7 @@ impl Elements {
                 ports: Vec::new(),
                 exposed: None,
                 alone: several.map(|_| "it is a guest, and may do anything to packets".to_owned()),
+                successor: None,
             });
         }
         let full = folder.map_or_else(
@@ -152,6 +153,7 @@ impl Elements {
             link: function.link(seed, entries, self.prefetch)?,
             ports: function.ports.clone(),
             alone: { self.several.as_ref() }.and_then(|several| several.alone_of(&function)),
+            successor: millrace::cluster::successor(&function),
             exposed: Some(function.exposed),
         })
     }

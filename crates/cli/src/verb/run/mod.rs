@@ -3,7 +3,7 @@
 mod beside;
 pub mod chain;
 mod claims;
-mod cluster;
+pub mod cluster;
 mod element;
 mod elephant;
 mod exported;

@@ -273,6 +273,7 @@ impl Again {
                         ports: function.ports.clone(),
                         exposed: Some(function.exposed.clone()),
                         alone: { self.several.as_ref() }.and_then(|s| s.alone_of(&function)),
+                        successor: millrace::cluster::successor(&function),
                     };
                     How::New {
                         why,
@@ -294,6 +295,7 @@ impl Again {
                             alone: several.map(|_| {
                                 "it is a guest, and may do anything to packets".to_owned()
                             }),
+                            successor: None,
                         }))
                     };
                     let made = start.then(made).transpose();

@@ -208,9 +208,7 @@ impl Run {
             [(Element::Function(one), _)] => self.several(Some(one), None),
             _ => self.several(None, classes.as_ref().filter(|_| hosts)),
         };
-        // Other machines have buckets of the function that they were told.
-        let changes = !captures && (joined.is_none() || self.cores == 1);
-        if let Some(elements) = opened.elements.as_ref().filter(|_| changes) {
+        if let Some(elements) = opened.elements.as_ref().filter(|_| !captures) {
             let maker = self.maker(chain.len(), between.live(), several.clone());
             elements.changeable(Box::new(maker));
         }
@@ -334,6 +332,7 @@ impl Run {
                 })
             })
             .transpose()?;
+        let posts = joined.as_ref().map(millrace::cluster::Joined::posts);
         let member = { self.cluster.described.as_ref().zip(joined) }
             .map(|(described, joined)| {
                 let end = || signal::flag().store(true, std::sync::atomic::Ordering::Relaxed);
@@ -348,6 +347,9 @@ impl Run {
                 lookout.look(&counts.guests(), &mut say);
                 lookout.account(&account, Instant::now(), &mut say);
                 lookout.passed(account.passed, &taking, &mut say);
+                if let Some(posts) = &posts {
+                    posts.post(&account);
+                }
                 if let Some(endpoint) = &metrics {
                     endpoint.update(account, exporter.as_ref().map(Exporter::counts));
                 }
@@ -385,6 +387,7 @@ fn shown(parts: &[(&Element, &millrace_chain::Element)]) -> Vec<elements::Elemen
             guests: Vec::new(),
             recipe: None,
             alone: None,
+            successor: None,
         }
     };
     parts.iter().zip(0..).map(of).collect()

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::sample::Stats;
-use super::table::{self, Sort};
+use super::table::{self, Sort, Table};
 use super::view::View;
 
 /// Lines that a page key moves by.
@@ -84,17 +84,7 @@ impl App {
         title.extend(self.paused.then(|| Line::from(" PAUSED ".reversed())));
         frame.render_widget(Paragraph::new(title), head);
 
-        let mut lines = Vec::new();
-        for table in table::tables(&self.view, self.sort) {
-            let mut rows = table.lines().into_iter();
-            let Some(columns) = rows.next() else {
-                continue;
-            };
-            lines.push(Line::from(table.title).bold());
-            lines.push(Line::from(columns).style(Style::new().underlined()));
-            lines.extend(rows.map(Line::from));
-            lines.push(Line::default());
-        }
+        let lines = drawn(table::tables(&self.view, self.sort));
         let most = lines.len().saturating_sub(usize::from(body.height));
         self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
         frame.render_widget(Paragraph::new(lines).scroll((self.scroll, 0)), body);
@@ -110,6 +100,24 @@ impl App {
         frame.render_widget(Line::from(keys).dim(), foot);
     }
 }
+
+/// Tables as lines of a screen.
+fn drawn(tables: Vec<Table>) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for table in tables {
+        let mut rows = table.lines().into_iter();
+        let Some(columns) = rows.next() else {
+            continue;
+        };
+        lines.push(Line::from(table.title).bold());
+        lines.push(Line::from(columns).style(Style::new().underlined()));
+        lines.extend(rows.map(Line::from));
+        lines.push(Line::default());
+    }
+    lines
+}
+
+pub mod all;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 //! differences of two answers over the time between them.
 
 mod app;
+mod cluster;
+mod cluster_text;
 mod sample;
 mod table;
 mod view;
@@ -13,6 +15,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use millrace::cluster::Agreed;
 use millrace_control::Trouble;
 use millrace_control::client::{Client, request};
 use ratatui::crossterm::event::{self, Event};
@@ -21,6 +24,8 @@ use crate::failure::{DONE, Failure};
 use crate::screen;
 use crate::target::Target;
 use app::App;
+use app::all::AllApp;
+use cluster::{All, Looker, Seen};
 use sample::Stats;
 use table::Sort;
 use view::View;
@@ -42,6 +47,9 @@ pub struct Top {
     #[command(flatten)]
     target: Target,
 
+    #[command(flatten)]
+    machines: cluster::Asked,
+
     /// Print the figures once as text, and end
     #[arg(long, conflicts_with = "json")]
     once: bool,
@@ -50,7 +58,7 @@ pub struct Top {
     #[arg(long)]
     json: bool,
 
-    /// Time between two looks: 0.25 on a terminal, 1 with --once and --json
+    /// Time between two looks: 0.25 on a terminal, 1 with --once, --json and --cluster
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     every: Option<Duration>,
 }
@@ -80,6 +88,9 @@ impl Top {
             return Err(Failure::wrong("top draws on a terminal, and this is none")
                 .help("give --once or --json"));
         }
+        if let Some(agreed) = &self.machines.cluster {
+            return self.all(agreed, once);
+        }
         let mut client = self.target.connect()?;
         let first = ask(&mut client)?;
         let every = self.every.unwrap_or(if once { LOOK } else { REFRESH });
@@ -96,6 +107,70 @@ impl Top {
         }
         Ok(DONE)
     }
+}
+
+impl Top {
+    /// All machines of a cluster.
+    fn all(&self, agreed: &Agreed, once: bool) -> Result<u8, Failure> {
+        let looker = Looker::new(&self.machines, agreed)?;
+        let first = looker.look()?;
+        let every = self.every.unwrap_or(LOOK);
+        if !once {
+            return watch_all(looker, first, every);
+        }
+        std::thread::sleep(every);
+        let all = All::between(&first, &looker.look()?);
+        if self.json {
+            screen::document(&all);
+        } else {
+            screen::out(&cluster_text::text(&all, Sort::default()));
+        }
+        Ok(DONE)
+    }
+}
+
+/// Draws all machines until somebody leaves. An etcd that is away for a while is said below.
+fn watch_all(looker: Looker, first: Seen, every: Duration) -> Result<u8, Failure> {
+    let mut app = AllApp::new(first);
+    let (sender, answers) = mpsc::channel();
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(every);
+            if sender.send(looker.look().map_err(|e| e.what)).is_err() {
+                return;
+            }
+        }
+    });
+    let failed = |e: std::io::Error| {
+        Failure::wrong(format!("the terminal cannot be drawn on: {e}"))
+            .help("give --once or --json")
+    };
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let mut draw = || -> std::io::Result<()> {
+        while !app.over {
+            terminal.draw(|frame| app.draw(frame))?;
+            let mut changed = false;
+            while !changed {
+                if event::poll(KEYS)? {
+                    match event::read()? {
+                        Event::Key(key) => app.key(key),
+                        Event::Resize(..) => {}
+                        _ => continue,
+                    }
+                    changed = true;
+                }
+                for answer in answers.try_iter() {
+                    changed = true;
+                    app.answer(answer);
+                }
+            }
+        }
+        Ok(())
+    };
+    let result = draw();
+    ratatui::restore();
+    result.map_err(failed)?;
+    Ok(DONE)
 }
 
 fn ask(client: &mut Client) -> Result<Stats, Trouble> {

@@ -55,7 +55,7 @@ pub struct Sort {
 }
 
 /// A column: what stands above it, and what it is sorted as.
-type Column = (&'static str, Key);
+type Column = (String, Key);
 
 /// A table: the first column is left-aligned, all others are numbers.
 pub struct Table {
@@ -70,7 +70,7 @@ struct Row {
 }
 
 /// Packets or bursts a second.
-fn rate(value: f64) -> (f64, String) {
+pub(super) fn rate(value: f64) -> (f64, String) {
     let text = match value {
         v if v >= 99.95e6 => format!("{:.0} M", v / 1e6),
         v if v >= 999.5e3 => format!("{:.2} M", v / 1e6),
@@ -91,22 +91,28 @@ fn gbit(value: f64) -> (f64, String) {
 }
 
 impl Table {
-    fn new(title: &'static str, columns: &[Column]) -> Self {
+    pub(super) fn new(title: &'static str, columns: &[(&str, Key)]) -> Self {
+        let columns = columns.iter().map(|(head, key)| ((*head).to_owned(), *key));
+        Self::titled(title, columns.collect())
+    }
+
+    /// With columns that are named after something.
+    pub(super) fn titled(title: &'static str, columns: Vec<Column>) -> Self {
         Self {
             title,
-            columns: columns.to_vec(),
+            columns,
             rows: Vec::new(),
         }
     }
 
-    fn row(&mut self, name: impl Into<String>, cells: Vec<(f64, String)>) {
+    pub(super) fn row(&mut self, name: impl Into<String>, cells: Vec<(f64, String)>) {
         self.rows.push(Row {
             name: name.into(),
             cells,
         });
     }
 
-    fn sort(&mut self, sort: Sort) {
+    pub(super) fn sort(&mut self, sort: Sort) {
         let wanted = |c: &Column| c.1 == sort.key && sort.key != Key::Order;
         let column = self.columns.iter().skip(1).position(wanted);
         let value = |row: &Row| column.and_then(|c| row.cells.get(c)).map_or(0.0, |c| c.0);
@@ -122,7 +128,7 @@ impl Table {
         if self.rows.is_empty() {
             return Vec::new();
         }
-        let name = self.columns.first().map_or("", |c| c.0);
+        let name = self.columns.first().map_or("", |c| &c.0);
         let longest = self.rows.iter().map(|r| r.name.chars().count()).max();
         let first = longest.unwrap_or(0).max(name.len()).max(FIRST);
         let heads = self.columns.iter().skip(1);

@@ -228,7 +228,10 @@ impl Session {
                     fresh,
                     keep,
                 };
-                self.at_once(change, all.clone())?
+                let succession = self.succession(&list);
+                let done = self.at_once(change, all.clone())?;
+                succession.done();
+                done
             }
             _ => {
                 for edits in &mut all {

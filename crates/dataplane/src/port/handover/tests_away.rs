@@ -353,7 +353,7 @@ fn moved_while_packets_come(unordered: bool) -> (u64, usize, u64) {
                     // The other one refused.
                     both[from].settle(class, Settled::Here(entries)).unwrap();
                 } else {
-                    both[to].take(class, entries).unwrap();
+                    both[to].take(class, entries, 0).unwrap();
                     both[from].settle(class, Settled::Away).unwrap();
                     both[to].settle(class, Settled::Here(Vec::new())).unwrap();
                     at[class] = to;
@@ -418,7 +418,7 @@ fn packets_that_waited_go_to_the_other_machine_in_order() {
     let mover = std::thread::spawn(move || {
         for class in 0..CLASSES as usize {
             let entries = from.give(class).unwrap();
-            to.take(class, entries).unwrap();
+            to.take(class, entries, 0).unwrap();
             from.settle(class, Settled::Away).unwrap();
             to.settle(class, Settled::Here(Vec::new())).unwrap();
         }

@@ -232,7 +232,7 @@ impl Worker {
                 Some((instance, shares)) => {
                     mover.act(instance, shares, self.clock.max(clock::now()));
                 }
-                None => mover.lacks(),
+                None => mover.lacks(&mut self.chain.stages),
             }
         }
         if let Some(copier) = &mut self.copier
