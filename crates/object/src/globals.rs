@@ -1,6 +1,7 @@
 //! `.data`, `.bss` and `.rodata`: each such section is one state object of kind `global` that holds
 //! one value, the section's bytes.
 
+use crate::configuration;
 use crate::elf::Section;
 use crate::error::LoadError;
 use crate::layout::blank;
@@ -19,7 +20,7 @@ pub(crate) fn is_section(name: &str) -> bool {
         name.strip_prefix(f)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    family(".data") || family(".bss") || family(".rodata")
+    family(".data") || family(".bss") || family(".rodata") || name == configuration::SECTION
 }
 
 /// The object that a section is; `left` bytes may still be taken.
@@ -40,7 +41,8 @@ pub(crate) fn read(section: &Section<'_>, left: &mut u64) -> Result<StateObject,
     object.value_bytes = u32::try_from(section.size).map_err(|_| too_large())?;
     object.capacity = 1;
     object.initial = Some(initial);
-    object.read_only = section.name.starts_with(".rodata");
+    object.read_only =
+        section.name.starts_with(".rodata") || section.name == configuration::SECTION;
     object.settable = section.name == PARAMS;
     Ok(object)
 }

@@ -7,8 +7,8 @@ use crate::elf::Elf;
 use crate::error::LoadError;
 use crate::helper::TIMER_FIRED;
 use crate::program::{FunctionId, Nesting, ObjectId, StateObject};
-use crate::state::StateKind;
-use crate::{globals, handlers, maps};
+use crate::state::{StateKind, limits};
+use crate::{configuration, globals, handlers, maps};
 
 /// Meaning of an address into a section.
 pub(crate) enum Content {
@@ -137,7 +137,12 @@ impl Layout {
                 layout.reasons = names;
                 Content::Reasons(starts)
             } else if globals::is_section(section.name) {
-                let object = globals::read(section, &mut globals_left)?;
+                let mut object = globals::read(section, &mut globals_left)?;
+                if let (configuration::SECTION, Some(btf), Some(bytes)) =
+                    (section.name, btf, object.initial.as_mut())
+                {
+                    configuration::fill(elf, btf, bytes);
+                }
                 let bytes = object.value_bytes;
                 let holds_pointers = !section.relocations.is_empty();
                 let object = layout.add(object).map_err(|e| e.in_section(section.name))?;
@@ -313,10 +318,13 @@ fn open_one(
     name: &str,
     capacities: &[(String, u64)],
 ) -> Result<(), LoadError> {
+    let given = |wanted: &str| capacities.iter().rfind(|(name, _)| name == wanted);
     if object.capacity != 0 {
+        if BY_KEY.contains(&object.kind.bpf_type.unwrap_or(0)) {
+            feasible(object, given(name).map(|(_, capacity)| *capacity));
+        }
         return Ok(());
     }
-    let given = |wanted: &str| capacities.iter().rfind(|(name, _)| name == wanted);
     if let Some((_, capacity)) = given(name).or_else(|| given("*")) {
         object.capacity = *capacity;
     } else if let Some(capacity) = object.kind.open_capacity() {
@@ -329,6 +337,27 @@ fn open_one(
         ));
     }
     Ok(())
+}
+
+/// `BPF_MAP_TYPE_…` of maps that find entries by their keys: HASH, PERCPU_HASH, LRU_HASH, LRU_PERCPU_HASH, LPM_TRIE.
+const BY_KEY: &[u32] = &[1, 5, 9, 10, 11];
+
+/// Gives a map that is declared for more entries than are possible the most that are, or what the operator says. The
+/// kernel takes the memory of such maps entry by entry, and `max_entries` is only the number at which it refuses one;
+/// of an array it would be the number of elements, which cannot be another.
+fn feasible(object: &mut StateObject, given: Option<u64>) {
+    if (object.kind.validate)(object).is_ok() {
+        return;
+    }
+    let mut fewer = object.clone();
+    fewer.capacity = given.unwrap_or(fewer.capacity.min(limits::MAX_CAPACITY));
+    while given.is_none() && fewer.capacity > 1 && (object.kind.validate)(&fewer).is_err() {
+        fewer.capacity /= 2;
+    }
+    // What is refused for another reason is refused as it was declared.
+    if given.is_some() || (object.kind.validate)(&fewer).is_ok() {
+        *object = fewer;
+    }
 }
 
 /// More state objects than a program may have.

@@ -11,6 +11,7 @@ pub mod arithmetic;
 mod btf;
 mod bytes;
 mod capacity;
+mod configuration;
 pub mod contract;
 mod core;
 mod decode;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::btf::Btf;
 use crate::btf::ext::{Ext, Lines};
+use crate::configuration;
 use crate::core::Core;
 use crate::elf::{Elf, MAX_FILE};
 use crate::error::LoadError;
@@ -102,9 +103,12 @@ fn read(
     capacities: &[(String, u64)],
     functions: Option<&[&str]>,
 ) -> Result<Program, LoadError> {
-    let elf = Elf::parse(bytes)?;
+    let mut elf = Elf::parse(bytes)?;
     let btf = Btf::of(&elf)?;
     let btf = btf.as_ref();
+    if let Some(btf) = btf {
+        configuration::define(&mut elf, btf);
+    }
     let ext = match btf {
         Some(btf) => Ext::of(&elf, btf)?,
         None => Ext::default(),

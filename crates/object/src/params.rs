@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::btf::{Btf, Kind};
+use crate::configuration;
 use crate::elf::{Elf, SymbolKind};
 use crate::error::{LoadError, printable};
 use crate::globals::PARAMS;
@@ -13,7 +14,8 @@ use crate::program::{Dialect, Param, Program};
 const MAX_PARAMS: usize = 1024;
 
 /// Finds the settings of a program: the variables of `.rodata.params`, and in XDP programs the
-/// `const volatile` numbers of `.rodata`, which is how their authors mean it.
+/// `const volatile` numbers of `.rodata`, which is how their authors mean it, and those of the kernel's
+/// configuration.
 pub(crate) fn find(
     elf: &Elf<'_>,
     btf: Option<&Btf>,
@@ -25,12 +27,12 @@ pub(crate) fn find(
         return Ok(params);
     };
     let mut symbols = symbols(elf);
-    for section in [PARAMS, ".rodata"] {
-        if section == ".rodata" && dialect != Dialect::Xdp {
+    for section in [PARAMS, ".rodata", configuration::SECTION] {
+        if section != PARAMS && dialect != Dialect::Xdp {
             continue;
         }
         for variable in btf.variables(section) {
-            if !btf.is_volatile(variable.ty) {
+            if section != configuration::SECTION && !btf.is_volatile(variable.ty) {
                 continue;
             }
             // A variable that is listed twice is one setting.
@@ -97,7 +99,8 @@ type Globals = HashMap<usize, (crate::program::ObjectId, u32)>;
 
 fn global_sections(elf: &Elf<'_>, layout: &Layout) -> Globals {
     let sections = elf.sections.iter().enumerate();
-    let read_only = sections.filter(|(_, s)| s.name.starts_with(".rodata"));
+    let read_only =
+        sections.filter(|(_, s)| s.name.starts_with(".rodata") || s.name == configuration::SECTION);
     read_only
         .filter_map(|(index, _)| match layout.content(index) {
             Content::Global { object, bytes, .. } => Some((index, (*object, *bytes))),

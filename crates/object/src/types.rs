@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::btf::{Btf, Kind, Member, VOID};
+use crate::configuration;
 use crate::elf::{Elf, SymbolKind};
 use crate::globals;
 
@@ -101,12 +102,13 @@ impl Type {
 /// that is no BPF object at all: reading the program itself says what is wrong with it.
 #[must_use]
 pub fn entry_types(file: &[u8]) -> BTreeMap<String, EntryTypes> {
-    let Ok(elf) = Elf::parse(file) else {
+    let Ok(mut elf) = Elf::parse(file) else {
         return BTreeMap::new();
     };
     let Ok(Some(btf)) = Btf::of(&elf) else {
         return BTreeMap::new();
     };
+    configuration::define(&mut elf, &btf);
     let variables = SECTIONS.iter().flat_map(|section| btf.variables(section));
     let declared =
         variables.map(|variable| (variable.name.to_owned(), declared(&btf, variable.ty)));

@@ -495,3 +495,71 @@ fn maps_in_maps_have_no_timers() {
     let errors = refused(XDP, &text, "map-in-map");
     say(&errors, &["m", "timers", "a map of the file's own"]);
 }
+
+#[test]
+fn tables_declared_for_more_than_is_possible_have_the_most_that_is() {
+    let map = |ty: u32, key: &str, entries: &str| {
+        format!(
+            "struct {{ __uint(type, {ty}); __uint(max_entries, {entries}); __uint(map_flags, 1); \
+             __type(key, {key}); __uint(value_size, 4096); }} m SEC(\".maps\");\n{USES_M}"
+        )
+    };
+    for (ty, key) in [(1, "int"), (5, "int"), (11, "__u64")] {
+        let text = map(ty, key, "0xffffffff").replace("int k = 0", "long k = 0");
+        for program in programs(&text, &[]) {
+            let m = object(&program, "m");
+            assert!((m.kind.validate)(m).is_ok());
+            let mut twice = m.clone();
+            twice.capacity = 2 * m.capacity;
+            assert!((m.kind.validate)(&twice).is_err(), "{ty}: {}", m.capacity);
+        }
+        for clang in CLANGS {
+            let text = format!("{XDP}{text}");
+            let Some(bytes) = compile_text(clang, &text, &["-Wno-all"]) else {
+                continue;
+            };
+            let given = [("m".to_owned(), 1000)];
+            let program = load_with(&bytes, "program", &given).unwrap();
+            assert_eq!(object(&program, "m").capacity, 1000);
+        }
+    }
+    // An array of fewer elements would be another one.
+    let array = map(2, "int", "0xffffffff").replace("__uint(map_flags, 1);", "");
+    let told = refused(XDP, &array, "absurd-size");
+    say(&told, &["m", "4294967295"]);
+}
+
+#[test]
+fn variables_of_the_kernels_configuration_are_settings() {
+    let text = "extern int LINUX_KERNEL_VERSION __kconfig;\n\
+        extern enum libbpf_tristate CONFIG_XDP_SOCKETS __kconfig;\n\
+        extern char CONFIG_BPF_JIT __kconfig __weak;\n\
+        extern _Bool CONFIG_OTHER __kconfig __weak;\n\
+        extern char CONFIG_NAME[16] __kconfig __weak;\n\
+        extern unsigned int CONFIG_HZ __kconfig;\n\
+        SEC(\"xdp\") int f(struct xdp_md *c) { return LINUX_KERNEL_VERSION + CONFIG_XDP_SOCKETS + CONFIG_BPF_JIT \
+        + CONFIG_OTHER + CONFIG_NAME[2] + CONFIG_HZ; }\n";
+    for mut program in programs(text, &[]) {
+        let value = |program: &Program, name: &str| {
+            let param = program.params.iter().find(|p| p.name == name).unwrap();
+            let bytes = program.objects[param.object.0].initial.as_ref().unwrap();
+            let from = param.offset as usize;
+            let bytes = &bytes[from..from + param.bytes as usize];
+            bytes.iter().rfold(0, |v, b| v << 8 | u64::from(*b))
+        };
+        assert!(object(&program, ".kconfig").read_only);
+        for (name, expected) in [
+            ("LINUX_KERNEL_VERSION", 0x06_01_00),
+            ("CONFIG_XDP_SOCKETS", 1),
+            ("CONFIG_BPF_JIT", u64::from(b'y')),
+            ("CONFIG_OTHER", 0),
+            ("CONFIG_HZ", 250),
+        ] {
+            assert_eq!(value(&program, name), expected, "{name}");
+        }
+        // Text is no number to set.
+        assert!(program.params.iter().all(|p| p.name != "CONFIG_NAME"));
+        program.set_param("CONFIG_HZ", "1000").unwrap();
+        assert_eq!(value(&program, "CONFIG_HZ"), 1000);
+    }
+}

@@ -86,10 +86,10 @@ fn undefined(symbol: &Symbol<'_>) -> LoadError {
         LoadError::new(
             "undefined-symbol",
             format!(
-                "`{name}` is a variable of the kernel's configuration (`__kconfig`), which there is none of"
+                "`{name}` is a variable of the kernel's configuration (`__kconfig`) whose type is not known"
             ),
             format!(
-                "declare `const volatile` {name} with a value in the same file: `--set {name}=VALUE` changes it"
+                "compile with -g, and declare it with a type that has a size: `--set {name}=VALUE` changes it"
             ),
         )
     } else if symbol.undefined {
