@@ -439,22 +439,19 @@ fn shared(at: &str, count: usize) {
 /// What a machine kept is of buckets that others may have had since.
 #[test]
 fn state_of_before_is_refused_before_a_packet_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
     let mut command = millrace();
     command.args(["run", "nfs/firewall", "--ports", "tap:mr-x,tap:mr-y"]);
     command.args(["--cluster", "etcd://127.0.0.1:1/lab", "--peer-plain"]);
-    command.args([
-        "--node",
-        "a",
-        "--peer",
-        "127.0.0.1:0",
-        "--state",
-        "/nonexistent",
-    ]);
+    command.args(["--node", "a", "--peer", "127.0.0.1:0"]);
+    command.arg("--state").arg(&kept);
     let said = refused(&mut command, 2);
     assert!(
         said.contains("--state") && said.contains("others may have had"),
         "{said}"
     );
+    assert!(!kept.exists(), "it was made all the same");
 }
 
 /// Whoever looks says by what machines know it, and a cluster that there is not is not made.

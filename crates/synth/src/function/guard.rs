@@ -23,6 +23,8 @@ type Made = Result<Guard, Refused>;
 const MOST: usize = 20_000;
 /// Intervals of one test, at most.
 const MOST_RANGES: usize = 4096;
+/// Conditions within each other, at most, and parts of a number within each other: whoever wrote the program may have nested them without end.
+const DEEP: usize = 200;
 /// Constants beyond which an offset is no place in a packet.
 const FAR: u64 = 1 << 20;
 
@@ -41,6 +43,7 @@ pub(super) enum Bit {
 #[derive(Default)]
 pub(super) struct Guards {
     made: HashMap<ExprId, Guard>,
+    depth: usize,
 }
 
 impl Guards {
@@ -55,10 +58,13 @@ impl Guards {
         if let Some(done) = self.made.get(&e) {
             return Ok(done.clone());
         }
-        if self.made.len() > MOST {
-            return Err("its conditions are too many".into());
+        if self.made.len() > MOST || self.depth > DEEP {
+            return Err("its conditions are too many, or too deep within each other".into());
         }
-        let made = self.made(arena, e)?;
+        self.depth += 1;
+        let made = self.made(arena, e);
+        self.depth -= 1;
+        let made = made?;
         self.made.insert(e, made.clone());
         Ok(made)
     }
@@ -160,69 +166,96 @@ impl Guards {
 
 /// An expression as bits, the most significant first; none where it is more than that.
 pub(super) fn bits(arena: &Arena, e: ExprId) -> Option<Vec<Bit>> {
-    let width = arena.width(e);
-    Some(match arena.node(e) {
-        Node::Const(value) => (0..width)
-            .rev()
-            .map(|n| Bit::Const(value >> n & 1 == 1))
-            .collect(),
-        Node::Sym(s) if arena.symbol(*s).origin == Origin::Length => {
-            (0..width).map(Bit::Length).collect()
+    Looked::default().bits(arena, e)
+}
+
+/// Expressions that were looked at as bits: parts that are shared are looked at once.
+#[derive(Default)]
+struct Looked {
+    known: HashMap<ExprId, Option<Vec<Bit>>>,
+    depth: usize,
+}
+
+impl Looked {
+    fn bits(&mut self, arena: &Arena, e: ExprId) -> Option<Vec<Bit>> {
+        if let Some(known) = self.known.get(&e) {
+            return known.clone();
         }
-        Node::Byte { base: None, at } => {
-            let first = u32::try_from(*at).ok()? * 8;
-            (first..first + 8)
-                .map(|bit| Bit::Of(Base::Front, bit))
-                .collect()
+        if self.depth > DEEP {
+            return None;
         }
-        Node::Byte {
-            base: Some(base),
-            at,
-        } => {
-            let header = header_length(&bits(arena, *base)?)?;
-            let first = u32::try_from(at - i64::from(header)).ok()? * 8;
-            (first..first + 8)
-                .map(|bit| Bit::Of(Base::Upper(header), bit))
-                .collect()
-        }
-        Node::Concat(parts) => {
-            let mut all = Vec::with_capacity(width as usize);
-            for part in parts.iter() {
-                all.extend(bits(arena, *part)?);
+        self.depth += 1;
+        let made = self.made(arena, e);
+        self.depth -= 1;
+        self.known.insert(e, made.clone());
+        made
+    }
+
+    fn made(&mut self, arena: &Arena, e: ExprId) -> Option<Vec<Bit>> {
+        let width = arena.width(e);
+        Some(match arena.node(e) {
+            Node::Const(value) => (0..width)
+                .rev()
+                .map(|n| Bit::Const(value >> n & 1 == 1))
+                .collect(),
+            Node::Sym(s) if arena.symbol(*s).origin == Origin::Length => {
+                (0..width).map(Bit::Length).collect()
             }
-            all
-        }
-        Node::Extract { of, low } => {
-            let all = bits(arena, *of)?;
-            let end = all.len().checked_sub(*low as usize)?;
-            all.get(end.checked_sub(width as usize)?..end)?.to_vec()
-        }
-        Node::SignExtend(of) => {
-            let all = bits(arena, *of)?;
-            let sign = all.first().filter(|b| matches!(b, Bit::Const(_)))?;
-            let more = (width as usize).checked_sub(all.len())?;
-            std::iter::repeat_n(*sign, more)
-                .chain(all.iter().copied())
-                .collect()
-        }
-        Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
-            let (a, b) = (bits(arena, *a)?, bits(arena, *b)?);
-            let each = a.into_iter().zip(b).map(|(a, b)| match (op, a, b) {
-                (Bin::And, Bit::Const(false), _) | (Bin::And, _, Bit::Const(false)) => {
-                    Some(Bit::Const(false))
+            Node::Byte { base: None, at } => {
+                let first = u32::try_from(*at).ok()? * 8;
+                (first..first + 8)
+                    .map(|bit| Bit::Of(Base::Front, bit))
+                    .collect()
+            }
+            Node::Byte {
+                base: Some(base),
+                at,
+            } => {
+                let header = header_length(&self.bits(arena, *base)?)?;
+                let first = u32::try_from(at - i64::from(header)).ok()? * 8;
+                (first..first + 8)
+                    .map(|bit| Bit::Of(Base::Upper(header), bit))
+                    .collect()
+            }
+            Node::Concat(parts) => {
+                let mut all = Vec::with_capacity(width as usize);
+                for part in parts.iter() {
+                    all.extend(self.bits(arena, *part)?);
                 }
-                (Bin::Or, Bit::Const(true), _) | (Bin::Or, _, Bit::Const(true)) => {
-                    Some(Bit::Const(true))
-                }
-                (Bin::And, Bit::Const(true), x) | (Bin::And, x, Bit::Const(true)) => Some(x),
-                (Bin::Or | Bin::Xor, Bit::Const(false), x)
-                | (Bin::Or | Bin::Xor, x, Bit::Const(false)) => Some(x),
-                _ => None,
-            });
-            each.collect::<Option<_>>()?
-        }
-        _ => return None,
-    })
+                all
+            }
+            Node::Extract { of, low } => {
+                let all = self.bits(arena, *of)?;
+                let end = all.len().checked_sub(*low as usize)?;
+                all.get(end.checked_sub(width as usize)?..end)?.to_vec()
+            }
+            Node::SignExtend(of) => {
+                let all = self.bits(arena, *of)?;
+                let sign = all.first().filter(|b| matches!(b, Bit::Const(_)))?;
+                let more = (width as usize).checked_sub(all.len())?;
+                std::iter::repeat_n(*sign, more)
+                    .chain(all.iter().copied())
+                    .collect()
+            }
+            Node::Bin(op @ (Bin::And | Bin::Or | Bin::Xor), a, b) => {
+                let (a, b) = (self.bits(arena, *a)?, self.bits(arena, *b)?);
+                let each = a.into_iter().zip(b).map(|(a, b)| match (op, a, b) {
+                    (Bin::And, Bit::Const(false), _) | (Bin::And, _, Bit::Const(false)) => {
+                        Some(Bit::Const(false))
+                    }
+                    (Bin::Or, Bit::Const(true), _) | (Bin::Or, _, Bit::Const(true)) => {
+                        Some(Bit::Const(true))
+                    }
+                    (Bin::And, Bit::Const(true), x) | (Bin::And, x, Bit::Const(true)) => Some(x),
+                    (Bin::Or | Bin::Xor, Bit::Const(false), x)
+                    | (Bin::Or | Bin::Xor, x, Bit::Const(false)) => Some(x),
+                    _ => None,
+                });
+                each.collect::<Option<_>>()?
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// The byte of the IPv4 header whose length in bytes these bits are.

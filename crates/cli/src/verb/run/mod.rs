@@ -372,12 +372,14 @@ impl Run {
         if self.sanitize {
             sanitize::ensure()?;
         }
+        // Before anything is opened or made: what it refuses leaves nothing behind.
+        let described = self.clustered()?;
         let held = self.held()?;
         let mut seeded = Self {
             seed: held.as_ref().map_or(self.seed, state::Held::seed),
             ..self.clone()
         };
-        seeded.cluster.described = self.clustered()?;
+        seeded.cluster.described = described;
         let shared = seeded.cluster.described.as_ref().map(|c| c.secret());
         let own = held.as_ref().map(state::Held::secret).or(shared);
         seeded.drawn = own.or_else(|| Some(millrace::secret_keys()));
