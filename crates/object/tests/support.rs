@@ -27,7 +27,15 @@ tables with the code; with `MILLRACE_BLESS=1` it writes them. The handlers' own 
 const MIDDLE: &str = "
 Maps of which no program makes use may be of any type. A map with `max_entries` 0 is one whose capacity
 its author left to the loader: give it, `--capacity NAME=ENTRIES`, or `--capacity '*=ENTRIES'` for all
-such maps.
+such maps. A hash map or a trie, LRU and per-CPU ones among them, that is declared for more entries than are possible (67,108,864,
+or 64 GiB in all) has the most that are, unless `--capacity NAME=ENTRIES` says fewer: `check` prints how many. An array so large is
+refused, as its size is part of what the program does.
+
+Variables of the kernel's configuration (`extern int CONFIG_HZ __kconfig`) are settings, `--set CONFIG_HZ=1000`: there is no
+kernel beneath a function. Unless set, `LINUX_KERNEL_VERSION` is 6.1 (0x060100), `CONFIG_HZ` 250 as in `bpf_jiffies64`;
+`LINUX_HAS_BPF_COOKIE`, `LINUX_HAS_SYSCALL_WRAPPER` and `CONFIG_` 64BIT, BPF, BPF_JIT, BPF_SYSCALL, DEBUG_INFO_BTF, HZ_250, INET, IPV6,
+NET, SMP and XDP_SOCKETS are 1 (`y` in a variable of type `char`); all others are 0 or empty, also those that are not
+`__weak`. On a port `xdp:` the kernel's own values count.
 
 `millrace run --map NAME=FILE` fills a map at start, in place of the program that would do so from user
 space; maps.md says how entries are written. In program arrays a value is a program's name.
