@@ -1,7 +1,7 @@
 //! Functions of other dialects as elements: handlers and XDP programs without state, by the model of all their paths.
 //!
 //! A model says of each path which packets take it, what they become and where they go, as expressions over the packet's bytes, its length
-//! and its port. Where guards are tests of header fields ([`guard`]), and writes are those that synthesis has ([`writes`]), the paths are ways
+//! and its port. Where guards are tests of header fields (`guard`), and writes are those that synthesis has (`writes`), the paths are ways
 //! of an element (`millrace_click::function`), which stands in a graph like any other. Where its model is not all of it, or says anything
 //! else, it stays a function of its own: [`of`] says why. The meaning of the element is the program: the reference interpreter runs it
 //! ([`Functions`]).
