@@ -1,18 +1,15 @@
 //! Functions of a chain that have no state, as elements of its configurations ([`millrace_synth::function`]).
 
-use std::cell::RefCell;
-use std::path::PathBuf;
-use std::rc::Rc;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_chain::{Description, Element, Function as Asked};
-use millrace_click::interpreter::Folder;
 use millrace_model::Limits;
 use millrace_synth::Synthesis;
 use millrace_synth::function::{self, Function};
 
-use super::joined::word_of;
+use super::joined::{host, word_of};
 use crate::Make;
 use crate::find::{Source, find};
 
@@ -57,9 +54,7 @@ pub fn of(
         program.clone(),
         decided,
     )?);
-    let files = Rc::new(RefCell::new(Folder {
-        folder: PathBuf::new(),
-    }));
+    let files = host(Path::new(""));
     let of = function::synthesise("f", function.clone(), &ports, files)?;
     Ok((of, function))
 }

@@ -81,7 +81,8 @@ struct Single {
     never: Option<String>,
 }
 
-fn host(folder: &Path) -> Shared {
+/// Files of a folder, to read.
+pub(super) fn host(folder: &Path) -> Shared {
     Rc::new(RefCell::new(Reading(Folder {
         folder: folder.to_owned(),
     })))

@@ -78,6 +78,10 @@ fn some(base: &str, bit: u32, width: u8, bytes: u32) -> String {
             shift => format!("(__u32){base}[{at}] << {shift}"),
         })
         .collect();
+    debug_assert!(
+        !parts.is_empty(),
+        "byte {first} of {base} is read, of which {bytes} are known"
+    );
     match parts.is_empty() {
         true => "0".into(),
         false => parts.join(" | "),

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
@@ -52,23 +52,11 @@ impl App {
 
     /// Does what a key asks for.
     pub fn key(&mut self, key: KeyEvent) {
-        if key.kind == KeyEventKind::Release {
-            return;
+        let pauses = matches!(key.code, KeyCode::Char(' ' | 'p'));
+        if pauses && key.kind != KeyEventKind::Release {
+            self.paused = !self.paused;
         }
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('c') if control => self.over = true,
-            KeyCode::Char('q') | KeyCode::Esc => self.over = true,
-            KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
-            KeyCode::Char('s') | KeyCode::Right => self.sort.key = self.sort.key.step(1),
-            KeyCode::Left => self.sort.key = self.sort.key.back(),
-            KeyCode::Char('r') => self.sort.reversed = !self.sort.reversed,
-            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
-            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
-            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
-            _ => {}
-        }
+        pressed(key, &mut self.sort, &mut self.scroll, &mut self.over);
     }
 
     /// Draws it all.
@@ -85,20 +73,50 @@ impl App {
         frame.render_widget(Paragraph::new(title), head);
 
         let lines = drawn(table::tables(&self.view, self.sort));
-        let most = lines.len().saturating_sub(usize::from(body.height));
-        self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
-        frame.render_widget(Paragraph::new(lines).scroll((self.scroll, 0)), body);
-
-        let keys = match &self.trouble {
-            Some(trouble) => format!("no answer: {trouble}"),
-            None => format!(
-                "q quit  space pause  s ←→ sort: {}{}  r reverse  ↑↓ scroll",
-                self.sort.key.name(),
-                if self.sort.reversed { ", reversed" } else { "" }
-            ),
-        };
-        frame.render_widget(Line::from(keys).dim(), foot);
+        scrolled(frame, body, lines, &mut self.scroll);
+        let keys = footer("space pause  ", self.sort, self.trouble.as_deref());
+        frame.render_widget(keys, foot);
     }
+}
+
+/// What keys ask for on every screen.
+fn pressed(key: KeyEvent, sort: &mut Sort, scroll: &mut u16, over: &mut bool) {
+    if key.kind == KeyEventKind::Release {
+        return;
+    }
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if control => *over = true,
+        KeyCode::Char('q') | KeyCode::Esc => *over = true,
+        KeyCode::Char('s') | KeyCode::Right => sort.key = sort.key.step(1),
+        KeyCode::Left => sort.key = sort.key.back(),
+        KeyCode::Char('r') => sort.reversed = !sort.reversed,
+        KeyCode::Up => *scroll = scroll.saturating_sub(1),
+        KeyCode::Down => *scroll = scroll.saturating_add(1),
+        KeyCode::PageUp => *scroll = scroll.saturating_sub(PAGE),
+        KeyCode::PageDown => *scroll = scroll.saturating_add(PAGE),
+        _ => {}
+    }
+}
+
+/// Lines from one on, which is the last screenful at most.
+fn scrolled(frame: &mut Frame<'_>, body: Rect, lines: Vec<Line<'static>>, scroll: &mut u16) {
+    let most = lines.len().saturating_sub(usize::from(body.height));
+    *scroll = (*scroll).min(u16::try_from(most).unwrap_or(u16::MAX));
+    frame.render_widget(Paragraph::new(lines).scroll((*scroll, 0)), body);
+}
+
+/// The last line: keys, or why there is no new answer.
+fn footer(more: &str, sort: Sort, trouble: Option<&str>) -> Line<'static> {
+    let text = match trouble {
+        Some(trouble) => format!("no answer: {trouble}"),
+        None => format!(
+            "q quit  {more}s ←→ sort: {}{}  r reverse  ↑↓ scroll",
+            sort.key.name(),
+            if sort.reversed { ", reversed" } else { "" }
+        ),
+    };
+    Line::from(text).dim()
 }
 
 /// Tables as lines of a screen.

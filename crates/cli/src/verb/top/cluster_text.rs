@@ -3,7 +3,7 @@
 use millrace_peer::Figures;
 
 use super::cluster::{All, Machine};
-use super::table::{Key, Sort, Table, rate};
+use super::table::{Key, Sort, Table, listed, rate};
 use crate::quantity::grouped;
 
 /// Machines of which each drop reason has a column; of more only the sum is shown.
@@ -259,13 +259,5 @@ pub fn notes(all: &All) -> Vec<String> {
 pub fn text(all: &All, sort: Sort) -> String {
     let mut lines = vec![summary(all)];
     lines.extend(notes(all));
-    for table in tables(all, sort) {
-        let rows = table.lines();
-        if !rows.is_empty() {
-            lines.push(String::new());
-            lines.push(table.title.to_owned());
-            lines.extend(rows);
-        }
-    }
-    lines.join("\n")
+    listed(lines, tables(all, sort))
 }

@@ -141,24 +141,12 @@ fn watch_all(looker: Looker, first: Seen, every: Duration) -> Result<u8, Failure
             }
         }
     });
-    let failed = |e: std::io::Error| {
-        Failure::wrong(format!("the terminal cannot be drawn on: {e}"))
-            .help("give --once or --json")
-    };
-    let mut terminal = ratatui::try_init().map_err(failed)?;
-    let mut draw = || -> std::io::Result<()> {
+    on_terminal(|terminal| {
         while !app.over {
             terminal.draw(|frame| app.draw(frame))?;
             let mut changed = false;
             while !changed {
-                if event::poll(KEYS)? {
-                    match event::read()? {
-                        Event::Key(key) => app.key(key),
-                        Event::Resize(..) => {}
-                        _ => continue,
-                    }
-                    changed = true;
-                }
+                changed = pressed(&mut |key| app.key(key))?;
                 for answer in answers.try_iter() {
                     changed = true;
                     app.answer(answer);
@@ -166,11 +154,37 @@ fn watch_all(looker: Looker, first: Seen, every: Duration) -> Result<u8, Failure
             }
         }
         Ok(())
-    };
-    let result = draw();
-    ratatui::restore();
-    result.map_err(failed)?;
+    })?;
     Ok(DONE)
+}
+
+/// Draws on the terminal, which is left as it was.
+fn on_terminal<T>(
+    draw: impl FnOnce(&mut ratatui::DefaultTerminal) -> std::io::Result<T>,
+) -> Result<T, Failure> {
+    let failed = |e: std::io::Error| {
+        Failure::wrong(format!("the terminal cannot be drawn on: {e}"))
+            .help("give --once or --json")
+    };
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let result = draw(&mut terminal);
+    ratatui::restore();
+    result.map_err(failed)
+}
+
+/// Waits a moment for a key; whether the screen is to be drawn anew.
+fn pressed(key: &mut dyn FnMut(event::KeyEvent)) -> std::io::Result<bool> {
+    if !event::poll(KEYS)? {
+        return Ok(false);
+    }
+    Ok(match event::read()? {
+        Event::Key(pressed) => {
+            key(pressed);
+            true
+        }
+        Event::Resize(..) => true,
+        _ => false,
+    })
 }
 
 fn ask(client: &mut Client) -> Result<Stats, Trouble> {
@@ -204,14 +218,7 @@ fn sampler(mut client: Client, every: Duration) -> Receiver<Result<Stats, Troubl
 fn watch(client: Client, first: Stats, every: Duration) -> Result<u8, Failure> {
     let mut app = App::new(first);
     let answers = sampler(client, every);
-    let failed = |e: std::io::Error| {
-        Failure::wrong(format!("the terminal cannot be drawn on: {e}"))
-            .help("give --once or --json")
-    };
-    let mut terminal = ratatui::try_init().map_err(failed)?;
-    let result = show(&mut terminal, &mut app, &answers);
-    ratatui::restore();
-    let ended = result.map_err(failed)?;
+    let ended = on_terminal(|terminal| show(terminal, &mut app, &answers))?;
     if let Some(trouble) = ended {
         // The screen is gone: what it said last stays.
         screen::out(&table::text(&app.view, app.sort));
@@ -234,14 +241,7 @@ fn show(
         terminal.draw(|frame| app.draw(frame))?;
         let mut changed = false;
         while !changed {
-            if event::poll(KEYS)? {
-                match event::read()? {
-                    Event::Key(key) => app.key(key),
-                    Event::Resize(..) => {}
-                    _ => continue,
-                }
-                changed = true;
-            }
+            changed = pressed(&mut |key| app.key(key))?;
             for answer in answers.try_iter() {
                 changed = true;
                 match answer {

@@ -453,8 +453,12 @@ pub fn summary(view: &View) -> String {
 
 /// All of it as text.
 pub fn text(view: &View, sort: Sort) -> String {
-    let mut lines = vec![summary(view)];
-    for table in tables(view, sort) {
+    listed(vec![summary(view)], tables(view, sort))
+}
+
+/// Lines, and tables below them; those without rows are left out.
+pub fn listed(mut lines: Vec<String>, tables: Vec<Table>) -> String {
+    for table in tables {
         let rows = table.lines();
         if !rows.is_empty() {
             lines.push(String::new());

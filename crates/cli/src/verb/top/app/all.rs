@@ -1,7 +1,7 @@
 //! The screen of a cluster.
 
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
@@ -10,7 +10,7 @@ use ratatui::widgets::Paragraph;
 use super::super::cluster::{All, Seen};
 use super::super::cluster_text::{notes, summary, tables};
 use super::super::table::Sort;
-use super::{PAGE, drawn};
+use super::{drawn, footer, pressed, scrolled};
 
 /// State of the screen.
 pub struct AllApp {
@@ -50,22 +50,7 @@ impl AllApp {
 
     /// Does what a key asks for.
     pub fn key(&mut self, key: KeyEvent) {
-        if key.kind == KeyEventKind::Release {
-            return;
-        }
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('c') if control => self.over = true,
-            KeyCode::Char('q') | KeyCode::Esc => self.over = true,
-            KeyCode::Char('s') | KeyCode::Right => self.sort.key = self.sort.key.step(1),
-            KeyCode::Left => self.sort.key = self.sort.key.back(),
-            KeyCode::Char('r') => self.sort.reversed = !self.sort.reversed,
-            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
-            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
-            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
-            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
-            _ => {}
-        }
+        pressed(key, &mut self.sort, &mut self.scroll, &mut self.over);
     }
 
     /// Draws it all.
@@ -82,17 +67,8 @@ impl AllApp {
             lines.push(Line::default());
         }
         lines.extend(drawn(tables(&self.all, self.sort)));
-        let most = lines.len().saturating_sub(usize::from(body.height));
-        self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
-        frame.render_widget(Paragraph::new(lines).scroll((self.scroll, 0)), body);
-        let keys = match &self.trouble {
-            Some(trouble) => format!("no answer: {trouble}"),
-            None => format!(
-                "q quit  s ←→ sort: {}{}  r reverse  ↑↓ scroll",
-                self.sort.key.name(),
-                if self.sort.reversed { ", reversed" } else { "" }
-            ),
-        };
-        frame.render_widget(Line::from(keys).dim(), foot);
+        scrolled(frame, body, lines, &mut self.scroll);
+        let keys = footer("", self.sort, self.trouble.as_deref());
+        frame.render_widget(keys, foot);
     }
 }
