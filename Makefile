@@ -1,5 +1,6 @@
 # make demo   build, and run the firewall over the bundled capture
 # make test   every test; what is skipped is counted, with the reason
+# make test-long   the same, and of tests that take turns by the day all
 # make lint   formatting, clippy, shell
 # make build  the command, in target/release
 # make install   command, functions, headers, manual, completions and the systemd unit below PREFIX (/usr/local)
@@ -16,7 +17,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 PROFILE ?= release
-.PHONY: help demo test lint build install deb bench docs fuzz setup-run setup-deb setup-test clean
+.PHONY: help demo test test-long lint build install deb bench docs fuzz setup-run setup-deb setup-test clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -35,6 +36,9 @@ demo: setup-run
 
 test: setup-test
 	@scripts/test.sh
+
+test-long: setup-test
+	@MILLRACE_LONG=1 scripts/test.sh
 
 lint: setup-test
 	@scripts/lint.sh

@@ -12,6 +12,7 @@ use millrace_object::Program;
 use millrace_object::program::Role;
 use millrace_tests::command::{captures, nfs, root};
 use millrace_tests::packets::with_variants;
+use millrace_turns::of_today;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -76,7 +77,11 @@ fn prefetching_changes_nothing() {
         let source = root().join(format!("nfs/{name}/{name}.c"));
         (name, source)
     });
-    for (name, source) in functions.chain(programs) {
+    for (name, source) in of_today(
+        "functions with and without passes",
+        functions.chain(programs),
+        3,
+    ) {
         let object = folder.path().join(format!("{name}.o"));
         toolchain::compile_nf(&tools, &source, &headers.join("include"), &object)
             .unwrap_or_else(|e| panic!("{name}: {e}"));

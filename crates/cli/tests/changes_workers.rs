@@ -101,7 +101,10 @@ fn serving(folder: &Path, functions: &[&str], cores: u32, words: &[&str]) -> Liv
     });
     capture(&file, &packets.collect::<Vec<_>>());
     // Fewer buffers than a ring between two workers has places.
-    let port = format!("vnic:{}?measure=off&depth=256&txdepth=256", file.display());
+    let port = format!(
+        "vnic:{}?measure=off&depth=256&txdepth=256&rate=5k",
+        file.display()
+    );
     let cores = cores.to_string();
     let own = [
         "--ports",

@@ -7,6 +7,7 @@ use crate::common;
 use std::path::PathBuf;
 
 use common::{json, millrace, root};
+use millrace_turns::of_today;
 
 const TRAFFIC: [&str; 2] = [
     "--generate",
@@ -27,7 +28,7 @@ fn with(folder: &tempfile::TempDir, name: &str, define: &str, value: &str) -> Pa
 
 #[test]
 fn computed_keys_are_equal_to_one_core() {
-    for (name, define, value, strategy) in [
+    let cases = [
         ("computed", "KEY", "(ntohl(ip->src) + 1)", "shard"),
         ("computed", "KEY", "(__u32)(ntohl(ip->src) * 3)", "shard"),
         ("computed", "KEY", "(__u32)(ntohl(ip->src) * 2)", "shard"),
@@ -49,7 +50,8 @@ fn computed_keys_are_equal_to_one_core() {
         ("computed_place", "PLACES", "1000", "shard"),
         ("computed_place", "PLACES", "125", "lock"),
         ("computed_ports", "SENDER", "(f.src + 1)", "shard"),
-    ] {
+    ];
+    for (name, define, value, strategy) in of_today("computed keys", cases, 3) {
         let folder = tempfile::tempdir().unwrap();
         let source = with(&folder, name, define, value);
         let mut command = millrace();

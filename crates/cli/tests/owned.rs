@@ -77,7 +77,7 @@ fn hosts(folder: &Path) -> PathBuf {
 
 fn serving(folder: &Path, nf: &str, words: &[&str]) -> Live {
     let file = hosts(folder);
-    let port = format!("vnic:{}?measure=off&depth=256", file.display());
+    let port = format!("vnic:{}?measure=off&depth=256&rate=4k", file.display());
     let own = [
         "--ports",
         &port,

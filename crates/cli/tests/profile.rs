@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::live::Live;
 use common::{json, millrace, output, refused};
+use millrace_turns::of_today;
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -102,7 +103,7 @@ ON_PACKET(p)
 #[test]
 fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, source, cause, recipe) in [
+    let conflicts = [
         (
             "refresh",
             REFRESH,
@@ -122,7 +123,8 @@ fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
             "DISTRIBUTED(counts",
         ),
         ("exact", EXACT, "counts is exact", ".staleness"),
-    ] {
+    ];
+    for (name, source, cause, recipe) in of_today("planted conflicts", conflicts, 2) {
         let (nf, line) = planted(dir.path(), name, source);
         let (found, status) = json(&mut profile(&nf, &["--strategy", "lock"]));
         assert_eq!(status, 0, "{name}: {found}");

@@ -23,7 +23,7 @@ fn equal(
     let name = &program.name;
     let text = bench.shared_text(program, &sharing(program, shared));
     let alone = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
-    let alone = bench.build("alone", &alone, Build::Plain);
+    let alone = bench.build("alone", &alone, Build::Reference);
     let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
     let mut results = Vec::new();
     for (build, plain, burst) in [

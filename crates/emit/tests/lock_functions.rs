@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use millrace_emit::lock;
 use millrace_object::program::ObjectId;
+use millrace_turns::of_today;
 use support::traffic::{SECOND, events, frame};
 use support::workers::{Build, Way, difference, sharing, writers};
 use support::{Bench, facts, nf};
@@ -104,7 +105,7 @@ fn what_the_others_share_is_replayed() {
         burst: 32,
         rounds: 1,
     };
-    for name in [
+    let names = [
         "cl",
         "conntrack",
         "ddos",
@@ -114,14 +115,15 @@ fn what_the_others_share_is_replayed() {
         "policer",
         "psd",
         "tokenbucket",
-    ] {
+    ];
+    for name in of_today("functions under the lock", names, 3) {
         let program = nf::load(&bench, name);
         let written = program.objects.iter().filter(|o| !o.read_only);
         let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
         let text = bench.shared_text(&program, &sharing(&program, &shared));
         let module = bench.build(name, &text, Build::Plain);
         let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
-        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Reference);
         let result = bench.work(&program, &module, Build::Plain, way, &events);
         let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
         let replayed = bench.replay(&program, &alone, &events, &result);

@@ -8,6 +8,7 @@ use common::*;
 use millrace_place::Held;
 use millrace_steer::Field;
 use millrace_traffic::generate::Spec;
+use millrace_turns::of_today;
 use millrace_verify::{Deal, Findings, Generated, Kind, Schedule};
 
 /// Flows that start and end for this many seconds, with answers.
@@ -56,7 +57,11 @@ fn a_bridge_that_workers_share_is_equal() {
 /// Expiry, refreshes by readers on every core, leases, and answers to what was leased.
 #[test]
 fn functions_with_all_that_they_write_under_the_lock_are_equal() {
-    for name in ["firewall", "nat", "policer", "psd"] {
+    for name in of_today(
+        "functions under the lock",
+        ["firewall", "nat", "policer", "psd"],
+        2,
+    ) {
         let function = Function::named(name);
         let found = locked(&function, 4, Schedule::Seeded(7), 12_000, 130.0);
         assert!(found.equal, "{name}");

@@ -86,7 +86,14 @@ impl Bench {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/soundness/driver.c");
         let headers = cache.headers().map_err(|e| e.to_string())?;
         let compiled = Command::new(&toolchain.clang)
-            .args(["-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"])
+            .args([
+                "-O1",
+                "-gline-tables-only",
+                "-std=gnu11",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+            ])
             .args(["-rdynamic", "-fsanitize=address,undefined", "-I"])
             .arg(headers.join("fastpath"))
             .arg("-o")

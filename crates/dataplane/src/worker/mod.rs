@@ -41,7 +41,7 @@ mod tables;
 #[allow(unsafe_code, reason = "descriptors point into memory that queues lend")]
 mod turn;
 #[allow(unsafe_code, reason = "the C library is asked to wait")]
-mod wait;
+pub(crate) mod wait;
 #[allow(unsafe_code, reason = "descriptors carry addresses over the border")]
 pub mod watch;
 

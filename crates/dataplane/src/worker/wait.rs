@@ -1,5 +1,6 @@
 //! Sleeping until a port has packets.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::turn::Served;
@@ -7,9 +8,31 @@ use super::turn::Served;
 /// The most descriptors that are waited for at once.
 const MOST: usize = 64;
 
-/// Waits until one of the queues may have packets, at most this long. Returns at once where a port has
-/// nothing to wait for.
-pub fn readable(queues: &[Served], most: Duration) {
+/// Turns without a packet up to which a thread that has nothing to wait for leaves the processor to others and looks
+/// again at once: what follows within about 0.1 ms is not kept waiting.
+const YIELDS: u32 = 512;
+/// How long it sleeps between two looks behind that. With [`punctual`] about 25 us go by, in which 370 frames of 64
+/// bytes come at 10 Gbit/s: a receive ring holds more.
+const REST: Duration = Duration::from_micros(20);
+
+/// Lets this thread's sleeps end within a microsecond of their time, which the kernel stretches by 50 otherwise.
+pub fn punctual() {
+    // Where the kernel refuses, sleeps are longer and nothing else changes.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1000));
+}
+
+/// Between two looks for packets, the `quiet`-th in a row that finds none, at most this long.
+pub fn rest(quiet: u32, most: Duration) {
+    if quiet < YIELDS {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(REST.min(most));
+    }
+}
+
+/// Waits until one of the queues may have packets, at most this long; [rests](rest) where a port has nothing to
+/// wait for.
+pub fn readable(queues: &[Served], quiet: u32, most: Duration) {
     let live = || queues.iter().filter(|s| !s.failed && !s.queue.ended());
     let mut polled = [libc::pollfd {
         fd: -1,
@@ -19,8 +42,7 @@ pub fn readable(queues: &[Served], most: Duration) {
     let mut used = 0;
     for (place, served) in polled.iter_mut().zip(live()) {
         let Some(fd) = served.queue.descriptor() else {
-            std::thread::yield_now();
-            return;
+            return rest(quiet, most);
         };
         *place = libc::pollfd {
             fd,

@@ -22,7 +22,7 @@ fn a_treatment_is_a_folder_and_a_line() {
         let text = emit_as(TREATMENTS, &program, &facts, &Sharing::default(), "m.c").unwrap();
         let module = bench.build("serial", &text, Build::Thread);
         let alone = millrace_emit::alone::emit(&program, &facts, "m.c").unwrap();
-        let alone = bench.build("alone", &alone, Build::Plain);
+        let alone = bench.build("alone", &alone, Build::Reference);
         let mut events = events(3, 20, 100, 45 * SECOND, |random, _| {
             let (inside, far) = (random.below(9) as u32, 90 + random.below(9) as u32);
             let ports = (1000 + random.below(4) as u16, 80);

@@ -53,6 +53,8 @@ pub struct Result {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Build {
     Plain,
+    /// not optimised: of what others are held against
+    Reference,
     /// AddressSanitizer and UndefinedBehaviorSanitizer
     Address,
     /// ThreadSanitizer
@@ -108,9 +110,14 @@ impl Bench {
             "-Wno-unknown-warning-option",
             "-Wno-invalid-feature-combination",
         ]);
-        command.args(["-fno-strict-aliasing", "-fno-strict-overflow", "-g"]);
+        command.args([
+            "-fno-strict-aliasing",
+            "-fno-strict-overflow",
+            "-gline-tables-only",
+        ]);
         command.args(match build {
             Build::Plain => &["-O3", "-march=native"][..],
+            Build::Reference => &["-O0", "-march=native"],
             Build::Address => &[
                 "-O0",
                 "-fsanitize=address,undefined",

@@ -48,10 +48,10 @@ pub fn measure(settings: &Settings) -> Result<f64, PortError> {
         return Ok(0.0);
     };
     // A worker's place: a processor that is not the device's.
-    let core = super::allowed()
+    let core = crate::place::cpus()
         .first()
         .copied()
-        .filter(|first| super::core(&one.cores, 0).is_some_and(|device| device != *first));
+        .filter(|first| super::core(&one.cores, 0, 2).is_some_and(|device| device != *first));
     let ticks = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             if let Some(core) = core {

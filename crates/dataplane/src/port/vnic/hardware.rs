@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use millrace_steer::hybrid::Key;
 
@@ -21,6 +22,7 @@ use super::table::Table;
 use super::traffic::{Entry, Line, Traffic};
 use crate::clock;
 use crate::replica::{Batch, Came, Numbered, Place, Wait};
+use crate::worker::wait;
 
 /// Packets that are written before their descriptors are written back, at most.
 const BATCH: usize = 32;
@@ -75,6 +77,7 @@ pub struct Work {
 pub fn run(work: Work) {
     let mut thread = Thread::new(work);
     thread.wait_for_workers();
+    wait::punctual();
     let mut idle = 0_u32;
     while !thread.work.device.stopped() {
         if thread.turn() {
@@ -83,7 +86,7 @@ pub fn run(work: Work) {
         }
         idle = idle.saturating_add(1);
         if idle > PATIENCE && !thread.work.pinned {
-            std::thread::yield_now();
+            wait::rest(idle, Duration::MAX);
         } else {
             std::hint::spin_loop();
         }

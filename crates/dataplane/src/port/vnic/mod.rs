@@ -216,7 +216,7 @@ impl Nic {
             let latency = Arc::new(Latency::default());
             nic.latency.push(latency.clone());
             let mine = share(settings.queues as usize, threads, thread);
-            let core = core(&settings.cores, thread);
+            let core = core(&settings.cores, thread, settings.queues as usize + threads);
             let mut work = Work {
                 device: device.clone(),
                 traffic: traffic.clone(),
@@ -395,18 +395,15 @@ fn whose(sequencing: &Mutex<Sequencing>, traffic: &Traffic) -> Option<Arc<Whose>
     Whose::new(sequencing.group(), traffic).map(Arc::new)
 }
 
-/// The processor of a thread: as told, or the last ones of those there are.
-fn core(told: &[usize], thread: usize) -> Option<usize> {
+/// The processor of a thread: as told, or the last ones of those there are, where workers and threads of the device, `all` of
+/// them, have one each. Where they share processors a thread that keeps one keeps it from workers.
+fn core(told: &[usize], thread: usize, all: usize) -> Option<usize> {
     if !told.is_empty() {
         return told.get(thread % told.len()).copied();
     }
-    let count = std::thread::available_parallelism().ok()?.get();
-    (count > 1).then(|| allowed().iter().rev().nth(thread).copied())?
-}
-
-/// The processors that this process may use.
-fn allowed() -> Vec<usize> {
-    crate::place::cpus()
+    // The processors that this process may use.
+    let there = crate::place::cpus();
+    (all <= there.len()).then(|| there.iter().rev().nth(thread).copied())?
 }
 
 /// Pins the calling thread to a processor.

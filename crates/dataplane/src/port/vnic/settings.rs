@@ -81,7 +81,7 @@ pub struct Settings {
     pub rate: Rate,
     /// threads that play the device
     pub threads: usize,
-    /// the processors that they are pinned to, in turn; empty: the last ones there are
+    /// the processors that they are pinned to, in turn; empty: the last ones there are, if each worker and thread has one
     pub cores: Vec<usize>,
     /// ns a packet charged to the worker on top
     pub dispatch: f64,

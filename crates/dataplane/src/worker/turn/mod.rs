@@ -118,6 +118,7 @@ impl Worker {
         deadline: Option<Instant>,
         observe: &mut dyn FnMut(Progress),
     ) {
+        wait::punctual();
         self.handlers(|stage, clock| stage.start(clock));
         let mut quiet = 0_u32;
         let mut turns = 0_u32;
@@ -157,13 +158,16 @@ impl Worker {
             let awaits = self.chain.stages.iter().any(|stage| stage.awaits());
             let looks = self.mover.as_ref().is_some_and(Mover::is_wanted)
                 || self.copier.as_ref().is_some_and(Copier::is_busy);
-            if quiet > PATIENCE && !self.busy && !awaits && !looks && !self.stays_awake() {
+            if quiet <= PATIENCE || self.busy {
+                std::hint::spin_loop();
+            } else if awaits || looks || self.stays_awake() {
+                // Whoever it waits for may need the processor.
+                std::thread::yield_now();
+            } else {
                 self.refresh();
                 self.tables();
                 self.look(false);
-                wait::readable(&self.queues, self.until_timer(deadline));
-            } else {
-                std::hint::spin_loop();
+                wait::readable(&self.queues, quiet, self.until_timer(deadline));
             }
         }
         self.drain();
