@@ -46,6 +46,9 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
         true => Value::number(0),
         false => Value::Other,
     };
+    let others = program.functions.iter();
+    let others = others.filter(|f| function.is_none_or(|own| !std::ptr::eq(*f, own)));
+    let elsewhere = others.flat_map(|f| &f.insns).any(names);
     let mut left = STEPS;
     let mut of = |port| {
         let insns = function?.insns.as_slice();
@@ -55,6 +58,7 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
             port,
             at: vec![None; insns.len()],
             begins: begins.clone(),
+            elsewhere,
             left,
             ports: 0,
         };
@@ -176,6 +180,8 @@ struct Analysis<'a> {
     at: Vec<Option<State>>,
     /// the interface that `XDP_REDIRECT` leads to before one is named
     begins: Value,
+    /// other functions than the packet handler name targets
+    elsewhere: bool,
     /// instructions that may still be followed
     left: usize,
     /// ports that were found
@@ -347,7 +353,9 @@ impl Analysis<'_> {
                     state.slots.clear();
                 }
                 let result = if reaches { Value::Any } else { Value::Other };
-                state.target = Value::Other;
+                if self.elsewhere {
+                    state.target = Value::Other;
+                }
                 state.set(Reg(0), result);
             }
             Insn::CallRegister { .. } | Insn::LegacyPacketLoad => return None,
@@ -429,7 +437,8 @@ impl Analysis<'_> {
                 Arg::Any => {}
             }
         }
-        if helper.effects.other || helper.function_argument().is_some() {
+        let calls = helper.function_argument().is_some();
+        if helper.effects.other || calls && self.elsewhere {
             state.target = Value::Other;
         }
         state.set(Reg(0), Value::Other);

@@ -124,3 +124,25 @@ fn packets_that_are_dropped_lead_nowhere() {
     let unknown = text.replace("r1 = 1", "r1 = r2\n r1 += r3");
     assert_eq!(of(&unknown)[1], None);
 }
+
+#[test]
+fn a_local_function_names_a_target_only_by_a_call() {
+    let text = "
+        r6 = r1
+        call fn count
+        r1 = *(u32 *)(r6 + 12)
+        r1 ^= 3
+        r2 = 0
+        call redirect
+        r6 = r0
+        call fn count
+        r0 = r6
+        exit
+        fn count
+        call ktime_get_ns
+        r0 = 0
+        exit";
+    assert_eq!(of(text), [Some(0b10), Some(0b01)]);
+    let names = text.replace("call ktime_get_ns", "r1 = 1\n r2 = 0\n call redirect");
+    assert_eq!(of(&names), [None, None]);
+}

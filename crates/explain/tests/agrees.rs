@@ -284,6 +284,10 @@ fn little_room_and_chance() {
     let numbers = root().join("crates/explain/tests/programs/numbers.c");
     let numbers = Built::of(&numbers, &[], &[]);
     compare(&numbers, &mut traffic(200), 200);
+    // Prefixes that packets add, below others and above them.
+    let prefixes = root().join("crates/explain/tests/programs/prefixes.c");
+    let prefixes = Built::of(&prefixes, &[], &[]);
+    compare(&prefixes, &mut traffic(400), 400);
     // Draws, and eviction.
     let chance = Built::of(
         &root().join("crates/explain/tests/programs/chance.c"),

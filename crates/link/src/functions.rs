@@ -1,6 +1,6 @@
 //! Copies of an element's functions, in which the context's port is a constant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::{Access, Op};
 use millrace_object::helper;
@@ -9,7 +9,8 @@ use millrace_object::program::{Dialect, Function, FunctionId, ObjectId, Program}
 
 use crate::Element;
 use crate::handler::{FORWARD, NO_PORT};
-use crate::refuse::{Reason, Unlinkable};
+use crate::refuse::{self, Reason, Unlinkable};
+use crate::verdicts;
 
 /// Offsets of the context's fields (docs/dialect.md).
 const PORT: u32 = 12;
@@ -32,6 +33,8 @@ pub(crate) struct Copy<'a, 'o> {
     /// loads from the context's port and ports
     fields: BTreeMap<(FunctionId, usize), u32>,
     redirect: Option<FunctionId>,
+    /// the packet handler of an XDP element, and its ends whose number could be taken for a verdict of handlers
+    open: Option<(FunctionId, BTreeSet<usize>)>,
 }
 
 impl<'a, 'o> Copy<'a, 'o> {
@@ -46,6 +49,13 @@ impl<'a, 'o> Copy<'a, 'o> {
             Some(_) => fields(&element)?,
             None => BTreeMap::new(),
         };
+        let open = match element.program.dialect {
+            Dialect::Xdp if seen.is_some() => {
+                let handler = refuse::packets(&element)?;
+                Some((handler, verdicts::open_ends(&element, handler)?))
+            }
+            _ => None,
+        };
         Ok(Self {
             out,
             element,
@@ -54,6 +64,7 @@ impl<'a, 'o> Copy<'a, 'o> {
             copied: BTreeMap::new(),
             fields,
             redirect: None,
+            open,
         })
     }
 
@@ -75,20 +86,54 @@ impl<'a, 'o> Copy<'a, 'o> {
         });
         let mut insns = Vec::with_capacity(function.insns.len());
         for (pc, insn) in function.insns.iter().enumerate() {
-            insns.push(self.insn((id, pc), *insn, &function.insns)?);
+            insns.push(self.insn((id, pc), *insn)?);
         }
+        self.cut(id, &mut insns);
+        let added = insns.len() - function.insns.len();
         if let Some(copy) = self.out.functions.get_mut(place.0) {
+            copy.lines.extend(vec![None; added]);
+            let last = copy.slots.last().copied().unwrap_or(0);
+            copy.slots.extend(vec![last; added]);
             copy.insns = insns;
         }
         Ok(place)
     }
 
-    fn insn(
-        &mut self,
-        at: (FunctionId, usize),
-        insn: Insn,
-        all: &[Insn],
-    ) -> Result<Insn, Unlinkable> {
+    /// Has ends of the packet handler at which a number could be taken for a verdict of handlers return 0 instead, which aborts
+    /// as that number does.
+    fn cut(&self, id: FunctionId, insns: &mut Vec<Insn>) {
+        let open = match &self.open {
+            Some((handler, open)) if *handler == id => open,
+            _ => return,
+        };
+        let Some(first) = open.first().map(|_| insns.len()) else {
+            return;
+        };
+        for at in open {
+            if let Some(insn) = insns.get_mut(*at) {
+                *insn = Insn::Jump { target: first };
+            }
+        }
+        insns.extend([
+            Insn::Alu {
+                op: AluOp::Mov,
+                width: Width::W32,
+                dst: Reg(0),
+                src: Operand::Reg(Reg(0)),
+            },
+            Insn::Branch {
+                condition: Condition::Le,
+                width: Width::W64,
+                left: Reg(0),
+                right: Operand::Imm(NO_PORT),
+                target: first + 3,
+            },
+            set(Reg(0), 0),
+            Insn::Exit,
+        ]);
+    }
+
+    fn insn(&mut self, at: (FunctionId, usize), insn: Insn) -> Result<Insn, Unlinkable> {
         let moved = |id: ObjectId| ObjectId(self.first_object + id.0);
         Ok(match insn {
             Insn::LoadImm { dst, value } => Insn::LoadImm {
@@ -116,14 +161,9 @@ impl<'a, 'o> Copy<'a, 'o> {
                 });
                 set(dst, i64::from(value))
             }
-            Insn::Call { helper } if helper == helper::REDIRECT.number => {
-                if !is_returned(all, at.1) {
-                    return Err(self.element.refused(Reason::Redirect));
-                }
-                Insn::CallLocal {
-                    function: self.redirect(),
-                }
-            }
+            Insn::Call { helper } if helper == helper::REDIRECT.number => Insn::CallLocal {
+                function: self.redirect(),
+            },
             other => other,
         })
     }
@@ -214,17 +254,4 @@ fn fields(element: &Element<'_>) -> Result<BTreeMap<(FunctionId, usize), u32>, U
     Ok(found
         .filter_map(|(place, field)| Some((place, field?)))
         .collect())
-}
-
-/// Whether the answer of the call at `pc` is what the function returns.
-fn is_returned(insns: &[Insn], pc: usize) -> bool {
-    let mut at = pc + 1;
-    for _ in 0..insns.len() {
-        match insns.get(at) {
-            Some(Insn::Exit) => return true,
-            Some(Insn::Jump { target }) => at = *target,
-            _ => return false,
-        }
-    }
-    false
 }

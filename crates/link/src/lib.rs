@@ -21,6 +21,7 @@ mod graph;
 mod handler;
 mod names;
 mod refuse;
+mod verdicts;
 
 use millrace_check::facts::Checked;
 use millrace_object::program::{Dialect, Entry, FunctionId, ObjectId, Program, Role};
@@ -29,7 +30,7 @@ use millrace_topology::{End, Topology};
 pub use refuse::{Reason, Unlinkable};
 
 /// Version of what linking gives, for caches: another number whenever the same elements give another program.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// One element of a chain.
 #[derive(Clone, Copy, Debug)]

@@ -31,8 +31,10 @@ pub enum Reason {
     Atomics,
     /// it calls a helper that depends on something of which a chain has one for each element
     Helper(&'static str),
-    /// what `bpf_redirect` answers is not returned at once, so that it is not known to be the verdict
+    /// it looks at what `bpf_redirect` answers, or does not return it
     Redirect,
+    /// it returns what `bpf_redirect` answers or a number of which nothing is known, and which of both is not known
+    Verdicts,
     /// another element on the way draws random numbers, too: in a row each counts its draws from 0
     Draws(String),
     /// it may send packets back to an element that may send them to it again
@@ -56,7 +58,14 @@ impl fmt::Display for Reason {
                 f,
                 "it calls `{name}`, which works on something that each element of a chain has for itself"
             ),
-            Self::Redirect => write!(f, "it does something between `bpf_redirect` and its return"),
+            Self::Redirect => write!(
+                f,
+                "it looks at the answer of `bpf_redirect`, or does not return it (return it as it is)"
+            ),
+            Self::Verdicts => write!(
+                f,
+                "one `return` gives back the answer of `bpf_redirect` or a number that is read or computed (let constants be the other verdicts)"
+            ),
             Self::Draws(other) => write!(
                 f,
                 "it draws random numbers, and so does {other}: in a row each element begins its own draws"

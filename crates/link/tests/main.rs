@@ -1,3 +1,4 @@
 //! Tests of linking.
 
 mod rows;
+mod verdicts;

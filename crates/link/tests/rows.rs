@@ -63,7 +63,7 @@ fn one_way(to: i64) -> Program {
     ])
 }
 
-fn linked(programs: &[Program]) -> Result<Program, millrace_link::Unlinkable> {
+pub fn linked(programs: &[Program]) -> Result<Program, millrace_link::Unlinkable> {
     let names: Vec<String> = (0..programs.len()).map(|n| format!("e{n}")).collect();
     let checked: Vec<_> = programs
         .iter()

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use millrace_object::helper::{Arg, Helper};
+use millrace_object::helper::{Arg, Helper, MAP_LOOKUP_ELEM};
 use millrace_object::program::ObjectId;
+use millrace_object::state::lpm_trie;
 
 use super::exact::target::{Redirected, redirected};
 use super::{APART, Machine, Violation};
@@ -207,6 +208,9 @@ impl Machine<'_> {
         if let Some(stored) = stored {
             let value = self.peek(object, &stored);
             there = value.is_some_and(|v| o.holds(&v));
+            if *o.kind == lpm_trie::KIND && *h != MAP_LOOKUP_ELEM {
+                there = self.has_prefix(object, &stored);
+            }
             self.note_before(object, stored);
         }
         Ok(Some(Touch {

@@ -16,8 +16,14 @@ fn a_prefix_is_found_whatever_its_bits_beyond_the_length_are() {
     let found = |bits, address| machine.peek(routes, &key(bits, address));
     assert_eq!(found(24, [192, 0, 2, 0]), Some(vec![7; 8]));
     assert_eq!(found(24, [192, 0, 2, 200]), Some(vec![7; 8]));
-    assert_eq!(found(25, [192, 0, 2, 9]), None);
     assert_eq!(found(24, [192, 0, 3, 9]), None);
+    // As a lookup finds the longest that covers the key, and is no longer than it.
+    assert_eq!(found(32, [192, 0, 2, 9]), Some(vec![7; 8]));
+    assert_eq!(found(23, [192, 0, 2, 9]), None);
+    machine.set(routes, &key(30, [192, 0, 2, 8]), &[9; 8]);
+    let found = |bits, address| machine.peek(routes, &key(bits, address));
+    assert_eq!(found(32, [192, 0, 2, 9]), Some(vec![9; 8]));
+    assert_eq!(found(29, [192, 0, 2, 9]), Some(vec![7; 8]));
 }
 
 /// Registers that a helper takes nothing in hold what was there before: a number that an object could have is no object.

@@ -1,6 +1,7 @@
 //! Targets: hardware, the kernel, switches.
 
 mod interfaces;
+mod loads;
 mod p4;
 mod rows;
 mod shard;

@@ -14,7 +14,7 @@ use crate::support::{Bench, facts, nf};
 const WORKERS: u32 = 5;
 
 /// Steering by a key of chance, over all fields of each kind.
-fn steering(seed: &mut u64, inside: bool) -> Steering {
+pub(super) fn steering(seed: &mut u64, inside: bool) -> Steering {
     let device = nic::named("software").unwrap();
     let key: Vec<u8> = (0..device.key_bytes).map(|_| draw(seed) as u8).collect();
     Steering {

@@ -140,7 +140,7 @@ pub(super) fn counted(
 }
 
 /// Runs frames through copies of an object, without interfaces.
-fn kernel(
+pub(super) fn kernel(
     bench: &Bench,
     mode: &str,
     copies: u32,

@@ -95,7 +95,7 @@ impl Machine<'_> {
     }
 
     /// The value under a key as it is now; none if there is no entry, or it has expired. Of a sketch that is
-    /// the estimate. Unlike a lookup this changes nothing.
+    /// the estimate, of a prefix table that of the longest prefix that covers the key. Unlike a lookup this changes nothing.
     #[must_use]
     pub fn peek(&self, object: ObjectId, key: &[u8]) -> Option<Vec<u8>> {
         let o = self.declaration(object)?;
@@ -132,9 +132,9 @@ impl Machine<'_> {
             }
             _ => {}
         }
-        // Keys that differ in bits beyond their length are one prefix.
-        let masked = (*o.kind == lpm_trie::KIND).then(|| prefix::masked(key));
-        let key = masked.as_deref().unwrap_or(key);
+        if *o.kind == lpm_trie::KIND {
+            return self.longest(object, key).as_ref().and_then(bytes);
+        }
         match exact.maps.get(&object)?.get(key) {
             Some(at) => bytes(at).filter(|_| !self.expired(object, o, key)),
             None => {
@@ -143,6 +143,15 @@ impl Machine<'_> {
                 there.then(|| vec![0; o.value_bytes as usize])
             }
         }
+    }
+
+    /// Whether a call on this key of a prefix table would change an entry that is there: that of the very prefix, not of a
+    /// shorter one that covers it.
+    pub(crate) fn has_prefix(&self, object: ObjectId, key: &[u8]) -> bool {
+        let exact = self.exact.as_ref();
+        let stored = exact.and_then(|e| e.maps.get(&object));
+        // Keys that differ in bits beyond their length are one prefix.
+        stored.is_some_and(|s| s.contains_key(&prefix::masked(key)))
     }
 
     /// Number of live entries of an object, those of no key among them.

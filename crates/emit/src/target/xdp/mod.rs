@@ -13,9 +13,12 @@ pub mod shard;
 
 use std::fmt::Write;
 
+use millrace_check::facts::{Checked, Op};
 use millrace_history::circuit::{Circuit, Gate};
 use millrace_history::{History, Part};
 use millrace_object::Program;
+use millrace_object::helper;
+use millrace_object::insn::Insn;
 use millrace_object::program::{Dialect, Role, StateObject};
 
 use super::{File, Input, Target, circuit, unsupported};
@@ -24,6 +27,10 @@ use crate::error::Error;
 
 /// The target.
 pub struct Xdp;
+
+const SPIN_LOCK: u32 = helper::SPIN_LOCK.number;
+/// Bytes of a `struct bpf_spin_lock`.
+const LOCK_BYTES: u32 = 4;
 
 /// What each of the kernel's programs begins with.
 const TYPES: &str = include_str!("types.h");
@@ -215,7 +222,7 @@ fn replica(input: &Input, entry: usize, part: &Part) -> Result<String, Error> {
     let program = input.program;
     let mut out = String::from(CLOCK);
     for (number, object) in program.objects.iter().enumerate() {
-        out.push_str(&declared(number, object));
+        out.push_str(&declared(number, object, lock(input.checked, number)));
     }
     let history = History::of(program, input.checked);
     out.push_str(&asm::functions(input, asm::Clock::Row)?);
@@ -270,7 +277,15 @@ fn object_name(number: usize, object: &StateObject) -> String {
     format!("o{number}_{}", crate::identifier(&object.name))
 }
 
-fn declared(number: usize, object: &StateObject) -> String {
+/// Offset of the lock in an object's values, if the program takes one there.
+fn lock(checked: &Checked, number: usize) -> Option<u32> {
+    let steps = checked.flows.iter().flat_map(|f| &f.steps);
+    let takes = |op: &Op| matches!(op, Op::Plain(Insn::Call { helper }) if *helper == SPIN_LOCK);
+    let mut extents = steps.filter(|s| takes(&s.op)).flat_map(|s| &s.extents);
+    extents.find(|e| e.object.0 == number).map(|e| e.from)
+}
+
+fn declared(number: usize, object: &StateObject, lock: Option<u32>) -> String {
     let name = object_name(number, object);
     let comment = comment_text(&object.name);
     if object.kind.is_global() {
@@ -287,17 +302,31 @@ fn declared(number: usize, object: &StateObject) -> String {
             bytes.join(", ")
         );
     }
-    let mut out = format!("\n/* {comment} */\nstruct {{\n");
+    let mut out = format!("\n/* {comment} */\n");
+    // The kernel knows by the value's type where its lock is.
+    if let Some(at) = lock {
+        let _ = writeln!(out, "struct {name}_value {{");
+        let _ = writeln!(out, "\tu8 before[{at}];\n\tstruct bpf_spin_lock lock;");
+        let _ = writeln!(
+            out,
+            "\tu8 behind[{}];\n}};",
+            object.value_bytes.saturating_sub(at + LOCK_BYTES)
+        );
+    }
+    let _ = writeln!(out, "struct {{");
     let kind = object.kind.bpf_type.unwrap_or(0);
     let _ = writeln!(out, "\t__uint(type, {kind}); /* {} */", object.kind.name);
     let _ = writeln!(out, "\t__uint(max_entries, {});", object.capacity);
     if object.flags != 0 {
         let _ = writeln!(out, "\t__uint(map_flags, {});", object.flags);
     }
-    if object.key_bytes > 0 {
+    if lock.is_some() {
+        let _ = writeln!(out, "\t__type(key, u8[{}]);", object.key_bytes);
+        let _ = writeln!(out, "\t__type(value, struct {name}_value);");
+    } else if object.key_bytes > 0 {
         let _ = writeln!(out, "\t__uint(key_size, {});", object.key_bytes);
     }
-    if object.value_bytes > 0 && !object.kind.holds_records() {
+    if lock.is_none() && object.value_bytes > 0 && !object.kind.holds_records() {
         let _ = writeln!(out, "\t__uint(value_size, {});", object.value_bytes);
     }
     let _ = writeln!(out, "}} {name} SEC(\".maps\");");

@@ -17,6 +17,18 @@ use crate::codegen::comment_text;
 use crate::error::Error;
 use crate::target::unsupported;
 
+/// The address of a table as a number. The compiler would make an `or` of a sum with the address of an aligned table, which the
+/// kernel's verifier refuses for a pointer.
+const ADDRESS: &str = "
+INLINE u64 address_of(const volatile void *table)
+{
+	u64 address = (u64)(long)table;
+
+	asm volatile(\"\" : \"+r\"(address));
+	return address;
+}
+";
+
 /// Most bytes of stack: the kernel's limit is 512, and other things need some.
 const MOST_STACK: u32 = 400;
 
@@ -40,6 +52,7 @@ pub fn functions(
     let mut out = String::from(
         "\ntypedef u8 __attribute__((may_alias)) m8;\ntypedef u16 __attribute__((may_alias)) m16;\ntypedef u32 __attribute__((may_alias)) m32;\ntypedef u64 __attribute__((may_alias)) m64;\n",
     );
+    let begin = out.len();
     for (number, site) in part.sites.iter().enumerate() {
         let printer = Printer {
             program: input.program,
@@ -53,6 +66,9 @@ pub fn functions(
             unsupported(input.program, line, what)
         })?;
         out.push_str(&body);
+    }
+    if out.contains("address_of(") {
+        out.insert_str(begin, ADDRESS);
     }
     let which = bits(
         "row->bytes",
@@ -472,7 +488,7 @@ impl Printer<'_> {
         };
         let name = object_name(object.0, found);
         match found.kind.is_global() {
-            true => format!("(u64)(long)&{name}[{offset}]"),
+            true => format!("address_of(&{name}[{offset}])"),
             false => format!("(u64)(long)&{name}"),
         }
     }

@@ -11,7 +11,7 @@ use millrace_object::program::{Dialect, Role};
 use millrace_steer::fields::Kind;
 use millrace_steer::{Field, Parsed, Rss, Steering};
 
-use super::{File, Input, TYPES, asm, declared, named};
+use super::{File, Input, TYPES, asm, declared, lock, named};
 use crate::codegen::comment_text;
 use crate::error::Error;
 use crate::target::unsupported;
@@ -235,7 +235,7 @@ fn worker(shards: &Shards, entry: usize) -> Result<String, Error> {
     let program = shards.program;
     let mut out = String::new();
     for (number, object) in program.objects.iter().enumerate() {
-        out.push_str(&declared(number, object));
+        out.push_str(&declared(number, object, lock(shards.checked, number)));
     }
     let input = Input {
         program,
