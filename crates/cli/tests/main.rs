@@ -46,6 +46,7 @@ mod pins;
 mod plan;
 mod prefixes;
 mod profile;
+mod profile_kinds;
 mod public_models;
 mod public_objects;
 mod public_plans;

@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::live;
 
 use common::openmetrics;
-use common::{json, millrace, refused, root};
+use common::{json, millrace, output, refused, root};
 use live::Live;
 use serde_json::{Value, json};
 
@@ -46,6 +46,68 @@ fn replicas_write_what_one_core_does_and_count_objects_once() {
             }
             let replayed = several["replayed"].as_u64().unwrap();
             assert!(replayed > 0 && replayed.is_multiple_of(workers - 1));
+        }
+    }
+}
+
+/// Every function of nfs/ on 2 to 14 workers: equal, or refused with the reason, which the functions that are named here are not.
+#[test]
+fn every_function_is_equal_or_refused() {
+    const REPLICATED: [&str; 16] = [
+        "antiddos",
+        "bridge",
+        "cl",
+        "conntrack",
+        "ddos",
+        "dummy",
+        "firewall",
+        "heavyhitter",
+        "hhh",
+        "lb",
+        "monitor",
+        "policer",
+        "portknock",
+        "psd",
+        "tokenbucket",
+        "webfront",
+    ];
+    let all = std::env::var_os("MILLRACE_LONG").is_some();
+    if !all {
+        println!(
+            "skipped: MILLRACE_LONG=1 verifies replicas of every function; some are in millrace-verify's replicas"
+        );
+        return;
+    }
+    let mut names: Vec<String> = (std::fs::read_dir(root().join("nfs")).unwrap())
+        .map(|e| e.unwrap())
+        .filter(|e| e.path().is_dir())
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() > 20, "{names:?}");
+    for nf in &names {
+        let split = match nf.as_str() {
+            "webfront" => "clients=10.0.0.0/24,fd00::/8",
+            _ => "lan=10.0.0.0/24,fd00::/8",
+        };
+        let mut command = millrace();
+        command.args(["verify", nf.as_str(), "--in", &talk(), "--split", split]);
+        command.args(["--strategy", "replicate", "--json", "--cores"]);
+        let (output, said) = output(command.arg("2,3,4,5,6,7,8,9,10,11,12,13,14"));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        match output.status.code() {
+            Some(0) => {
+                assert_eq!(found["equal"], true, "{nf}: {found}");
+                let runs = found["runs"].as_array().unwrap();
+                assert_eq!(runs.len(), 13, "{nf}: {found}");
+                println!("{nf}: equal on 2 to 14");
+            }
+            _ => {
+                let why = said.lines().find(|l| l.starts_with("error: "));
+                let why = why.unwrap_or_else(|| panic!("{nf}: {said}{found}"));
+                assert!(!REPLICATED.contains(&nf.as_str()), "{nf}: {why}");
+                println!("{nf}: {why}");
+            }
         }
     }
 }

@@ -16,6 +16,12 @@ td.n,td.s{text-align:right;color:#777;white-space:nowrap}tr.hot td{background:#f
 td.w{color:#a33;font-family:system-ui,sans-serif}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}\
 tr.hot td{background:#4a2320}tr.warm td{background:#3d3418}td.w{color:#f99}}";
 
+/// Escaped text that has lines and tabs, which stay.
+fn lines_escaped(text: &str) -> String {
+    let tabs = |line: &str| line.split('\t').map(escaped).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(tabs).collect::<Vec<_>>().join("\n")
+}
+
 /// The page. It needs nothing beside itself.
 #[must_use]
 pub fn page(report: &Report, sources: &Sources) -> String {
@@ -43,7 +49,7 @@ pub fn page(report: &Report, sources: &Sources) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>{0}: profile</title><style>{STYLE}</style></head><body><h1>{0}</h1><pre>{1}</pre>",
         escaped(&report.name),
-        escaped(&text(report))
+        lines_escaped(&text(report))
     );
     for (file, lines) in sources.files() {
         let any = at
@@ -70,7 +76,7 @@ pub fn page(report: &Report, sources: &Sources) -> String {
                 out,
                 "<tr{class}><td class=\"s\">{share}</td><td class=\"n\">{}</td><td>{}</td><td class=\"w\">{}</td></tr>",
                 index + 1,
-                escaped(line),
+                lines_escaped(line),
                 escaped(&words.join("; "))
             );
         }

@@ -199,7 +199,8 @@ pub fn report(m: &Measured<'_>) -> Report {
             "{} packets committed beside others, {} attempts did not commit, {} packets ran alone",
             t.commits, t.aborts, t.alone
         ));
-        if t.aborts > 0 && m.account.conflicts.is_empty() {
+        // An attempt that stops to run alone met nobody.
+        if t.aborts > t.alone && m.account.conflicts.is_empty() {
             notes.push(
                 "whom they met is counted in modules that are made for it (run --profile)"
                     .to_owned(),
@@ -369,14 +370,19 @@ fn waited(m: &Measured<'_>, packets: u64, ns_per_packet: f64) -> f64 {
     waits * ns_per_packet * read / (read + waits)
 }
 
-/// A reason to run alone, `FILE:LINE: OPERATION of OBJECT`, or one of the protocol itself.
+/// A reason to run alone, `FILE:LINE: OPERATION of OBJECT`, `FUNCTION instruction N: …` of a program without lines, or one of the
+/// protocol itself.
 fn said(why: &str) -> (String, String, String) {
-    let parts = why.split_once(": ").and_then(|(line, what)| {
-        let (file, number) = line.rsplit_once(':')?;
-        number.parse::<u32>().ok()?;
+    let number = |text: &str| text.parse::<u32>().is_ok();
+    let parts = why.split_once(": ").and_then(|(place, what)| {
+        let line = place.rsplit_once(':').is_some_and(|(_, n)| number(n));
+        let instruction = place.rsplit_once(" instruction ");
+        if !line && !instruction.is_some_and(|(_, n)| number(n)) {
+            return None;
+        }
         let (operation, object) = what.split_once(" of ").unwrap_or((what, ""));
         Some((
-            without_folder(&format!("{file}:{number}")),
+            without_folder(place),
             operation.to_owned(),
             object.to_owned(),
         ))

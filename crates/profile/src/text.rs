@@ -7,6 +7,9 @@ use crate::document::{Recipe, Report, Tried};
 /// The most members of each list that are shown.
 const SHOWN: usize = 8;
 
+/// The least prediction with which a recipe is recommended: what is printed as 1.00 gains nothing.
+const GAINS: f64 = 1.005;
+
 /// The text; its first line is the costliest cause with what would help most against it.
 #[must_use]
 pub fn text(report: &Report) -> String {
@@ -15,7 +18,7 @@ pub fn text(report: &Report) -> String {
         report
             .recipes
             .iter()
-            .find(|r| r.object.as_deref().is_none_or(|of| of == object))
+            .find(|r| r.gain >= GAINS && r.object.as_deref().is_none_or(|of| of == object))
     };
     match report.causes.first() {
         Some(first) => {

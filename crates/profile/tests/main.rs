@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod ranked;
+mod said;

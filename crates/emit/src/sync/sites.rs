@@ -46,8 +46,8 @@ impl Sites {
         })
     }
 
-    /// What the host sees of them (`struct mr_profile`); `key` gives the keys of words, or is none's.
-    pub fn seen(&self, unit: &Unit) -> String {
+    /// What the host sees of them (`struct mr_profile`); `words` where attempts ask what a word is, also where no object has any.
+    pub fn seen(&self, unit: &Unit, words: bool) -> String {
         if !self.any() {
             return String::new();
         }
@@ -61,7 +61,7 @@ impl Sites {
                 "\tif (transact_map_what(&self->shared->{map}.map, &{shape}, word) == MR_CONFLICT_ENTRY) {{\n\t\t*bytes = {shape}.key_bytes;\n\t\treturn transact_map_key_at(&self->shared->{map}.map, &{shape}, word);\n\t}}\n"
             );
         }
-        if !what.is_empty() {
+        if words {
             what = format!(
                 "
 static u32 conflict_what(const void *word, const struct transact *t)
@@ -69,6 +69,7 @@ static u32 conflict_what(const void *word, const struct transact *t)
 	const struct mr_instance *self =
 	    (const struct mr_instance *)(const void *)((const u8 *)t - __builtin_offsetof(struct mr_instance, transact));
 
+	(void)word, (void)self;
 {what}	return MR_CONFLICT_OTHER;
 }}
 "
@@ -139,7 +140,7 @@ fn said(whole: &Slice, id: StepId) -> String {
 }
 
 /// The object whose value a step stores into.
-fn held<'p>(whole: &Slice<'p>, id: StepId) -> &'p str {
+pub(super) fn held<'p>(whole: &Slice<'p>, id: StepId) -> &'p str {
     match whole.step(id).access {
         Some(millrace_check::facts::Access::Value(of)) => called(whole.program, of),
         _ => "",

@@ -18,6 +18,16 @@ const PUTS: [&str; 2] = ["map_put", "map_update_elem"];
 /// So many times as many puts as there are entries: they are not insertions.
 const AGAIN: u64 = 8;
 
+/// Returns an entry that is there.
+const GETS: [&str; 3] = ["map_get", "map_refresh", "map_lookup_elem"];
+
+/// Whether a lookup alone makes the packet a writer: of a cache it changes which entry is evicted.
+fn orders(met: &Met<'_>) -> bool {
+    *met.object.kind == lru_hash::KIND
+        && matches!(met.what, Some(What::Write) | None)
+        && GETS.contains(&met.abort.operation.as_str())
+}
+
 /// Whether entries that are there are put again and again.
 fn refreshes(met: &Met<'_>) -> bool {
     let puts = PUTS.contains(&met.abort.operation.as_str());
@@ -33,6 +43,11 @@ fn cause(met: &Met<'_>) -> String {
             "concurrent refresh: entries of {name} that are there are put again, {} times for {} entries",
             met.abort.count,
             met.entries.unwrap_or(0)
+        );
+    }
+    if orders(met) {
+        return format!(
+            "{mine} of {name} changes the order in which its entries are evicted, so that the packet waits for all other cores and runs alone"
         );
     }
     match met.what {
@@ -53,6 +68,11 @@ fn cause(met: &Met<'_>) -> String {
             "the packet reads or writes more than a transaction has room for, from {mine} of {name} on, and runs alone"
         ),
         None => format!("{mine} runs alone: {name} has no room for it in the worker's part"),
+        // Who found the entry changed met a change of what a lookup returned.
+        Some(What::Entry) if GETS.contains(&met.with()) => format!(
+            "{mine} {} of {name}, while another packet writes what {theirs} returned",
+            met.of_keys()
+        ),
         _ if mine == theirs => format!("two packets with {mine} {} of {name}", met.of_keys()),
         _ => format!("{mine} and {theirs} {} of {name}", met.of_keys()),
     }
@@ -80,6 +100,15 @@ fn ideas(met: &Met<'_>) -> Vec<Idea> {
             ),
         });
     }
+    if orders(met) {
+        let name = &met.object.name;
+        ideas.push(Idea::source(
+            format!("LRU_HASH {name}"),
+            format!("HASH {name}"),
+            0.5,
+            "another object: a lookup in a hash that evicts nothing changes nothing that other cores read",
+        ));
+    }
     match met.what {
         Some(What::Bucket | What::Ways) => ideas.push(Idea::option(
             "capacity",
@@ -87,7 +116,7 @@ fn ideas(met: &Met<'_>) -> Vec<Idea> {
             0.5,
             "a larger map has more buckets, so that fewer keys meet in one",
         )),
-        Some(What::Full | What::Pool) | None => ideas.push(Idea::option(
+        Some(What::Full | What::Pool) | None if !orders(met) => ideas.push(Idea::option(
             "capacity",
             capacity.saturating_mul(2),
             0.9,

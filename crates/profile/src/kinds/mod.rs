@@ -3,8 +3,10 @@
 mod allocator;
 mod array;
 mod distributed;
+mod lpm;
 mod map;
 mod other;
+mod sketch;
 
 use millrace_dataplane::module::What;
 use millrace_object::program::StateObject;
@@ -112,6 +114,8 @@ pub const ADVICE: &[Advice] = &[
     allocator::ADVICE,
     distributed::ADVICE,
     array::ADVICE,
+    sketch::ADVICE,
+    lpm::ADVICE,
     other::ADVICE,
 ];
 
@@ -126,10 +130,10 @@ pub fn about(object: &StateObject) -> &'static Advice {
 #[must_use]
 pub fn word(operation: &str) -> &str {
     match operation {
-        "map_get" | "map_lookup_elem" | "allocator_get" | "vector_at" => "a get",
+        "map_get" | "map_lookup_elem" | "lpm_get" | "allocator_get" | "vector_at" => "a get",
         "map_refresh" | "allocator_refresh" => "a refresh",
-        "map_put" | "map_update_elem" => "a put",
-        "map_delete" | "map_delete_elem" => "a removal",
+        "map_put" | "map_update_elem" | "lpm_put" => "a put",
+        "map_delete" | "map_delete_elem" | "lpm_delete" => "a removal",
         "allocator_lease" => "a lease",
         "allocator_free" => "a release",
         other => other,

@@ -217,7 +217,7 @@ impl Treatment for Lock {
     }
 
     fn functions(&self, unit: &Unit) -> String {
-        text::ageing(unit) + &self.sites.seen(unit)
+        text::ageing(unit) + &self.sites.seen(unit, false)
     }
 
     fn table(&self) -> [String; 2] {

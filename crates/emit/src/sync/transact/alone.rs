@@ -7,6 +7,7 @@ use millrace_object::insn::Insn;
 use crate::codegen::Slice;
 use crate::sync::lock::called;
 use crate::sync::lock::effects::object;
+use crate::sync::sites::held;
 
 /// Those of the protocol itself, as `enum transact_why` numbers them.
 pub const OF_PROTOCOL: [&str; 4] = [
@@ -44,14 +45,22 @@ fn said(whole: &Slice, id: StepId) -> String {
     let what = match step.op {
         Op::Plain(Insn::Call { helper }) => match helper::by_number(helper) {
             Some(helper) => match object(step, helper) {
-                Some(of) => format!("{} of {}", helper.name, called(whole.program, of)),
+                Some(object) => of(helper.name, called(whole.program, object)),
                 None => helper.name.to_owned(),
             },
             None => "a call".to_owned(),
         },
-        Op::Plain(Insn::Atomic { .. }) => "an atomic operation".to_owned(),
-        Op::Plain(Insn::Store { .. }) => "a store".to_owned(),
+        Op::Plain(Insn::Atomic { .. }) => of("an atomic operation", held(whole, id)),
+        Op::Plain(Insn::Store { .. }) => of("a store", held(whole, id)),
         _ => "a step".to_owned(),
     };
     format!("{}: {what}", whole.place(step))
+}
+
+/// An operation with its object, where that is known: what a profile reads the object from.
+fn of(what: &str, object: &str) -> String {
+    match object {
+        "" => what.to_owned(),
+        object => format!("{what} of {object}"),
+    }
 }

@@ -265,7 +265,7 @@ impl Treatment for Transact {
         text::sets_defined(unit, &self.finds())
             + &text::ageing(unit, self.clock)
             + &text::seen(unit, &self.whys, self.logs())
-            + &self.sites.seen(unit)
+            + &self.sites.seen(unit, true)
     }
 
     fn table(&self) -> [String; 2] {
