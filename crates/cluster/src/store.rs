@@ -111,6 +111,10 @@ pub enum Request {
 
 /// An answer of the store, or that there was none.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reply is made some times a second, and moved once"
+)]
 pub enum Reply {
     /// The node is a member.
     Joined {

@@ -146,7 +146,8 @@ impl Table {
         }
         let mut names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
         names.sort_unstable();
-        if let Some([name, _]) = names.array_windows().find(|[a, b]| a == b) {
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        if let Some((name, _)) = pairs.find(|(a, b)| a == b) {
             let name = (*name).to_owned();
             return Err(TableError::Twice { name });
         }

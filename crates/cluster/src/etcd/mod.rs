@@ -105,13 +105,12 @@ impl Etcd {
             }
             None => None,
         };
-        let leader = match kvs(1).first() {
-            Some(kv) => Some(self.leased("leader", kv).unwrap_or_else(|why| {
+        let leader = kvs(1).first().map(|kv| {
+            self.leased("leader", kv).unwrap_or_else(|why| {
                 strange("leader".to_owned(), why);
                 (String::new(), 0)
-            })),
-            None => None,
-        };
+            })
+        });
         let mut members = Vec::new();
         for kv in kvs(2) {
             let key = self.below(&kv);
