@@ -278,7 +278,9 @@ fn drawn(given: &[u8], theirs: &[u8], ours: &[u8]) -> Option<[u16; 2]> {
     let rest = |frame: &[u8]| {
         let mut rest = frame.to_vec();
         for at in [34, upper] {
-            rest.get_mut(at..at + 2).map(|word| word.fill(0));
+            if let Some(word) = rest.get_mut(at..at + 2) {
+                word.fill(0);
+            }
         }
         rest
     };
@@ -350,7 +352,7 @@ mod tests {
         assert_eq!(drawn(&given, &theirs, &frame(0xa705, 0)), None);
         assert_eq!(drawn(&theirs, &theirs, &ours), None);
         assert_eq!(drawn(&ours, &theirs, &ours), None);
-        let mut other = ours.clone();
+        let mut other = ours;
         other[49] = 1;
         assert_eq!(drawn(&given, &theirs, &other), None);
     }
