@@ -247,3 +247,20 @@ fn a_shell_that_is_no_terminal_reads_lines() {
     );
     assert!(errors.contains("there is no such object"), "{errors}");
 }
+
+/// A packet whose own port is none of the rewriter's range gets one at random, in the function and in the interpreter: that is no difference.
+#[test]
+fn a_chain_is_compared_over_a_capture_whose_ports_are_drawn() {
+    let mut command = millrace();
+    command.args(["chain", "chains/napts/napts-1.click", "--compare"]);
+    command.args([
+        "--in",
+        "captures/talk.pcap",
+        "--split",
+        "inside=10.0.0.0/24",
+    ]);
+    let (output, said) = output(&mut command);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text} {said}");
+    assert!(text.contains("napts-1: equal on captures"), "{text}");
+}

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -298,13 +299,8 @@ fn top(at: &str) -> Value {
     json(&mut command).0
 }
 
-/// A node whose function was replaced hands buckets over as before, to nodes where the same one runs by now; others refuse them until then.
-#[test]
-fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_shows_them() {
-    let Some(etcd) = etcd() else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
+/// Packets of hosts that come again and again, and the function that they go through.
+fn hosts(folder: &Path) -> (String, String) {
     let packets: Vec<_> = (0..64_u8)
         .map(|host| {
             let frame = udp(
@@ -314,38 +310,51 @@ fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_sho
             (1000 + u64::from(host), frame)
         })
         .collect();
-    let nf = program(folder.path(), "made.c", EVEN);
-    let hosts = folder.path().join("hosts.pcap");
+    let nf = program(folder, "made.c", EVEN);
+    let hosts = folder.join("hosts.pcap");
     capture(&hosts, &packets);
-    let port = format!("vnic:{}?rate=2k", hosts.display());
-    let at = etcd.cluster();
-    let cluster = |words: &[&str]| {
-        let mut command = millrace();
-        command.arg("cluster").args(words);
-        command
-    };
+    (nf, format!("vnic:{}?rate=2k", hosts.display()))
+}
+
+fn cluster(words: &[&str]) -> Command {
+    let mut command = millrace();
+    command.arg("cluster").args(words);
+    command
+}
+
+/// A node of this name, in a folder of its own.
+fn node(folder: &Path, name: &str, (nf, port): (&str, &str), at: &str, more: &[&str]) -> Live {
     let end = Instant::now() + Duration::from_secs(60);
-    while output(&mut cluster(&["show", &at])).0.status.code() == Some(2) {
+    while output(&mut cluster(&["show", at])).0.status.code() == Some(2) {
         assert!(Instant::now() < end, "etcd does not answer");
     }
+    let own = folder.join(name);
+    std::fs::create_dir(&own).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = free.local_addr().unwrap().to_string();
+    drop(free);
+    let words = ["--ports", port, "--cluster", at, "--node", name];
+    let others = ["--peer", &peer, "--peer-plain", "--seconds", "600"];
+    Live::of(&own, &[nf], &[&words[..], &others, more].concat())
+}
+
+/// Another version, which keeps what there is.
+fn another(nf: &str) {
+    let source = std::fs::read_to_string(nf).unwrap();
+    std::fs::write(nf, source.replace("1000000000", "1000000007")).unwrap();
+}
+
+/// A node whose function was replaced hands buckets over as before, to nodes where the same one runs by now; others refuse them until then.
+fn replaced_one_after_the_other(cores: &str) {
+    let Some(etcd) = etcd() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (nf, port) = hosts(folder.path());
+    let at = etcd.cluster();
     let node = |name: &str| {
-        let own = folder.path().join(name);
-        std::fs::create_dir(&own).unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let peer = free.local_addr().unwrap().to_string();
-        drop(free);
-        let words = [
-            "--ports",
-            &port,
-            "--cluster",
-            &at,
-            "--node",
-            name,
-            "--peer",
-            &peer,
-        ];
-        let more = ["--peer-plain", "--seconds", "600"];
-        Live::of(&own, &[&nf], &[&words[..], &more].concat())
+        let of = (&*nf, &*port);
+        node(folder.path(), name, of, &at, &["--cores", cores])
     };
     let (a, b) = (node("a"), node("b"));
     shared(&at, 2);
@@ -381,9 +390,7 @@ fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_sho
         all["buckets"].as_u64().unwrap(),
         "{all:#}"
     );
-    // Another version, which keeps what there is.
-    let source = std::fs::read_to_string(&nf).unwrap();
-    std::fs::write(&nf, source.replace("1000000000", "1000000007")).unwrap();
+    another(&nf);
     let replace = ["ctl", "chain", "replace", "made", &nf];
     let done = a.ask(&replace);
     assert_eq!(done["elements"], json!(["made"]), "{done}");
@@ -418,6 +425,79 @@ fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_sho
     );
     let silent = { all["machines"].as_array().unwrap().iter() }.find(|m| m["name"] == "b");
     assert!(silent.unwrap()["silent"].is_string(), "{all:#}");
+}
+
+#[test]
+fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_shows_them() {
+    replaced_one_after_the_other("1");
+}
+
+#[test]
+fn nodes_of_two_cores_whose_function_is_replaced_lose_nothing() {
+    replaced_one_after_the_other("2");
+}
+
+/// Entries that a node keeps copies of.
+fn kept(node: &Live) -> u64 {
+    let stats = node.stats();
+    stats["peers"]["copies"]["entries"].as_u64().unwrap()
+}
+
+fn until_kept(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Copies end where one machine runs another version, and begin anew where both do: the one that is left goes on with what the other had.
+#[test]
+fn copies_begin_anew_when_both_machines_run_the_new_version() {
+    let Some(etcd) = etcd() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (nf, port) = hosts(folder.path());
+    let at = etcd.cluster();
+    let node = |name: &str| {
+        let of = (&*nf, &*port);
+        let more = ["--standby", "1", "--cores", "2"];
+        node(folder.path(), name, of, &at, &more)
+    };
+    let (a, b) = (node("a"), node("b"));
+    shared(&at, 2);
+    put_from_outside(&[&a, &b], 24);
+    let has = |node: &Live| {
+        node.ask(&["map", "export", "listed"])
+            .as_array()
+            .unwrap()
+            .len() as u64
+    };
+    // No more and no less, also of buckets that have gone from one to the other since they were copied.
+    let both = || kept(&a) == has(&b) && kept(&b) == has(&a) && kept(&a) > 0 && kept(&b) > 0;
+    until_kept("each has a copy of the other", both);
+    another(&nf);
+    let replace = ["ctl", "chain", "replace", "made", &nf];
+    a.ask(&replace);
+    let none = || (kept(&a), kept(&b)) == (0, 0);
+    until_kept("copies of two versions end", none);
+    b.ask(&replace);
+    until_kept("each has a copy of the other's new version", both);
+    assert_eq!(from_outside(&a) + from_outside(&b), 24);
+    drop(b);
+    shared(&at, 1);
+    // The table names the new owner before that has taken the entries up.
+    until_kept("it has all of them", || from_outside(&a) == 24);
+    let copies = &a.stats()["peers"]["copies"];
+    for none in ["partial", "lost", "full", "refused"] {
+        assert_eq!(copies[none], 0, "{none}: {copies:#}");
+    }
+    let said = std::fs::read_to_string(folder.path().join("a/stderr")).unwrap();
+    assert!(
+        said.contains("node b is gone: its buckets go on here with"),
+        "{said}"
+    );
 }
 
 /// Waits until so many nodes have buckets, and none has to move.

@@ -29,7 +29,8 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
     for member in &view.members {
         admit(&mut table, member);
     }
-    let gone = |node: &Node| node.alive && !view.members.iter().any(|m| m.name == node.name);
+    let lives = |name: &str| view.members.iter().any(|m| m.name == name) || view.hides(name);
+    let gone = |node: &Node| node.alive && !lives(&node.name);
     for node in table.nodes.iter_mut().filter(|n| gone(n)).take(MAX_DEAD) {
         if may_take {
             node.alive = false;

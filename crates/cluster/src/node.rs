@@ -297,11 +297,8 @@ impl Node {
         let Some(asked) = self.asked.remove(&id) else {
             return;
         };
-        if let Reply::Failed(why) = &reply
-            && *why != self.trouble
-        {
-            self.trouble.clone_from(why);
-            self.out.push(Action::Say(why.clone()));
+        if let Reply::Failed(why) = &reply {
+            self.say_once(why.clone());
         }
         match (asked, reply) {
             (Asked::Join(sent), Reply::Joined { lease, life, ttl }) => {
@@ -317,12 +314,9 @@ impl Node {
             (Asked::Join(_), Reply::Taken) => {
                 self.join_at = now + self.config.times.beat();
                 let name = &self.config.name;
-                let why =
-                    format!("another process has a lease as node '{name}': waiting for its end");
-                if why != self.trouble {
-                    self.trouble.clone_from(&why);
-                    self.out.push(Action::Say(why));
-                }
+                self.say_once(format!(
+                    "another process has a lease as node '{name}': waiting for its end"
+                ));
             }
             (Asked::Join(_), Reply::Failed(_)) => {
                 self.join_at = now + self.config.times.beat();
@@ -335,7 +329,6 @@ impl Node {
             }
             (Asked::Keep(_), Reply::Gone) => self.fall_out(now),
             (Asked::Read, Reply::Viewed(view)) => {
-                self.trouble.clear();
                 self.viewed(view, now);
                 if std::mem::take(&mut self.again) {
                     self.read(now, false);
@@ -345,6 +338,14 @@ impl Node {
             (Asked::Commit(at), reply) => self.committed(at, &reply, now),
             (Asked::Leave, _) => self.out.push(Action::Left),
             _ => {}
+        }
+    }
+
+    /// Says what is wrong with the store, unless that was said last.
+    fn say_once(&mut self, why: String) {
+        if why != self.trouble {
+            self.trouble.clone_from(&why);
+            self.out.push(Action::Say(why));
         }
     }
 

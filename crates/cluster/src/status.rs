@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::balance;
-use crate::store::View;
+use crate::store::{Foreign, View};
 use crate::table::{NodeId, Table};
 
 /// A node of a cluster.
@@ -112,6 +112,13 @@ fn findings(view: &View, table: &Table) -> Vec<Finding> {
             help: help.to_owned(),
         });
     };
+    for foreign in &view.foreign {
+        let Foreign { key, why } = foreign;
+        say(
+            format!("what stands in etcd at '{key}' is not of a node: {why}"),
+            "another program has written there: remove that key with etcdctl, below /millrace/ and the cluster's name",
+        );
+    }
     if view.table.is_none() {
         say(
             "there is no table".into(),

@@ -27,6 +27,15 @@ pub struct Member {
     pub stays: Option<String>,
 }
 
+/// A key where a node's or the leader's is expected, and which is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// below the cluster's name
+    pub key: String,
+    /// what is wrong with it
+    pub why: String,
+}
+
 /// What stands in the store at one revision.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
@@ -34,8 +43,19 @@ pub struct View {
     pub table: Option<(Table, u64)>,
     /// nodes that have a lease
     pub members: Vec<Member>,
-    /// name and life of the leader
+    /// name and life of the leader; a leader's key that is none counts as that of a node without a name: as long as it stands nobody leads
     pub leader: Option<(String, u64)>,
+    /// keys that another program has written: no nodes
+    pub foreign: Vec<Foreign>,
+}
+
+impl View {
+    /// Whether another program has written in the place of a node of this name, so that nobody knows whether that lives.
+    #[must_use]
+    pub fn hides(&self, name: &str) -> bool {
+        let key = |of: &Foreign| of.key.strip_prefix("members/") == Some(name);
+        self.foreign.iter().any(key)
+    }
 }
 
 /// What has to hold in the store for a commit to be done, beside the table's revision.
@@ -91,6 +111,10 @@ pub enum Request {
 
 /// An answer of the store, or that there was none.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reply is made some times a second, and moved once"
+)]
 pub enum Reply {
     /// The node is a member.
     Joined {

@@ -73,7 +73,22 @@ pub enum TableError {
         /// how many nodes there are
         nodes: usize,
     },
+    /// Two of its nodes have one name.
+    #[error("two nodes are called '{name}'")]
+    Twice {
+        /// their name
+        name: String,
+    },
+    /// No table could follow it.
+    #[error("its version is {version}: no change could raise it")]
+    Last {
+        /// its version
+        version: u64,
+    },
 }
+
+/// Versions that tables of this program never reach: one a nanosecond for 292 years.
+const LAST: u64 = i64::MAX as u64;
 
 impl Table {
     /// A table without nodes.
@@ -124,6 +139,17 @@ impl Table {
         let (owners, wanted) = (self.owners.len(), self.wanted.len());
         if owners != wanted || !owners.is_power_of_two() || owners > 1 << 16 {
             return Err(TableError::Buckets { owners, wanted });
+        }
+        if self.version >= LAST {
+            let version = self.version;
+            return Err(TableError::Last { version });
+        }
+        let mut names: Vec<&str> = self.nodes.iter().map(|n| n.name.as_str()).collect();
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        if let Some((name, _)) = pairs.find(|(a, b)| a == b) {
+            let name = (*name).to_owned();
+            return Err(TableError::Twice { name });
         }
         self.given.resize(owners, 0);
         self.standbys.resize(owners, None);

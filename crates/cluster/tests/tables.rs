@@ -1,6 +1,6 @@
 //! Tables that are wrong or old, and what the leader and an operator make of them.
 
-use millrace_cluster::store::{Member, View};
+use millrace_cluster::store::{Foreign, Member, View};
 use millrace_cluster::{
     FENCE, Node, NodeId, Standing, Status, Table, TableError, Verdict, drain, next,
 };
@@ -41,6 +41,7 @@ fn view(table: Table, members: &[&str]) -> View {
         table: Some((table, 3)),
         members: members.iter().map(member).collect(),
         leader: None,
+        foreign: Vec::new(),
     }
 }
 
@@ -70,6 +71,29 @@ fn dead_owners_are_replaced() {
     assert_eq!(change.table.owner(1), change.table.wanted[1]);
     assert_eq!(change.table.owner(2), Some(NodeId(2)));
     assert!(change.guard.absent.is_empty());
+}
+
+#[test]
+fn a_node_whose_key_somebody_has_written_over_keeps_its_buckets() {
+    let old = table(&[("a", true), ("b", true)], &[0, 0, 1, 1]);
+    let mut seen = view(old, &["a"]);
+    let foreign = |key: &str| Foreign {
+        key: key.to_owned(),
+        why: "it has no lease".to_owned(),
+    };
+    seen.foreign = vec![foreign("members/b")];
+    // The leader would try for ever to declare it dead: its key is there.
+    assert_eq!(next(&seen, 4, true), None);
+    let found = Status::of(&seen).findings;
+    assert!(
+        found.iter().any(|f| f
+            .what
+            .contains("'members/b' is not of a node: it has no lease")),
+        "{found:?}"
+    );
+    seen.foreign = vec![foreign("members/x")];
+    let change = next(&seen, 4, true).expect("a change");
+    assert_eq!(change.guard.absent, ["b"]);
 }
 
 #[test]
@@ -109,6 +133,15 @@ fn tables_that_are_none_are_refused() {
         unknown.checked(),
         Err(TableError::Unknown { bucket: 1, .. })
     ));
+    for (version, right) in [(u64::MAX, false), (i64::MAX as u64, false), (1 << 40, true)] {
+        let table = Table {
+            version,
+            ..good.clone()
+        };
+        assert_eq!(table.checked().is_ok(), right, "{version}");
+    }
+    let twice = table(&[("a", true), ("b", true), ("a", false)], &[0, 0]);
+    assert_eq!(twice.checked(), Err(TableError::Twice { name: "a".into() }));
     let mut short = good.clone();
     short.wanted.pop();
     assert!(matches!(short.checked(), Err(TableError::Buckets { .. })));

@@ -150,6 +150,7 @@ pub fn told(
         .collect();
     let following = Following {
         version: 1,
+        generation: 0,
         to: vec![1; classes.count()],
         arrivals: vec![0; classes.count()],
     };

@@ -313,6 +313,33 @@ fn what_is_not_the_next_of_its_stream_is_refused_and_its_copy_thrown_away() {
         assert_eq!(y.counts().refused, which as u64 + 1, "{what}");
         kept(0);
     }
+    // Clocks that come apart: a frame without rows that is late once may have been held up, rows may have waited, and none is ahead of its time.
+    let at_clock = |ns: i64| {
+        let now = clock::now().wrapping_add_signed(ns);
+        [&[0; 2][..], &now.to_le_bytes()].concat()
+    };
+    let (second, rows_of_then) = (1_000_000_000, frames[0].clone());
+    let then = |ns| [&at_clock(ns)[..], &rows_of_then[10..]].concat();
+    for (ahead, last) in [
+        (-2 * second, at_clock(-2 * second)),
+        (0, at_clock(2 * second)),
+        (0, then(2 * second)),
+    ] {
+        let refused_before = y.counts().refused;
+        let mut teller = good();
+        for frame in [
+            then(-5 * second),
+            at_clock(-2 * second),
+            at_clock(0),
+            at_clock(ahead),
+        ] {
+            teller.tell(&frame).unwrap();
+        }
+        let refused = teller.tell(&last).unwrap_err();
+        assert!(refused.contains("s apart"), "{refused}");
+        assert_eq!(y.counts().refused, refused_before + 1);
+        kept(0);
+    }
     // A machine that dies within a frame has said nothing wrong: what it told before is kept. So is it where it ends as it should.
     for whole in [false, true] {
         let mut teller = good();

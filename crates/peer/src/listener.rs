@@ -13,7 +13,7 @@ use millrace_dataplane::clock;
 
 use crate::figures;
 use crate::hands::fresh;
-use crate::message::{Message, Offer, Unread, next, read, refused, write};
+use crate::message::{Message, Offer, Unread, apart_by, next, read, refused, write};
 use crate::secret::digest;
 use crate::security::Stream;
 use crate::{Link, SKEW, Secret, Security, Standby};
@@ -314,10 +314,7 @@ impl Reception {
         }
         let apart = clock::now().abs_diff(offer.time);
         if u128::from(apart) > SKEW.as_nanos() {
-            let apart = Duration::from_nanos(apart).as_secs_f64();
-            return Err(refused(format!(
-                "the clocks of the two machines are {apart:.1} s apart: have them set by NTP or PTP"
-            )));
+            return Err(apart_by(apart));
         }
         Ok(())
     }

@@ -289,6 +289,14 @@ impl Rest<'_> {
     }
 }
 
+/// That of a machine whose clock is so many nanoseconds from this one's.
+pub fn apart_by(ns: u64) -> Refused {
+    let apart = std::time::Duration::from_nanos(ns).as_secs_f64();
+    refused(format!(
+        "the clocks of the two machines are {apart:.1} s apart: have them set by NTP or PTP"
+    ))
+}
+
 /// A refusal, for a person.
 pub fn refused(why: String) -> Refused {
     Refused { why }

@@ -17,20 +17,45 @@ const HEAD: u64 = 64;
 /// A running function whose buckets are those of a cluster.
 pub struct Running {
     classes: Arc<Classes>,
-    first: Arc<Version>,
-    /// the one that runs by now, as it was seen last
-    last: Mutex<Arc<Version>>,
+    versions: Arc<Versions>,
     link: Arc<Link>,
     standby: Option<Arc<Standby>>,
 }
 
 /// A version of the function.
-struct Version {
+pub(crate) struct Version {
     /// how many have run before it
-    generation: u64,
-    contents: Contents,
-    module: Arc<Module>,
-    fingerprint: [u8; 32],
+    pub generation: u64,
+    pub contents: Contents,
+    pub module: Arc<Module>,
+    pub fingerprint: [u8; 32],
+}
+
+/// Which version of the function runs.
+pub(crate) struct Versions {
+    classes: Arc<Classes>,
+    first: Arc<Version>,
+    /// the one that runs by now, as it was seen last
+    last: Mutex<Arc<Version>>,
+}
+
+impl Versions {
+    /// The one that runs now.
+    pub fn now(&self) -> Arc<Version> {
+        let (runs, generation) = self.classes.runs();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.generation != generation {
+            *last = match runs {
+                Some(runs) => {
+                    let parts: Vec<&[u8]> = runs.parts.iter().map(Vec::as_slice).collect();
+                    let of = (&runs.contents, &runs.module);
+                    Version::new(of, generation, self.classes.count(), &parts)
+                }
+                None => self.first.clone(),
+            };
+        }
+        last.clone()
+    }
 }
 
 impl Version {
@@ -74,8 +99,11 @@ impl Running {
         let first = Version::new((contents, module), 0, classes.count(), parts);
         Self {
             classes: classes.clone(),
-            last: Mutex::new(first.clone()),
-            first,
+            versions: Arc::new(Versions {
+                classes: classes.clone(),
+                last: Mutex::new(first.clone()),
+                first,
+            }),
             link: link.clone(),
             standby: None,
         }
@@ -83,19 +111,7 @@ impl Running {
 
     /// The version of the function that runs now.
     fn version(&self) -> Arc<Version> {
-        let (runs, generation) = self.classes.runs();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.generation != generation {
-            *last = match runs {
-                Some(runs) => {
-                    let parts: Vec<&[u8]> = runs.parts.iter().map(Vec::as_slice).collect();
-                    let of = (&runs.contents, &runs.module);
-                    Version::new(of, generation, self.classes.count(), &parts)
-                }
-                None => self.first.clone(),
-            };
-        }
-        last.clone()
+        self.versions.now()
     }
 
     /// Puts entries in that are of this version.
@@ -112,6 +128,7 @@ impl Running {
 
     /// Has copies of its buckets elsewhere, and goes on with those of other nodes.
     pub fn keep(&mut self, standby: &Arc<Standby>) {
+        standby.watch(&self.versions);
         self.standby = Some(standby.clone());
     }
 }
@@ -169,18 +186,17 @@ impl Machine for Running {
 
     fn inherit(&self, bucket: u32, from: &str, life: u64) {
         let Some(standby) = &self.standby else { return };
-        if self.version().generation > 0 {
-            // The copy is of another version.
-            standby.outdated();
-            return;
-        }
-        let Some(inherited) = standby.inherit(bucket, from, life) else {
+        let generation = self.version().generation;
+        let Some(inherited) = standby.inherit(bucket, (from, life), generation) else {
             return;
         };
         // Without room for all of them it takes those that were refreshed last.
         let (mut entries, mut lost) = (inherited.entries, 0);
         while !entries.is_empty() {
-            match self.classes.take(bucket as usize, entries.clone(), 0) {
+            let taken = self
+                .classes
+                .take(bucket as usize, entries.clone(), generation);
+            match taken {
                 Ok(taken) => {
                     standby.inherits(taken.entries, lost);
                     return;

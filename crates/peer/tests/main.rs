@@ -5,6 +5,8 @@
     clippy::panic,
     clippy::indexing_slicing
 )]
+#[path = "it/apart.rs"]
+mod apart;
 #[path = "it/figures.rs"]
 mod figures;
 #[path = "it/fixed.rs"]

@@ -171,6 +171,16 @@ impl Http {
         }))
     }
 
+    /// The server that is asked by now answers, and its answer lacks what an etcd's has.
+    pub fn empty(&self) -> EtcdError {
+        EtcdError::Silent {
+            host: self
+                .server(0)
+                .map_or_else(String::new, |(host, _)| host.clone()),
+            why: "its answer has no content; is it an etcd of version 3.4 or later?".into(),
+        }
+    }
+
     fn answer(&self, host: &str, text: &str) -> Result<Value, EtcdError> {
         let host = host.to_owned();
         let answer: Value = serde_json::from_str(text).map_err(|e| EtcdError::Silent {

@@ -13,7 +13,7 @@ pub use self::endpoint::{Endpoint, EndpointError, Tls};
 use self::http::Http;
 pub use self::http::{EtcdError, patiently};
 use crate::membership::Store;
-use crate::store::{Guard, Member, Reply, Request, View};
+use crate::store::{Foreign, Guard, Member, Reply, Request, View};
 use crate::table::Table;
 
 /// gRPC's number of "not found".
@@ -77,12 +77,25 @@ impl Etcd {
             // The character behind '/' ends the range.
             range("members/", Some("members0")),
         ];
+        let many = ranges.len();
         let answer = self.http.ask("kv/txn", &json!({ "success": ranges }))?;
+        let responses = answer.get("responses").and_then(Value::as_array);
+        let ranges = responses.into_iter().flatten();
+        let ranges: Vec<&Value> = ranges.filter_map(|r| r.get("response_range")).collect();
+        if ranges.len() != many {
+            return Err(self.http.empty());
+        }
         let kvs = |at: usize| -> Vec<Value> {
-            let response = answer.get("responses").and_then(|r| r.get(at));
-            let range = response.and_then(|r| r.get("response_range"));
-            let kvs = range.and_then(|r| r.get("kvs")).and_then(Value::as_array);
-            kvs.cloned().unwrap_or_default()
+            let kvs = ranges.get(at).and_then(|r| r.get("kvs"));
+            kvs.and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let mut foreign = Vec::new();
+        let mut strange = |key: String, why: EtcdError| {
+            let why = match why {
+                EtcdError::Content { why, .. } => why,
+                other => other.to_string(),
+            };
+            foreign.push(Foreign { key, why });
         };
         let table = match kvs(0).first() {
             Some(kv) => {
@@ -92,20 +105,57 @@ impl Etcd {
             }
             None => None,
         };
-        let leader = match kvs(1).first() {
-            Some(kv) => Some(self.content("leader", kv)?),
-            None => None,
-        };
-        let member = |kv: &Value| -> Result<Member, EtcdError> {
-            let mut member: Member = self.content("members/", kv)?;
-            member.life = unsigned(kv, "create_revision");
-            Ok(member)
-        };
+        let leader = kvs(1).first().map(|kv| {
+            self.leased("leader", kv).unwrap_or_else(|why| {
+                strange("leader".to_owned(), why);
+                (String::new(), 0)
+            })
+        });
+        let mut members = Vec::new();
+        for kv in kvs(2) {
+            let key = self.below(&kv);
+            match self.member(&key, &kv) {
+                Ok(member) => members.push(member),
+                Err(why) => strange(key, why),
+            }
+        }
         Ok(View {
             table,
             leader,
-            members: kvs(2).iter().map(member).collect::<Result<_, _>>()?,
+            members,
+            foreign,
         })
+    }
+
+    /// A key, below the cluster's name.
+    fn below(&self, kv: &Value) -> String {
+        let key = kv.get("key").and_then(Value::as_str).unwrap_or_default();
+        let key = STANDARD.decode(key).unwrap_or_default();
+        let key = String::from_utf8_lossy(&key);
+        key.strip_prefix(&self.prefix).unwrap_or(&key).to_owned()
+    }
+
+    /// The node that a key is of.
+    fn member(&self, key: &str, kv: &Value) -> Result<Member, EtcdError> {
+        let mut member: Member = self.leased(key, kv)?;
+        if key.strip_prefix("members/") != Some(&member.name) {
+            let name = &member.name;
+            return Err(self.unread(key, &format!("it is of node '{name}'")));
+        }
+        member.life = unsigned(kv, "create_revision");
+        Ok(member)
+    }
+
+    /// What stands in a key that goes with a lease.
+    fn leased<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+        kv: &Value,
+    ) -> Result<T, EtcdError> {
+        if number(kv, "lease") == 0 {
+            return Err(self.unread(key, &"it has no lease, so that it would stay for ever"));
+        }
+        self.content(key, kv)
     }
 
     fn unread(&self, key: &str, why: &dyn std::fmt::Display) -> EtcdError {
@@ -172,6 +222,10 @@ impl Etcd {
             .http
             .ask("lease/grant", &json!({"TTL": ttl.to_string()}))?;
         let (lease, ttl) = (number(&granted, "ID"), unsigned(&granted, "TTL"));
+        if lease == 0 || ttl == 0 {
+            // A key without a lease would stay for ever.
+            return Err(self.http.empty());
+        }
         let key = format!("members/{}", member.name);
         let value = json!(member).to_string();
         let put = self.put(&key, value.as_bytes(), Some(lease));

@@ -3,7 +3,7 @@
 use super::{Action, Node};
 use crate::log::What;
 use crate::machine::Place;
-use crate::store::View;
+use crate::store::{Foreign, View};
 use crate::table::Table;
 
 impl Node {
@@ -19,6 +19,22 @@ impl Node {
     }
 
     pub(super) fn viewed(&mut self, view: View, now: u64) {
+        let ours = self.config.buckets as usize;
+        let odd = self.table.is_some() && { view.table.as_ref() }
+            .is_some_and(|(t, _)| t.owners.len() != ours);
+        if odd {
+            // Tables of one cluster have as many: another program has written this one.
+            self.say_once(format!(
+                "the store's table has not {ours} buckets, as those before it: it is not of this cluster, and the one before it stays"
+            ));
+            return;
+        }
+        match view.foreign.first() {
+            Some(Foreign { key, why }) => self.say_once(format!(
+                "what stands in the store at '{key}' is not of a node, and counts as none: {why}"
+            )),
+            None => self.trouble.clear(),
+        }
         if let Some((table, at)) = &view.table {
             if table.owners.len() != self.config.buckets as usize {
                 let (theirs, ours) = (table.owners.len(), self.config.buckets);

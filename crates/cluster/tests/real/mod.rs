@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
 use millrace_cluster::store::Guard;
-use millrace_cluster::{now, single_owner};
+use millrace_cluster::{Status, Table, now, single_owner};
 
 use self::nodes::{BUCKETS, Log, Street, TTL, start};
 use self::server::{Servers, until};
@@ -130,6 +130,78 @@ fn etcd_is_away_as_a_whole() {
     servers.kill(0);
     b.crash();
     until("a has stopped", || !a.member.standing().holds(now()));
+    checked(&log);
+}
+
+/// Other programs write to the cluster's keys: what is not ours counts as nothing, and nodes go on with what was agreed on before.
+#[test]
+fn what_others_have_written_stops_no_node() {
+    let Some(servers) = Servers::start(1, false) else {
+        return;
+    };
+    let (street, log) = (Street::default(), Log::default());
+    let store = || Arc::new(servers.etcd("c5"));
+    // Nobody's node is there before the first of ours.
+    let fake = r#"{"name":"ghost","peer":"10.0.0.1:1","life":1}"#;
+    servers.put("c5", "members/ghost", fake.as_bytes());
+    let a = start("a", store(), &street, &log);
+    let b = start("b", store(), &street, &log);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    for (key, value) in [
+        ("members/x", &b"\xff\x00"[..]),
+        ("members/y", b"{}"),
+        ("members/z", fake.as_bytes()),
+        ("members/", b""),
+    ] {
+        servers.put("c5", key, value);
+    }
+    let foreign = store().view().expect("a view").foreign;
+    assert_eq!(foreign.len(), 5, "{foreign:?}");
+    // Tables are changed meanwhile.
+    drain(&store(), "b", true);
+    until("b is drained", || b.share() == 0 && a.share() == 16);
+    drain(&store(), "b", false);
+    until("they share again", || a.share() == 8 && b.share() == 8);
+    // A table that is none, or of another cluster: the one before it stays, and packets are served under it.
+    let right = serde_json::to_vec(&store().view().expect("a view").table.expect("a table").0);
+    let right = right.expect("JSON");
+    let mut other = Table::empty(4);
+    other.version = 1 << 30;
+    let other = serde_json::to_vec(&other).expect("JSON");
+    for wrong in [&b"no JSON"[..], b"[]", &[0xff; 9], &other] {
+        let version = a.member.standing().version();
+        servers.put("c5", "table", wrong);
+        std::thread::sleep(Duration::from_secs(2 * TTL));
+        for node in [&a, &b] {
+            assert!(node.member.standing().holds(now()), "{wrong:?}");
+            assert_eq!(node.member.standing().version(), version);
+            assert_eq!(node.member.failure(), None);
+        }
+    }
+    servers.put("c5", "table", &right);
+    drain(&store(), "b", true);
+    until("b is drained once more", || {
+        b.share() == 0 && a.share() == 16
+    });
+    // A leader's key that is none: nobody leads, and when it is gone somebody does.
+    servers.put("c5", "leader", b"[\"a\", 1]");
+    let status = Status::of(&store().view().expect("a view"));
+    let what = status.findings.iter().map(|f| f.what.as_str());
+    assert!(what.clone().any(|w| w.contains("'leader'")), "{status:?}");
+    servers.remove("c5", "leader");
+    drain(&store(), "b", false);
+    until("they share once more", || a.share() == 8 && b.share() == 8);
+    // What is no secret is not taken for one.
+    servers.put("c6", "secret", b"short");
+    let error = servers
+        .etcd("c6")
+        .secret()
+        .expect_err("no secret")
+        .to_string();
+    assert!(
+        error.contains("/millrace/c6/secret") && error.contains("32 bytes"),
+        "{error}"
+    );
     checked(&log);
 }
 

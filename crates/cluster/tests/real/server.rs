@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
 use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
 use tempfile::TempDir;
 
@@ -147,6 +148,26 @@ impl Servers {
     pub fn wait(&self) {
         let etcd = self.etcd("wait");
         until("etcd answers", || etcd.view().is_ok());
+    }
+
+    /// Writes to a key below a cluster's name, as another program would.
+    pub fn put(&self, name: &str, key: &str, value: &[u8]) {
+        let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let key = base64(format!("/millrace/{name}/{key}").as_bytes());
+        let body = serde_json::json!({"key": key, "value": base64(value)});
+        let url = format!("http://127.0.0.1:{}/v3/kv/put", self.ports[0].0);
+        ureq::post(url).send(body.to_string()).expect("it is put");
+    }
+
+    /// Removes a key below a cluster's name.
+    pub fn remove(&self, name: &str, key: &str) {
+        let key =
+            base64::engine::general_purpose::STANDARD.encode(format!("/millrace/{name}/{key}"));
+        let body = serde_json::json!({ "key": key });
+        let url = format!("http://127.0.0.1:{}/v3/kv/deleterange", self.ports[0].0);
+        ureq::post(url)
+            .send(body.to_string())
+            .expect("it is removed");
     }
 
     /// Which server leads the others.

@@ -82,6 +82,7 @@ impl Store {
                 table: self.table.clone(),
                 members: self.leases.values().map(|l| l.2.clone()).collect(),
                 leader: self.leader(),
+                foreign: Vec::new(),
             }),
             Request::Lead { lease, .. } => {
                 if self.leader().is_none()

@@ -22,6 +22,8 @@ const RESUMES: usize = 8 * FULL;
 const SHARE: u64 = 9;
 /// Bytes of a row before what stands in it of an entry, about.
 const HEAD: usize = 8;
+/// No step of connections: they are looked for again.
+const NEVER: u64 = u64::MAX;
 /// Periods after which another [`Following`] is taken up, so that many changes of it begin few searches.
 const REST: u32 = 16;
 
@@ -69,32 +71,37 @@ pub struct Copier {
     periods: u32,
     /// packets came since
     busy: bool,
-    /// the function was changed: there are no copies any more
-    ended: bool,
+    /// how many versions of the function ran before the one whose places were told
+    generation: u64,
+    /// another one runs; at which step of the connections it was looked for, of which there are no copies before
+    other: Option<u64>,
+}
+
+/// What was told of the places of a version: nothing yet.
+fn untold(moves: &Moves) -> Vec<(usize, Vec<Told>)> {
+    let contents = &moves.contents;
+    let lists = [&contents.tables, &contents.elements, &contents.leases];
+    let objects = lists.into_iter().flat_map(|list| list.iter());
+    let noted = objects.filter(|o| moves.module.notes(**o));
+    let places = |o: &usize| {
+        let info = moves.module.objects().get(*o);
+        info.map_or(0, |info| info.capacity)
+    };
+    noted
+        .map(|o| (*o, vec![Told::default(); places(o) as usize]))
+        .collect()
 }
 
 impl Copier {
     /// Of worker `worker`.
     pub fn new(copies: &Arc<dyn Copies>, moves: &Moves, worker: usize) -> Self {
-        let contents = &moves.contents;
-        let lists = [&contents.tables, &contents.elements, &contents.leases];
-        let objects = lists.into_iter().flat_map(|list| list.iter());
-        let noted = objects.filter(|o| moves.module.notes(**o));
-        let places = |o: &usize| {
-            moves
-                .module
-                .objects()
-                .get(*o)
-                .map_or(0, |info| info.capacity)
-        };
-        let told = noted.map(|o| (*o, vec![Told::default(); places(o) as usize]));
         Self {
             copies: copies.clone(),
             worker,
             step: 0,
             following: Arc::default(),
             arrivals: vec![0; moves.classes.count()],
-            told: told.collect(),
+            told: untold(moves),
             search: None,
             room: Vec::new(),
             late: Vec::new(),
@@ -103,7 +110,8 @@ impl Copier {
             period: period(),
             periods: 0,
             busy: false,
-            ended: false,
+            generation: 0,
+            other: None,
             moves: moves.clone(),
         }
     }
@@ -119,7 +127,8 @@ impl Copier {
     #[must_use]
     pub fn is_busy(&self) -> bool {
         let owes = self.search.is_some() || !self.late.is_empty();
-        self.busy || !self.ended && (owes || self.copies.step() != self.step)
+        let taken_up = self.other.unwrap_or(self.step);
+        self.busy || owes || self.copies.step() != taken_up
     }
 
     /// Tells what there is to tell, between two bursts, where a period has passed.
@@ -147,16 +156,8 @@ impl Copier {
 
     #[cold]
     fn tell(&mut self, instance: &mut Instance) {
-        if self.ended {
+        if !self.tells_of(instance) {
             self.busy = false;
-            return;
-        }
-        if !std::ptr::eq(instance.module(), Arc::as_ptr(&self.moves.module)) {
-            self.ended = true;
-            self.search = None;
-            self.late.clear();
-            self.write_each(&[], |frame| row::head(frame, 0, Kind::Void));
-            self.send();
             return;
         }
         self.periods = self.periods.wrapping_add(1);
@@ -214,6 +215,42 @@ impl Copier {
         self.send();
     }
 
+    /// Whether what was told is of the version of the function that runs. Of another one the copies end, and begin anew once it runs on all workers.
+    fn tells_of(&mut self, instance: &Instance) -> bool {
+        let runs = |module: &Arc<_>| std::ptr::eq(instance.module(), Arc::as_ptr(module));
+        if runs(&self.moves.module) {
+            // Also where the one before has come back.
+            self.other = None;
+            return true;
+        }
+        let step = self.copies.step();
+        match self.other {
+            Some(looked) if looked == step => return false,
+            Some(_) => {}
+            None => {
+                self.search = None;
+                self.late.clear();
+                self.write_each(&[], |frame| row::head(frame, 0, Kind::Void));
+                self.send();
+                self.told
+                    .iter_mut()
+                    .for_each(|(_, told)| told.fill(Told::default()));
+                self.step = NEVER;
+            }
+        }
+        self.other = Some(step);
+        let (next, generation) = self.moves.classes.runs();
+        let Some(next) = next.filter(|next| runs(&next.module)) else {
+            return false;
+        };
+        self.moves.module = next.module.clone();
+        self.moves.contents = next.contents.clone();
+        self.generation = generation;
+        self.told = untold(&self.moves);
+        self.other = None;
+        true
+    }
+
     /// Looks again for what was deferred, once there is room for it.
     fn resume(&mut self) {
         if self.search.is_some() || self.late.is_empty() {
@@ -233,8 +270,15 @@ impl Copier {
     /// Takes up where copies are by now.
     fn follow(&mut self) {
         self.step = self.copies.step();
-        self.following = self.copies.following();
-        let following = self.following.clone();
+        let mut following = self.copies.following();
+        if following.generation != self.generation {
+            // Connections of another version take no rows of this one.
+            following = Arc::new(Following {
+                to: vec![0; following.to.len()],
+                ..Following::clone(&following)
+            });
+        }
+        self.following = following.clone();
         let mut anew = Vec::new();
         for (bucket, arrivals) in self.arrivals.iter_mut().enumerate() {
             let now = following.arrivals.get(bucket).copied().unwrap_or(0);
@@ -403,7 +447,11 @@ impl Telling<'_> {
             self.row(before.to, Kind::Nothing, changed.place);
         }
         *told = match now {
-            None if !goes => Told::default(),
+            // Nothing was told, or the bucket has left: whether its copy is to be forgotten the table says.
+            None if !goes => Told {
+                late: false,
+                ..before
+            },
             _ if room_of(self.room, to) == 0 => {
                 self.defer(to);
                 let late = now.map_or(before, |(_, now)| now);

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 pub use copier::Copier;
 pub use mirror::{Content, Mirror};
+use row::Kind;
 pub use row::{RowError, clock_of};
 
 /// How often a worker tells what has changed, unless that takes more than a ninth of its time. What it did in the last period before it dies is lost,
@@ -34,11 +35,33 @@ pub const FRAME: usize = FULL + 40 + millrace_place::MOST_NOTED as usize;
 /// Stands in the place of a connection: the bucket is another machine's.
 pub const ELSEWHERE: u32 = u32::MAX;
 
+/// A frame that says that there is no copy of what a worker has.
+#[must_use]
+pub fn void(worker: usize) -> Vec<u8> {
+    let mut frame = row::begin(worker, crate::clock::now());
+    row::head(&mut frame, 0, Kind::Void);
+    frame
+}
+
+/// A frame without rows, which says only what the clock is.
+#[must_use]
+pub fn beat() -> Vec<u8> {
+    row::begin(0, crate::clock::now())
+}
+
+/// Whether a frame has no rows.
+#[must_use]
+pub fn is_beat(frame: &[u8]) -> bool {
+    frame.len() == row::HEAD
+}
+
 /// Where the copy of each bucket is, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     /// of the table
     pub version: u64,
+    /// of the function: how many ran before the one whose rows these connections take
+    pub generation: u64,
     /// by bucket: the connection to the machine that keeps its copy, by a number that is never used again; 0: there is none;
     /// [`ELSEWHERE`]: the bucket was handed to another machine, and its copy here is to be forgotten
     pub to: Vec<u32>,

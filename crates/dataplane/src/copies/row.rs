@@ -62,6 +62,9 @@ pub enum Kind {
     Void = 6,
 }
 
+/// Bytes of a frame before its rows.
+pub const HEAD: usize = 10;
+
 /// A frame of a worker.
 pub fn begin(worker: usize, clock: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 << 10);

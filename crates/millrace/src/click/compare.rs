@@ -1,5 +1,7 @@
 //! A synthesised function against the reference interpreter, packet by packet.
 
+use std::collections::HashMap;
+
 use millrace_dataplane::packet::{Arrival, Burst, Fate};
 use millrace_dataplane::{Config, Instance};
 use millrace_synth::Synthesis;
@@ -50,6 +52,8 @@ pub struct Both<'a> {
     slow: Option<Interpreter>,
     /// whether the packet answers something, where packets may end at any hop
     answer: bool,
+    /// by flow: the ports that the two have drawn for it
+    ports: HashMap<Vec<u8>, [u16; 2]>,
     /// what was found so far
     pub found: Compared,
 }
@@ -80,6 +84,7 @@ impl<'a> Both<'a> {
                 .transpose()
                 .map_err(Error::wrong)?,
             answer: false,
+            ports: HashMap::new(),
             found: Compared::default(),
         })
     }
@@ -209,6 +214,9 @@ impl<'a> Both<'a> {
             {
                 u32::from(*to) == port && but_for_drawn(wanted) == but_for_drawn(&bytes)
             }
+            (Became::Left(to, wanted), Fate::Forwarded(port)) if u32::from(*to) == port => {
+                has_drawn(&mut self.ports, given, wanted, &bytes)
+            }
             _ => false,
         };
         let ways = (&theirs, fate);
@@ -234,6 +242,51 @@ impl<'a> Both<'a> {
             _ => None,
         }
     }
+}
+
+/// Whether two frames differ by what each of the two has drawn for the packet's flow ([`drawn`]). A flow keeps that (`ports`), and one that draws again
+/// does in both.
+fn has_drawn(
+    ports: &mut HashMap<Vec<u8>, [u16; 2]>,
+    given: &Given,
+    theirs: &[u8],
+    ours: &[u8],
+) -> bool {
+    let Some([t, o]) = drawn(&given.bytes, theirs, ours) else {
+        return false;
+    };
+    let mut flow = vec![given.port];
+    flow.extend(given.bytes.get(23..24).into_iter().flatten());
+    flow.extend(given.bytes.get(26..38).into_iter().flatten());
+    let before = ports.insert(flow, [t, o]);
+    before.is_none_or(|[t0, o0]| (t0 == t) == (o0 == o))
+}
+
+/// The source ports of two frames that differ by nothing else, each another one than the packet's own: it is not in the range, so that both were drawn at
+/// random.
+fn drawn(given: &[u8], theirs: &[u8], ours: &[u8]) -> Option<[u16; 2]> {
+    let word = |frame: &[u8], at: usize| {
+        let bytes = frame.get(at..at + 2)?.try_into().ok()?;
+        Some(u16::from_be_bytes(bytes))
+    };
+    let (own, t, o) = (word(given, 34)?, word(theirs, 34)?, word(ours, 34)?);
+    let upper = if ours.get(23) == Some(&6) { 50 } else { 40 };
+    let (sum_t, sum_o) = (word(theirs, upper)?, word(ours, upper)?);
+    // RFC 1071: sums of words that differ in one differ by that; UDP without a sum has none.
+    let fold = |sum: u16, port: u16| (u32::from(sum) + u32::from(port)) % 0xffff;
+    let sums = (sum_t, sum_o) == (0, 0) || fold(sum_t, t) == fold(sum_o, o);
+    let rest = |frame: &[u8]| {
+        let mut rest = frame.to_vec();
+        for at in [34, upper] {
+            if let Some(word) = rest.get_mut(at..at + 2) {
+                word.fill(0);
+            }
+        }
+        rest
+    };
+    let plain = theirs.get(12..15) == Some(&[8, 0, 0x45]);
+    let both = own != t && own != o && t != o;
+    (plain && both && sums && rest(theirs) == rest(ours)).then_some([t, o])
 }
 
 /// Packets that leave, in words.
@@ -271,4 +324,36 @@ pub(crate) fn but_for_drawn(frame: &[u8]) -> (bool, Vec<u8>) {
         .enumerate()
         .filter(|(at, _)| !hidden.iter().any(|h| h.contains(at)));
     (holds, rest.map(|b| *b.1).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drawn;
+
+    /// A frame of UDP from this port, with this sum.
+    fn frame(port: u16, sum: u16) -> Vec<u8> {
+        let mut frame = vec![0; 50];
+        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+        frame[23] = 17;
+        frame[34..36].copy_from_slice(&port.to_be_bytes());
+        frame[40..42].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn ports_that_both_draw_are_told_from_others() {
+        let given = frame(21, 0x1000);
+        let (theirs, ours) = (frame(0x9fe2, 0xf7ae), frame(0xa705, 0xf08b));
+        assert_eq!(drawn(&given, &theirs, &ours), Some([0x9fe2, 0xa705]));
+        let bare = [frame(0x9fe2, 0), frame(0xa705, 0)];
+        assert!(drawn(&given, &bare[0], &bare[1]).is_some());
+        // A sum that does not hold, a port that one of them kept, another byte.
+        assert_eq!(drawn(&given, &theirs, &frame(0xa705, 0xf08c)), None);
+        assert_eq!(drawn(&given, &theirs, &frame(0xa705, 0)), None);
+        assert_eq!(drawn(&theirs, &theirs, &ours), None);
+        assert_eq!(drawn(&ours, &theirs, &ours), None);
+        let mut other = ours;
+        other[49] = 1;
+        assert_eq!(drawn(&given, &theirs, &other), None);
+    }
 }

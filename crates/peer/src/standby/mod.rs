@@ -2,7 +2,8 @@
 //!
 //! The table names each bucket's standby (`millrace_cluster::Table::standbys`). This machine keeps a connection to each node that is one for some
 //! bucket of its own, over which workers tell rows (`millrace_dataplane::copies`): a stream as that of a hand-over, signed frame by frame
-//! with the cluster's secret, each acknowledged once it is filed. A connection that ends is made again, and a copy over it begins anew. Each has a queue
+//! with the cluster's secret, each acknowledged once it is filed. Rows are of one version of the function: where another one takes its place, on either
+//! machine, connections end, and begin anew as soon as both run the same. A connection that ends is made again, and a copy over it begins anew. Each has a queue
 //! of its own: one whose machine takes little is told less, and one whose machine takes nothing for [`crate::STEP`] ends. What others tell is kept by
 //! node in a [`Mirror`] until the table gives this machine a bucket of it.
 
@@ -20,6 +21,7 @@ use millrace_dataplane::classes::away::CopyCounts;
 use millrace_dataplane::copies::{Content, Copies, ELSEWHERE, Following, Mirror, PERIOD};
 use millrace_dataplane::module::Stamped;
 
+use crate::running::Versions;
 use crate::{Hands, Link, Secret, Security};
 use sender::Connection;
 
@@ -82,9 +84,21 @@ fn add(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
+/// The version of the function of which there are copies.
+struct Version {
+    /// how many ran before it
+    generation: u64,
+    fingerprint: [u8; 32],
+    content: Content,
+    /// it notes what changes
+    copied: bool,
+}
+
 /// What one node tells.
 struct Kept {
     life: u64,
+    /// of the version of the function that it is of
+    generation: u64,
     mirror: Arc<Mutex<Mirror>>,
     /// when it said something last, ns since the epoch: rows, or that there are none
     heard: Arc<AtomicU64>,
@@ -100,17 +114,25 @@ pub(crate) struct Inherited {
     pub entries: Vec<(usize, Stamped)>,
 }
 
+/// What workers follow, as it was seen last: the table's version, the function's, connections, and how often each bucket has come here.
+type Seen = (u64, u64, Vec<u32>, Vec<u32>);
+
 /// Says something to whoever runs this machine.
 type Say = dyn Fn(&str) + Send + Sync;
 
 /// This machine's part in copies.
 pub struct Standby {
     name: String,
-    fingerprint: [u8; 32],
     secret: Secret,
     hands: Hands,
     standing: Arc<Standing>,
-    content: Content,
+    /// how many buckets there are
+    buckets: u32,
+    /// the function as it was seen last, and what says which one runs by now
+    version: Mutex<Arc<Version>>,
+    versions: OnceLock<Arc<Versions>>,
+    /// of the version that was seen last
+    generation: AtomicU64,
     counts: Arc<Counters>,
     say: OnceLock<Box<Say>>,
     // At others.
@@ -125,7 +147,7 @@ pub struct Standby {
     kept: Mutex<BTreeMap<String, Kept>>,
     streams: AtomicU64,
     stop: AtomicBool,
-    /// it was said that copies are of another version of the function
+    /// it was said that there is no copy of the version of the function that runs
     said: AtomicBool,
 }
 
@@ -154,12 +176,19 @@ impl Standby {
         link.copies(&counts);
         Arc::new(Self {
             name: name.to_owned(),
-            fingerprint,
             secret: secret.clone(),
             hands: Hands::new(name, secret, security, link),
             standing: standing.clone(),
             arrivals: Mutex::new(vec![0; content.buckets as usize]),
-            content,
+            buckets: content.buckets,
+            version: Mutex::new(Arc::new(Version {
+                generation: 0,
+                fingerprint,
+                content,
+                copied: true,
+            })),
+            versions: OnceLock::new(),
+            generation: AtomicU64::new(0),
             counts,
             say: OnceLock::new(),
             step: AtomicU64::new(1),
@@ -172,6 +201,38 @@ impl Standby {
             stop: AtomicBool::new(false),
             said: AtomicBool::new(false),
         })
+    }
+
+    /// Copies are of the version of the function that runs, as these say.
+    pub(crate) fn watch(&self, versions: &Arc<Versions>) {
+        let _ = self.versions.set(versions.clone());
+    }
+
+    /// The version that runs now.
+    fn now(&self) -> Arc<Version> {
+        let mut version = lock(&self.version);
+        let runs = self.versions.get().map(|versions| versions.now());
+        if let Some(runs) = runs.filter(|runs| runs.generation != version.generation) {
+            let content = Content {
+                module: runs.module.clone(),
+                contents: runs.contents.clone(),
+                ..version.content.clone()
+            };
+            let unnoted = content.unnoted().map(str::to_owned);
+            if let Some((object, say)) = unnoted.as_ref().zip(self.say.get()) {
+                say(&format!(
+                    "the function that runs now has no copy elsewhere: it is built so that it does not note what changes of {object}; give its source rather than what was built of it"
+                ));
+            }
+            *version = Arc::new(Version {
+                generation: runs.generation,
+                fingerprint: runs.fingerprint,
+                copied: unnoted.is_none(),
+                content,
+            });
+            self.generation.store(runs.generation, Ordering::Release);
+        }
+        version.clone()
     }
 
     /// Connects to this machine's standbys from now on, as the table names them; `say` hears whose buckets go on here.
@@ -205,13 +266,17 @@ impl Standby {
         }
     }
 
-    /// What was told of a bucket by a node in its life. Nothing more is taken from it then.
-    pub(crate) fn inherit(&self, bucket: u32, from: &str, life: u64) -> Option<Inherited> {
+    /// What was told of a bucket by a node in its life, of the version of the function that runs. Nothing more is taken from it then.
+    pub(crate) fn inherit(
+        &self,
+        bucket: u32,
+        (from, life): (&str, u64),
+        generation: u64,
+    ) -> Option<Inherited> {
         let mut kept = lock(&self.kept);
-        let kept = kept.get_mut(from).filter(|kept| kept.life == life);
+        let kept = { kept.get_mut(from) }.filter(|k| k.life == life && k.generation == generation);
         let Some(kept) = kept else {
-            add(&self.counts.inherited, 1);
-            add(&self.counts.partial, 1);
+            self.lost(from, generation);
             return None;
         };
         let mut mirror = lock(&kept.mirror);
@@ -245,16 +310,17 @@ impl Standby {
         Some(Inherited { entries })
     }
 
-    /// A bucket of another node goes on here without the copy, which is of another version of the function than what runs.
-    pub(crate) fn outdated(&self) {
+    /// A bucket of another node goes on here without state.
+    fn lost(&self, from: &str, generation: u64) {
         add(&self.counts.inherited, 1);
         add(&self.counts.partial, 1);
-        if !self.said.swap(true, Ordering::Relaxed)
+        if generation > 0
+            && !self.said.swap(true, Ordering::Relaxed)
             && let Some(say) = self.say.get()
         {
-            say(
-                "buckets of a node that is gone go on here without their state: copies are of the function before it was replaced",
-            );
+            say(&format!(
+                "node {from} is gone: its buckets go on here without their state, of which there is no copy since the function was replaced"
+            ));
         }
     }
 
@@ -265,11 +331,16 @@ impl Standby {
     }
 
     /// Connections as the table asks for them, and what workers follow.
-    fn look(self: &Arc<Self>, seen: &mut Option<(u64, Vec<u32>, Vec<u32>)>) {
+    fn look(self: &Arc<Self>, seen: &mut Option<Seen>) {
         let table = self.standing.table();
-        self.connect(&table);
+        let version = self.now();
+        self.connect(&table, &version);
         let mut kept = lock(&self.kept);
         kept.retain(|name, kept| {
+            if kept.generation != version.generation {
+                // Entries of one version are none of another.
+                return false;
+            }
             let node = table.named(name).and_then(|id| table.node(id));
             let lives = node.is_some_and(|n| n.alive && n.life == kept.life);
             lives || kept.ended.is_none_or(|(at, _)| at.elapsed() < KEPT)
@@ -283,12 +354,12 @@ impl Standby {
             .unwrap_or_else(PoisonError::into_inner);
         let numbers: Vec<u32> = connections.iter().map(|c| c.number).collect();
         let arrivals = lock(&self.arrivals).clone();
-        let now = (table.version, numbers, arrivals);
+        let now = (table.version, version.generation, numbers, arrivals);
         if seen.as_ref() == Some(&now) {
             return;
         }
         let me = self.standing.me();
-        let to = (0..self.content.buckets).map(|bucket| {
+        let to = (0..self.buckets).map(|bucket| {
             let owner = table.owner(bucket);
             if owner != Some(me) {
                 // What another node goes on with in this one's place is not to be forgotten there.
@@ -303,8 +374,9 @@ impl Standby {
         });
         let following = Following {
             version: table.version,
+            generation: version.generation,
             to: to.collect(),
-            arrivals: now.2.clone(),
+            arrivals: now.3.clone(),
         };
         drop(connections);
         *self
@@ -316,10 +388,10 @@ impl Standby {
     }
 
     /// Ends connections that the table does not ask for, and begins others.
-    fn connect(self: &Arc<Self>, table: &Table) {
+    fn connect(self: &Arc<Self>, table: &Table, version: &Arc<Version>) {
         let me = self.standing.me();
-        let mut wanted: Vec<_> = (0..self.content.buckets)
-            .filter(|bucket| table.owner(*bucket) == Some(me))
+        let mut wanted: Vec<_> = (0..self.buckets)
+            .filter(|bucket| version.copied && table.owner(*bucket) == Some(me))
             .filter_map(|bucket| table.standby(bucket))
             .collect();
         wanted.sort_unstable();
@@ -333,7 +405,8 @@ impl Standby {
             .unwrap_or_else(PoisonError::into_inner);
         let mut failed = lock(&self.failed);
         connections.retain(|c| {
-            let stays = !c.is_over() && c.life == life && nodes.iter().any(|n| c.is_to(n));
+            let same = c.version.generation == version.generation && c.life == life;
+            let stays = !c.is_over() && same && nodes.iter().any(|n| c.is_to(n));
             if !stays {
                 c.end();
                 if c.was_slow() {
@@ -350,7 +423,7 @@ impl Standby {
             }
             failed.insert(node.name.clone(), now + AGAIN);
             let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-            let connection = Arc::new(Connection::new(number, node, life));
+            let connection = Arc::new(Connection::new(number, node, life, version));
             if connection.begin(self, table.version) {
                 connections.push(connection);
             }

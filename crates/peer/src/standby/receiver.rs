@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use millrace_cluster::Refused;
+use millrace_cluster::{OTHER, Refused};
 use millrace_dataplane::clock;
-use millrace_dataplane::copies::{Mirror, clock_of};
+use millrace_dataplane::copies::{Mirror, clock_of, is_beat};
 
 use super::{Kept, Standby, add, lock};
-use crate::message::{Message, Offer, Unread, next, refused, write};
+use crate::SKEW;
+use crate::message::{Message, Offer, Unread, apart_by, next, refused, write};
 use crate::security::Stream;
 
 /// Nodes that tell at a time.
@@ -57,11 +58,16 @@ impl Standby {
     ) -> Result<(), Refused> {
         let (from, life) = (&offer.from, offer.bytes);
         self.may(from, life)?;
-        if offer.bucket as usize != self.content.workers {
-            let (theirs, ours) = (offer.bucket, self.content.workers);
+        let version = self.now();
+        if offer.fingerprint != version.fingerprint {
+            // It was replaced since the offer was looked at.
+            return Err(refused(OTHER.to_owned()));
+        }
+        if offer.bucket as usize != version.content.workers {
+            let (theirs, ours) = (offer.bucket, version.content.workers);
             return Err(refused(format!("it has {theirs} workers, this one {ours}")));
         }
-        let mirror = Arc::new(Mutex::new(Mirror::new(&self.content)));
+        let mirror = Arc::new(Mutex::new(Mirror::new(&version.content)));
         let heard = Arc::new(AtomicU64::new(clock::now()));
         write(stream, &Message::Go)?;
         {
@@ -73,6 +79,7 @@ impl Standby {
                 from.clone(),
                 Kept {
                     life,
+                    generation: version.generation,
                     mirror: mirror.clone(),
                     heard: heard.clone(),
                     ended: None,
@@ -80,7 +87,8 @@ impl Standby {
                 },
             );
         }
-        let filed = self.rows((&mirror, &heard, stream), (challenge, &offer.nonce));
+        let kept = (&*mirror, &*heard, version.generation);
+        let filed = self.rows(kept, stream, (challenge, &offer.nonce));
         let mut kept = lock(&self.kept);
         let own = kept
             .get_mut(from)
@@ -101,10 +109,12 @@ impl Standby {
 
     fn rows(
         &self,
-        (mirror, heard, stream): (&Mutex<Mirror>, &AtomicU64, &mut Stream),
+        (mirror, heard, generation): (&Mutex<Mirror>, &AtomicU64, u64),
+        stream: &mut Stream,
         (challenge, nonce): (&[u8; 32], &[u8; 32]),
     ) -> Result<(), Ended> {
         let mut number = 0_u64;
+        let mut clocks = Clocks::default();
         // By which the clocks of both ends are apart, with what a frame takes at least.
         let mut apart = i64::MAX;
         loop {
@@ -115,6 +125,10 @@ impl Standby {
                 Err(Unread::Gone(_)) => return Err(Ended::Gone),
                 Err(Unread::NoFrame(why)) => return Err(Ended::Wrong(why)),
             };
+            if self.generation.load(Ordering::Acquire) != generation {
+                // The function was replaced here: the other end begins anew once it was there, too.
+                return Err(Ended::Gone);
+            }
             number += 1;
             let said = number.to_be_bytes();
             let parts: [&[u8]; 5] = [b"rows", challenge, nonce, &said, &bytes];
@@ -127,7 +141,10 @@ impl Standby {
                 apart = apart.min(now.wrapping_sub(told) as i64);
                 told.wrapping_add(apart as u64)
             });
-            // Rows that waited at the other end are of before; one without any says that none wait.
+            if let Some(told) = clock_of(&bytes) {
+                clocks.see(now, told, is_beat(&bytes))?;
+            }
+            // Rows that waited at the other end are of before; a frame without any says that none wait.
             heard.fetch_max(said.min(now), Ordering::Relaxed);
             if !bytes.is_empty() {
                 let filed = lock(mirror).apply(&bytes);
@@ -136,6 +153,30 @@ impl Standby {
             }
             write(stream, &Message::Go).map_err(|_| Ended::Gone)?;
             stream.renew();
+        }
+    }
+}
+
+/// Whether the clocks of both ends stay together: entries carry the time of the other one.
+#[derive(Default)]
+struct Clocks {
+    /// the last frame that waited for nothing at the other end came late
+    late: bool,
+}
+
+impl Clocks {
+    /// What a frame `told` of the clock of the other end. Rows may have waited there; a `beat` has not, and one that comes late may have been held up
+    /// on its way, but not the next one behind its acknowledgement.
+    fn see(&mut self, now: u64, told: u64, beat: bool) -> Result<(), Ended> {
+        let most = SKEW.as_nanos() as u64;
+        let (early, late) = (told.saturating_sub(now), now.saturating_sub(told));
+        let before = match beat {
+            true => std::mem::replace(&mut self.late, late > most),
+            false => false,
+        };
+        match early > most || before && late > most {
+            true => Err(Ended::Wrong(apart_by(early.max(late)))),
+            false => Ok(()),
         }
     }
 }

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use millrace_cluster::{Node, Refused};
 use millrace_dataplane::clock;
+use millrace_dataplane::copies::{beat, void};
 
-use super::{Counters, Standby, add, lock};
+use super::{Counters, Standby, Version, add, lock};
 use crate::STEP;
 use crate::hands::{fresh, unexpected};
 use crate::message::{Message, Offer, read, refused, write};
+use crate::security::Stream;
 
 /// Bytes that wait for a connection, beyond which workers tell it nothing until there are fewer.
 const ROOM: usize = 4 << 20;
@@ -36,6 +38,8 @@ pub struct Connection {
     node: Node,
     /// of this machine
     pub life: u64,
+    /// of the function
+    pub version: Arc<Version>,
     queue: Mutex<Queue>,
     ready: Condvar,
     over: AtomicBool,
@@ -43,12 +47,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(number: u32, node: &Node, life: u64) -> Self {
+    pub fn new(number: u32, node: &Node, life: u64, version: &Arc<Version>) -> Self {
         Self {
             number,
             name: node.name.clone(),
             node: node.clone(),
             life,
+            version: version.clone(),
             queue: Mutex::default(),
             ready: Condvar::new(),
             over: AtomicBool::new(false),
@@ -117,14 +122,14 @@ impl Connection {
 
     fn serve(&self, standby: &Standby, version: u64) -> Result<(), Refused> {
         let (mut stream, fingerprint, challenge) = standby.hands.reached(&self.node, STEP)?;
-        if fingerprint != standby.fingerprint {
+        if fingerprint != self.version.fingerprint {
             return Err(refused("it runs another function".to_owned()));
         }
         let mut offer = Offer {
             from: standby.name.clone(),
             to: self.node.name.clone(),
             fingerprint,
-            bucket: standby.content.workers as u32,
+            bucket: self.version.content.workers as u32,
             version,
             time: clock::now(),
             bytes: self.life,
@@ -140,26 +145,34 @@ impl Connection {
             other => return Err(unexpected(other)),
         }
         add(&standby.counts.begun, 1);
-        let mut number = 0_u64;
-        while !self.is_over() {
-            let frames = self.next();
+        let tell = |stream: &mut Stream, frames: Vec<Vec<u8>>, number: &mut u64| {
             let sent = frames.len();
-            for (bytes, ..) in &frames {
-                number += 1;
+            for bytes in frames {
+                *number += 1;
                 let said = number.to_be_bytes();
-                let tag = standby
-                    .secret
-                    .tag(&[b"rows", &challenge, &nonce, &said, bytes]);
-                let bytes = bytes.clone();
-                write(&mut stream, &Message::Rows { tag, bytes })?;
+                let parts: [&[u8]; 5] = [b"rows", &challenge, &nonce, &said, &bytes];
+                let tag = standby.secret.tag(&parts);
+                write(stream, &Message::Rows { tag, bytes })?;
             }
             for _ in 0..sent {
-                match read(&mut stream)? {
+                match read(stream)? {
                     // However slowly it takes them.
                     Message::Go => stream.renew(),
                     other => return Err(unexpected(other)),
                 }
             }
+            Ok(())
+        };
+        let (mut number, mut clock_told) = (0_u64, Instant::now());
+        while !self.is_over() {
+            let frames = self.next();
+            let mut bytes: Vec<_> = frames.iter().map(|(bytes, ..)| bytes.clone()).collect();
+            if bytes.is_empty() || clock_told.elapsed() >= BEAT {
+                // Also between rows, which may have waited.
+                bytes.push(beat());
+                clock_told = Instant::now();
+            }
+            tell(&mut stream, bytes, &mut number)?;
             let rows: u64 = frames.iter().map(|(_, rows, _)| rows).sum();
             lock(&self.queue).rows -= rows;
             standby.counts.behind.fetch_sub(rows, Ordering::Relaxed);
@@ -168,11 +181,16 @@ impl Connection {
                 standby.counts.delay.store(delay, Ordering::Relaxed);
             }
         }
+        if standby.now().generation != self.version.generation {
+            // What was told is of a version that runs no more.
+            let workers = 0..self.version.content.workers;
+            tell(&mut stream, workers.map(void).collect(), &mut number)?;
+        }
         // It is told rather than that it has to notice.
         write(&mut stream, &Message::End)
     }
 
-    /// What waits; after a while without anything a frame without rows.
+    /// What waits; after a while without anything that is nothing.
     fn next(&self) -> Vec<(Vec<u8>, u64, Instant)> {
         let mut queue = lock(&self.queue);
         if queue.frames.is_empty() && !self.is_over() {
@@ -182,9 +200,6 @@ impl Connection {
         let many = queue.frames.len().min(TOGETHER);
         let frames: Vec<_> = queue.frames.drain(..many).collect();
         queue.bytes -= frames.iter().map(|(bytes, ..)| bytes.len()).sum::<usize>();
-        match frames.is_empty() {
-            true => vec![(Vec::new(), 0, Instant::now())],
-            false => frames,
-        }
+        frames
     }
 }

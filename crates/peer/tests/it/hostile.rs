@@ -14,7 +14,7 @@ use millrace_dataplane::classes::away::{Elsewhere, MARK, Refusal, Stray};
 use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
 use millrace_wire::geneve::{Carries, Forwarded};
 
-const PRINT: [u8; 32] = [7; 32];
+pub const PRINT: [u8; 32] = [7; 32];
 
 /// A machine that notes what comes; it is full for bucket 3.
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl Admits for Notes {
 }
 
 /// An address that is free now.
-fn free() -> SocketAddr {
+pub fn free() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }
@@ -134,12 +134,12 @@ pub fn y(security: &Security) -> Y {
     }
 }
 
-fn hands(byte: u8, name: &str, security: &Security) -> Hands {
+pub fn hands(byte: u8, name: &str, security: &Security) -> Hands {
     let at = free();
     Hands::new(name, &secret(byte), security, &link(at, free(), 0).0)
 }
 
-fn what(bucket: u32, bytes: usize) -> HandOver {
+pub fn what(bucket: u32, bytes: usize) -> HandOver {
     HandOver {
         bucket,
         version: 2,
