@@ -172,6 +172,7 @@ impl Copied {
         let sink = Arc::new(Sink {
             following: Arc::new(Following {
                 version: 1,
+                generation: 0,
                 to: vec![1; of.classes.count()],
                 arrivals: vec![0; of.classes.count()],
             }),
