@@ -298,14 +298,13 @@ fn breaking(rules: &[Rule]) -> BTreeMap<Rule, Broken> {
 #[test]
 fn a_planted_bug_in_every_rule_is_found() {
     let exempt = |r: &&Rule| WITHOUT.iter().all(|(w, _)| w != *r);
-    let rules = Rule::ALL.iter().filter(exempt).copied();
-    let rules = of_today("planted mistakes of the checker", rules, 3);
+    let rules: Vec<Rule> = Rule::ALL.iter().filter(exempt).copied().collect();
     let bench = Bench::new().unwrap();
     let begin = Instant::now();
     let programs = breaking(&rules);
     println!("programs found in {:?}", begin.elapsed());
     let mut missed = Vec::new();
-    for rule in rules {
+    for rule in of_today("planted mistakes of the checker", rules, 3) {
         let name = rule.name();
         let Some(broken) = programs.get(&rule) else {
             missed.push(format!("{name}: no program breaks it"));

@@ -61,6 +61,8 @@ root=$work/root
 mkdir -p "$root/mnt/output"
 mount --bind "$output" "$root/mnt/output"
 cp "$package" "$root/mnt/package.deb"
+# Installing a package makes the index of manuals anew, which takes longer than all that is looked at here.
+rm -f "$root/var/lib/man-db/auto-update"
 install -m 755 "$script" "$root/mnt/script"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
