@@ -33,10 +33,17 @@ fn exercise(path: &str, assume: Assumptions) {
     let reference = Reference::new(&of);
     let software = Switch::new(&rules);
     // Some of those that are drawn no port takes, or are against what is assumed.
-    let packets: Vec<_> = packets(&of, 7, count() + count() / 4)
-        .into_iter()
-        .filter(|(_, frame)| frame.len() >= 14 && expected(frame, assume))
-        .collect();
+    let some = |drawn: usize| -> Vec<_> {
+        let fit = |frame: &[u8]| frame.len() >= 14 && expected(frame, assume);
+        let all = packets(&of, 7, drawn).into_iter();
+        all.filter(|(_, frame)| fit(frame)).collect()
+    };
+    let mut drawn = count() + count() / 4;
+    let mut packets = some(drawn);
+    while packets.len() < count() && drawn < 4 * count() {
+        drawn *= 2;
+        packets = some(drawn);
+    }
     assert!(packets.len() >= count(), "{path}: {}", packets.len());
     let [mut decided, mut servers, mut leave] = [0; 3];
     let mut wanted: BTreeMap<u32, Vec<Vec<u8>>> = all.iter().map(|p| (*p, Vec::new())).collect();
