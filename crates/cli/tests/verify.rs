@@ -353,9 +353,9 @@ fn what_separates_is_sharded_and_only_the_rest_locked() {
         2,
     ) {
         let mut command = verify(&planned(name), &CHURN);
-        let (found, status) = json(command.args(["--cores", "1,2,4,8"]));
+        let (found, status) = json(command.args(["--cores", "2,4"]));
         assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
-        for run in found["runs"].as_array().unwrap().iter().skip(1) {
+        for run in found["runs"].as_array().unwrap() {
             assert_eq!(run["strategy"], "mixed", "{name}");
         }
     }
