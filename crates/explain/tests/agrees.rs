@@ -3,6 +3,7 @@
 //! were.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use millrace_dataplane::runner::Timers;
 use millrace_explain::{Element, execute};
@@ -196,12 +197,15 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
     followed
 }
 
+/// `MILLRACE_EXPLAINED` says how many packets each function has; `MILLRACE_LONG` is many.
 #[test]
 fn every_function_on_every_packet() {
-    let most = match std::env::var_os("MILLRACE_LONG") {
+    let asked = std::env::var("MILLRACE_EXPLAINED").ok();
+    let asked = asked.map(|n| n.parse().unwrap());
+    let most = asked.unwrap_or(match std::env::var_os("MILLRACE_LONG") {
         Some(_) => 20_000,
         None => 96,
-    };
+    });
     let mut functions: Vec<String> = std::fs::read_dir(root().join("nfs"))
         .unwrap()
         .map(|e| e.unwrap())
@@ -210,9 +214,23 @@ fn every_function_on_every_packet() {
         .collect();
     functions.sort();
     assert!(functions.len() > 12, "{functions:?}");
-    for name in functions {
-        let built = Built::named(&name);
-        let followed = compare(&built, &mut traffic(most), most);
+    let waiting = Mutex::new(functions);
+    let next = || waiting.lock().unwrap().pop();
+    let work = || {
+        std::iter::from_fn(next)
+            .map(|name| {
+                let followed = compare(&Built::named(&name), &mut traffic(most), most);
+                (name, followed)
+            })
+            .collect::<Vec<_>>()
+    };
+    let all = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut all = work();
+        all.extend(other.join().unwrap());
+        all
+    });
+    for (name, followed) in all {
         assert_eq!(followed.packets, most, "{name}");
         // Each branch of ours is told in words.
         assert!(
