@@ -11,7 +11,7 @@ use millrace_object::contract::Holds;
 use millrace_object::program::{Program, Role};
 use millrace_reference::{End, Machine, Touch};
 use millrace_topology::Topology;
-use millrace_verify::{Packet, Trace};
+use millrace_verify::{Given, Packet, Trace};
 
 use crate::common::{Built, few, root, traffic};
 
@@ -197,15 +197,32 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
     followed
 }
 
-/// `MILLRACE_EXPLAINED` says how many packets each function has; `MILLRACE_LONG` is many.
+/// The packets of a capture; those from 10.0.0.0/8 come in at the first port.
+fn captured(file: &str) -> Vec<Packet> {
+    let mut reader = millrace_traffic::capture::Reader::open(&root().join(file)).unwrap();
+    let mut packets: Vec<Packet> = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        packets.push(Packet {
+            number: packets.len() as u64,
+            port: u32::from(record.data.get(26) != Some(&10)),
+            time: record.time_ns,
+            wire: record.original_length,
+            frame: record.data.to_vec(),
+        });
+    }
+    packets
+}
+
+/// `MILLRACE_EXPLAINED` says which capture each function has; otherwise packets are made, with `MILLRACE_LONG` many.
 #[test]
 fn every_function_on_every_packet() {
-    let asked = std::env::var("MILLRACE_EXPLAINED").ok();
-    let asked = asked.map(|n| n.parse().unwrap());
-    let most = asked.unwrap_or(match std::env::var_os("MILLRACE_LONG") {
-        Some(_) => 20_000,
-        None => 96,
-    });
+    let capture = std::env::var("MILLRACE_EXPLAINED").ok();
+    let capture = capture.map(|file| captured(&file));
+    let most = match (&capture, std::env::var_os("MILLRACE_LONG")) {
+        (Some(packets), _) => packets.len() as u64,
+        (None, Some(_)) => 20_000,
+        (None, None) => 96,
+    };
     let mut functions: Vec<String> = std::fs::read_dir(root().join("nfs"))
         .unwrap()
         .map(|e| e.unwrap())
@@ -219,7 +236,11 @@ fn every_function_on_every_packet() {
     let work = || {
         std::iter::from_fn(next)
             .map(|name| {
-                let followed = compare(&Built::named(&name), &mut traffic(most), most);
+                let built = Built::named(&name);
+                let followed = match &capture {
+                    Some(packets) => compare(&built, &mut Given(packets.clone()), most),
+                    None => compare(&built, &mut traffic(most), most),
+                };
                 (name, followed)
             })
             .collect::<Vec<_>>()
