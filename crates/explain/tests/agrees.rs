@@ -199,7 +199,7 @@ fn compare(built: &Built, trace: &mut dyn Trace, most: u64) -> Followed {
 
 /// The packets of a capture; those from 10.0.0.0/8 come in at the first port.
 fn captured(file: &str) -> Vec<Packet> {
-    let mut reader = millrace_traffic::capture::Reader::open(&root().join(file)).unwrap();
+    let mut reader = millrace_traffic::capture::Reader::open(root().join(file)).unwrap();
     let mut packets: Vec<Packet> = Vec::new();
     while let Some(record) = reader.next().unwrap() {
         packets.push(Packet {
