@@ -401,9 +401,9 @@ fn core(told: &[usize], thread: usize, all: usize) -> Option<usize> {
     if !told.is_empty() {
         return told.get(thread % told.len()).copied();
     }
-    // The processors that this process may use.
-    let there = crate::place::cpus();
-    (all <= there.len()).then(|| there.iter().rev().nth(thread).copied())?
+    // A quota may allow fewer than those that this process may run on.
+    let count = std::thread::available_parallelism().ok()?.get();
+    (all <= count).then(|| crate::place::cpus().iter().rev().nth(thread).copied())?
 }
 
 /// Pins the calling thread to a processor.
