@@ -215,7 +215,12 @@ impl<'a> Both<'a> {
                 u32::from(*to) == port && but_for_drawn(wanted) == but_for_drawn(&bytes)
             }
             (Became::Left(to, wanted), Fate::Forwarded(port)) if u32::from(*to) == port => {
-                has_drawn(&mut self.ports, given, wanted, &bytes)
+                let drawn = drawn(&given.bytes, wanted, &bytes).filter(|ports| {
+                    let ranges = || self.of.flows.ranges();
+                    let within = |port| ranges().any(|(low, n)| (low..low + n).contains(&port));
+                    ports.iter().all(|port| within(u64::from(*port)))
+                });
+                drawn.is_some_and(|drawn| stays(&mut self.ports, given, drawn))
             }
             _ => false,
         };
@@ -244,17 +249,8 @@ impl<'a> Both<'a> {
     }
 }
 
-/// Whether two frames differ by what each of the two has drawn for the packet's flow ([`drawn`]). A flow keeps that (`ports`), and one that draws again
-/// does in both.
-fn has_drawn(
-    ports: &mut HashMap<Vec<u8>, [u16; 2]>,
-    given: &Given,
-    theirs: &[u8],
-    ours: &[u8],
-) -> bool {
-    let Some([t, o]) = drawn(&given.bytes, theirs, ours) else {
-        return false;
-    };
+/// Whether the packet's flow keeps what each of the two has drawn for it (`ports`); one that draws again does in both.
+fn stays(ports: &mut HashMap<Vec<u8>, [u16; 2]>, given: &Given, [t, o]: [u16; 2]) -> bool {
     let mut flow = vec![given.port];
     flow.extend(given.bytes.get(23..24).into_iter().flatten());
     flow.extend(given.bytes.get(26..38).into_iter().flatten());

@@ -254,6 +254,16 @@ impl Flows {
         found
     }
 
+    /// Ranges of source ports, the first and how many: where a flow's own is outside or taken, one is drawn at random.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let variants = self.openings.values().flat_map(|o| &o.variants);
+        let hops = variants.flat_map(|v| v.ways.values()).flat_map(|w| &w.hops);
+        hops.filter_map(|hop| match hop.words {
+            [_, _, Becomes::Range(low, count), _] => Some((low, count)),
+            _ => None,
+        })
+    }
+
     /// The program of a flow's packets, given what they do.
     #[must_use]
     pub fn program(&self, root: Id, way: &Way) -> Program {
