@@ -132,6 +132,7 @@ fn changed(live: &Live, words: &[&str]) -> Value {
     let began = std::time::Instant::now();
     while read(live) < before + 2000 {
         assert!(began.elapsed() < live::LONG, "packets stand still");
+        common::pause();
     }
     live.ask(&[&["ctl", "chain"], words].concat())
 }

@@ -39,6 +39,7 @@ fn an_entry_set_while_packets_come_through_a_pipe_decides_the_next_one() {
     let began = Instant::now();
     while std::fs::metadata(&out).unwrap().len() < 24 + 16 + 60 {
         assert!(began.elapsed() < LONG);
+        common::pause();
     }
 
     let rule = r#"{"number": 7, "port": 80}"#;
@@ -283,6 +284,7 @@ fn a_run_is_found_by_its_name() {
         let began = Instant::now();
         while runs() != wanted {
             assert!(began.elapsed() < LONG, "{} runs", runs());
+            common::pause();
         }
     };
     let nothing = refused(&mut here(&["map", "list"]), 2);

@@ -109,6 +109,7 @@ fn cores(live: &Live, count: &str) {
             return;
         }
         assert!(began.elapsed() < 4 * live::LONG, "{said}");
+        common::pause();
     }
 }
 
@@ -125,6 +126,7 @@ fn hit(live: &Live, host: u32) {
             began.elapsed() < live::LONG,
             "packets of host {host} find no entry"
         );
+        common::pause();
     }
 }
 
@@ -204,6 +206,7 @@ fn contents_at_start_are_with_the_workers_of_their_packets() {
     let began = std::time::Instant::now();
     while by_worker(&live).iter().sum::<u64>() < u64::from(HOSTS) {
         assert!(began.elapsed() < live::LONG);
+        common::pause();
     }
     let parts = by_worker(&live);
     assert_eq!(parts.iter().sum::<u64>(), u64::from(HOSTS), "{parts:?}");

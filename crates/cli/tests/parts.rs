@@ -202,6 +202,7 @@ fn sums_are_seen_while_workers_run() {
     let began = std::time::Instant::now();
     while read().iter().any(|n| *n < 1000) {
         assert!(began.elapsed() < live::LONG);
+        common::pause();
     }
     let before: u64 = read().iter().sum();
     let exported = common::output(&mut live.command(&["map", "export", "counts"])).0;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::live::Live;
 use common::{json, millrace, output, refused};
-use millrace_turns::of_today;
+use millrace_turns::{its_turn, of_today};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -183,6 +183,9 @@ fn transactions_say_what_they_met() {
 /// Ten runs name the same causes in the same order, though counts differ.
 #[test]
 fn the_ranking_is_stable() {
+    if !its_turn("the ranking of ten profiles", 1, 2) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let both = REFRESH.replace(
         "MAP(stations",
@@ -280,6 +283,9 @@ type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a str, &'a str);
 /// Whether what was predicted lies within what is measured is for a quiet machine: `MILLRACE_CASES=1` holds it.
 #[test]
 fn the_cases_of_the_paper_are_named_by_the_first_line() {
+    if !its_turn("the paper's cases", 0, 2) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let each = [
         "--packets",

@@ -144,6 +144,7 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
                 return;
             }
             assert!(began.elapsed().as_secs() < 60, "{stats}");
+            crate::common::pause();
         }
     };
     until(&|s| of(s, "no_rule").iter().sum::<u64>() > 1000);

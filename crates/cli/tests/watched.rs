@@ -41,6 +41,7 @@ fn scraped(address: &str, enough: impl Fn(&Scrape) -> bool) -> Scrape {
     let mut scrape = Scrape::of(address, None);
     while !enough(&scrape) {
         assert!(began.elapsed() < LONG, "{}", scrape.text);
+        common::pause();
         scrape = Scrape::of(address, Some(&scrape));
     }
     scrape

@@ -187,8 +187,20 @@ impl Cache {
         }
     }
 
-    /// Removes the entries that were not used for longest while the cache holds more than it may.
+    /// Removes the entries that were not used for longest while the cache holds more than it may. What came since it was last done
+    /// would stay in any case, and looking at some thousand entries takes as long as some compilations: so not before these are settled.
     pub fn trim(&self) {
+        let mark = self.root.join("trimmed");
+        let age = |file: fs::Metadata| file.modified().ok().and_then(|at| at.elapsed().ok());
+        if fs::metadata(&mark)
+            .ok()
+            .and_then(age)
+            .is_some_and(|age| age < SETTLED)
+        {
+            return;
+        }
+        // Where it cannot be written each time is the time.
+        let _ = fs::write(&mark, []);
         self.trim_to(MOST_BYTES, SETTLED);
     }
 
@@ -282,6 +294,34 @@ mod tests {
         assert!(!cache.entry("modules", "old", "so").exists());
         assert!(cache.entry("modules", "middle", "so").exists());
         assert!(cache.entry("modules", "new", "so").exists());
+    }
+
+    #[test]
+    fn trims_again_when_entries_have_settled() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
+        let old = cache.entry("modules", "old", "so");
+        let fill = || {
+            cache.write(&old, &[]).unwrap();
+            let file = fs::File::options().append(true).open(&old).unwrap();
+            // Of no blocks, and more than all may have.
+            file.set_len(MOST_BYTES + 1).unwrap();
+            file.set_modified(SystemTime::now() - 2 * SETTLED).unwrap();
+        };
+        fill();
+        cache.trim();
+        assert!(!old.exists());
+        fill();
+        cache.trim();
+        assert!(old.exists(), "it was done a moment ago");
+        let mark = fs::File::options()
+            .append(true)
+            .open(cache.root.join("trimmed"));
+        mark.unwrap()
+            .set_modified(SystemTime::now() - 2 * SETTLED)
+            .unwrap();
+        cache.trim();
+        assert!(!old.exists());
     }
 
     #[test]

@@ -103,6 +103,7 @@ impl Live {
                 return stats;
             }
             assert!(began.elapsed() < LONG, "{stats}");
+            crate::common::pause();
         }
     }
 

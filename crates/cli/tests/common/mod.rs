@@ -105,6 +105,11 @@ impl Faulty {
     }
 }
 
+/// Between two looks at what others do: a command for each look, one after the other, would take the processor that they need.
+pub fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(20));
+}
+
 /// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

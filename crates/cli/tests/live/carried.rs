@@ -4,6 +4,7 @@
 //! Every function of `nfs/` is here, or says why not. A function takes some seconds: it is started five times, and a connection
 //! whose segments are lost meanwhile waits for its timers.
 
+use millrace_turns::its_turn;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -306,6 +307,9 @@ fn carried(function: &str, how: &How, cores: &str) -> Option<u32> {
 
 #[test]
 fn a_connection_goes_on_through_replacement_restart_and_kill() {
+    if !its_turn("replacement, restart and kill on one worker", 0, 3) {
+        return;
+    }
     let folders = std::fs::read_dir(root().join("nfs")).unwrap().flatten();
     let folders = folders.filter(|f| f.path().is_dir());
     let mut names: Vec<_> = folders
@@ -332,6 +336,9 @@ fn a_connection_goes_on_through_replacement_restart_and_kill() {
 /// A replacement and a restart keep each worker's part.
 #[test]
 fn on_two_workers_a_connection_goes_on_through_replacement_restart_and_kill() {
+    if !its_turn("replacement, restart and kill on two workers", 1, 3) {
+        return;
+    }
     for (function, how) in FUNCTIONS {
         if ["firewall", "nat", "bridge"].contains(function) && carried(function, how, "2").is_none()
         {
@@ -342,6 +349,9 @@ fn on_two_workers_a_connection_goes_on_through_replacement_restart_and_kill() {
 
 #[test]
 fn a_connection_goes_on_over_a_restart_with_pins_or_they_are_refused() {
+    if !its_turn("restart with pins", 2, 3) {
+        return;
+    }
     let mut went_on = 0;
     for (function, how) in FUNCTIONS {
         if matches!(how, Not(_)) {

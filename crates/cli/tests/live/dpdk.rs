@@ -1,6 +1,7 @@
 //! Ports of DPDK: drivers of software, between files and between namespaces. Without the feature `dpdk`
 //! of the build only its error is tested, and the rest says so.
 
+use millrace_turns::its_turn;
 use std::path::Path;
 use std::time::Duration;
 
@@ -178,6 +179,9 @@ fn two_workers_share_a_file_by_flows() {
 
 #[test]
 fn tcp_goes_through_bridge_firewall_and_nat() {
+    if !its_turn("TCP through functions on DPDK", 0, 3) {
+        return;
+    }
     if !built() {
         return;
     }
@@ -191,6 +195,9 @@ fn tcp_goes_through_bridge_firewall_and_nat() {
 
 #[test]
 fn iperf3_and_curl_go_through_nat_firewall_and_bridge() {
+    if !its_turn("iperf3 and curl on DPDK", 1, 3) {
+        return;
+    }
     if built() {
         DRIVERS.into_iter().for_each(super::tools::tools_go_through);
     }
@@ -212,6 +219,9 @@ fn the_same_trace_gives_the_same_packets() {
 
 #[test]
 fn two_workers_share_an_interface() {
+    if !its_turn("two workers of an interface on DPDK", 2, 3) {
+        return;
+    }
     if !built() {
         return;
     }

@@ -6,6 +6,7 @@ mod routing;
 mod standby;
 mod talks;
 
+use millrace_turns::its_turn;
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
@@ -121,6 +122,9 @@ fn connects(fabric: &Fabric) -> bool {
 
 #[test]
 fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
+    if !its_turn("the upgrade of three machines", 0, 3) {
+        return;
+    }
     let Some((fabric, mut machines)) = running(&[], 3) else {
         return;
     };
@@ -216,6 +220,9 @@ fn flows(fabric: &Fabric, node: &str) -> Vec<u64> {
 
 #[test]
 fn a_machine_that_is_killed_or_cut_off_costs_its_own_connections_and_no_other() {
+    if !its_turn("the loss of one of three machines", 1, 3) {
+        return;
+    }
     let Some((fabric, mut machines)) = running(&[], 1) else {
         return;
     };

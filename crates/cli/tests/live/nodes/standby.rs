@@ -1,5 +1,6 @@
 //! Machines that are killed while others keep copies of their buckets: their connections go on.
 
+use millrace_turns::its_turn;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -26,6 +27,9 @@ fn until_copied(fabric: &Fabric, nodes: &[&str]) {
 
 #[test]
 fn connections_of_a_machine_that_is_killed_go_on_at_its_standby() {
+    if !its_turn("the standby of three machines", 2, 3) {
+        return;
+    }
     let Some((fabric, mut machines)) = running(&["--standby", "1"], 1) else {
         return;
     };
