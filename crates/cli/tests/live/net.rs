@@ -58,7 +58,10 @@ fn ip(args: &str) {
 
 /// Why namespaces cannot be made here; none when they can.
 pub fn lacking() -> Option<String> {
-    let name = format!("mr-{}-try", std::process::id());
+    // Two tests may ask at once.
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let asked = ASKED.fetch_add(1, Ordering::Relaxed);
+    let name = format!("mr-{}-try{asked}", std::process::id());
     let made = match run("ip", &["netns", "add", &name]) {
         Err(e) => return Some(format!("ip: {e}")),
         Ok(output) => output,
