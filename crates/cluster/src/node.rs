@@ -7,7 +7,7 @@
 //! A node accepts packets of a bucket while (a) its table names it as the owner, in its present life, (b) its right to act has not ended by its own
 //! monotonic clock, and (c) the bucket is with its machine. The right lasts `ttl - margin` from the *sending* of the last keepalive that the store
 //! answered. The store counts the lease from the arrival of that keepalive, and the leader takes buckets over only in a transaction that compares
-//! that the node's key is gone. So the node has stopped `margin` before, unless its clock runs slower than the store's by more than `margin / ttl`.
+//! that the node's key is gone, once the lease has ended. So the node has stopped `margin` before, unless its clock runs slower than the store's by more than `margin / ttl`.
 //!
 //! # Where the store is away
 //! A node cannot tell a store that is away for all from one that is away for it. It asks its peers ([`crate::vouch`]).
@@ -131,6 +131,8 @@ pub struct Weakened {
     pub one_promise: bool,
     /// a node is taken for what it was in a former life, and takeovers do not compare that its key is gone
     pub lives: bool,
+    /// a node whose key is away is taken for dead, whatever its lease
+    pub keys: bool,
 }
 
 /// A lease.
@@ -147,6 +149,7 @@ struct Lease {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asked {
     Join(u64),
+    Renew,
     Keep(u64),
     Read,
     Lead,
@@ -174,6 +177,8 @@ pub struct Node {
     again: bool,
     read_at: u64,
     join_at: u64,
+    /// the own key is not put again before
+    renew_at: u64,
     /// a commit of a hand-over is not repeated before
     commit_at: u64,
     /// a commit against this revision may still be done
@@ -219,6 +224,7 @@ impl Node {
             again: false,
             read_at: 0,
             join_at: 0,
+            renew_at: 0,
             commit_at: 0,
             unsure: None,
             promised: 0,
@@ -302,6 +308,8 @@ impl Node {
         }
         match (asked, reply) {
             (Asked::Join(sent), Reply::Joined { lease, life, ttl }) => {
+                // What is read by now may be older than the key.
+                self.asked.retain(|_, asked| *asked != Asked::Read);
                 self.lease = Some(Lease {
                     id: lease,
                     life,
@@ -328,6 +336,14 @@ impl Node {
                 }
             }
             (Asked::Keep(_), Reply::Gone) => self.fall_out(now),
+            (Asked::Renew, Reply::Gone) if self.lease.is_some() => {
+                self.out.push(Action::Say(
+                    "this node's key in the store was removed, or is another's: it joins anew"
+                        .into(),
+                ));
+                // Nothing prolongs the lease any more. Until it has ended nobody takes these buckets.
+                self.fall_out(now);
+            }
             (Asked::Read, Reply::Viewed(view)) => {
                 self.viewed(view, now);
                 if std::mem::take(&mut self.again) {
@@ -423,13 +439,7 @@ impl Node {
         }
         let Some(lease) = self.lease.clone() else {
             if now >= self.join_at && !self.pending(|a| matches!(a, Asked::Join(_))) {
-                let member = Member {
-                    name: self.config.name.clone(),
-                    peer: self.config.peer,
-                    life: 0,
-                    copies: self.config.copies,
-                    stays: None,
-                };
+                let member = self.member(0, 0);
                 let ttl = self.config.times.ttl / SECOND;
                 self.ask(Request::Join { member, ttl }, Asked::Join(now));
             }
@@ -451,6 +461,17 @@ impl Node {
         }
         self.govern(&lease, now);
         self.hand_over(&lease, now);
+    }
+
+    fn member(&self, life: u64, lease: i64) -> Member {
+        Member {
+            name: self.config.name.clone(),
+            peer: self.config.peer,
+            life,
+            lease,
+            copies: self.config.copies,
+            stays: None,
+        }
     }
 
     /// Tells the end of the right to act, where it changed or passed.
