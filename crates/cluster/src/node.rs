@@ -133,6 +133,8 @@ pub struct Weakened {
     pub lives: bool,
     /// a node whose key is away is taken for dead, whatever its lease
     pub keys: bool,
+    /// a node that is vouched for may have changed the table itself
+    pub own_change: bool,
 }
 
 /// A lease.
@@ -273,8 +275,17 @@ impl Node {
 
     fn ask(&mut self, request: Request, asked: Asked) {
         self.next += 1;
+        if matches!(asked, Asked::Commit(_)) && !self.weak.own_change {
+            // Peers were asked about the table before it.
+            self.round = None;
+        }
         self.asked.insert(self.next, asked);
         self.out.push(Action::Ask(self.next, request));
+    }
+
+    /// Whether a change of the table by this node may be done that it does not know of.
+    fn changes(&self) -> bool {
+        self.unsure.is_some() || self.pending(|a| matches!(a, Asked::Commit(_)))
     }
 
     fn pending(&self, is: impl Fn(&Asked) -> bool) -> bool {

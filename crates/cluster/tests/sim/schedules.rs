@@ -329,6 +329,15 @@ fn lives_not_compared_are_caught() {
 }
 
 #[test]
+fn changes_by_a_node_that_is_vouched_for_are_caught() {
+    let weak = Weakened {
+        own_change: true,
+        ..Weakened::default()
+    };
+    caught(without(weak), 200);
+}
+
+#[test]
 fn keys_for_leases_are_caught() {
     let weak = Weakened {
         keys: true,
