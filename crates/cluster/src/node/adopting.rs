@@ -133,13 +133,18 @@ impl Node {
                 self.drop_here(bucket, now);
             }
         }
+        for (bucket, taken) in &mut self.taken {
+            if table.version >= taken.version {
+                taken.owner.get_or_insert(table.owner(*bucket));
+            }
+        }
         let old = 2 * self.config.times.ttl;
         let lost: Vec<u32> = self
             .taken
             .iter()
             .filter(|(bucket, taken)| {
                 let wanted = table.wanted.get(**bucket as usize).copied().flatten();
-                let moved = table.version >= taken.version && table.owner(**bucket) != taken.owner;
+                let moved = taken.owner.is_some_and(|owner| table.owner(**bucket) != owner);
                 moved || (wanted != me && now >= taken.at + old)
             })
             .map(|(bucket, _)| *bucket)
