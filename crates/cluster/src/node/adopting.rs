@@ -144,7 +144,9 @@ impl Node {
             .iter()
             .filter(|(bucket, taken)| {
                 let wanted = table.wanted.get(**bucket as usize).copied().flatten();
-                let moved = taken.owner.is_some_and(|owner| table.owner(**bucket) != owner);
+                let moved = taken
+                    .owner
+                    .is_some_and(|owner| table.owner(**bucket) != owner);
                 moved || (wanted != me && now >= taken.at + old)
             })
             .map(|(bucket, _)| *bucket)
