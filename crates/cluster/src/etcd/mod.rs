@@ -160,8 +160,8 @@ impl Etcd {
             if answer.get("header").is_none() {
                 return Err(self.http.empty());
             }
-            // Of a lease that is gone it is -1.
-            if number(&answer, "TTL") < 0 {
+            // -1 of a lease that is gone. One that has run out and is not revoked yet may be below 0, too: another leader of etcd prolongs it.
+            if number(&answer, "TTL") < 0 && number(&answer, "grantedTTL") == 0 {
                 ended.push(node.lease);
             }
         }
