@@ -181,6 +181,10 @@ pub struct Node {
     join_at: u64,
     /// the own key is not put again before
     renew_at: u64,
+    /// the table is not changed before, as the store has refused that
+    govern_at: u64,
+    /// why it has, which is said once
+    refusal: String,
     /// a commit of a hand-over is not repeated before
     commit_at: u64,
     /// a commit against this revision may still be done
@@ -227,6 +231,8 @@ impl Node {
             read_at: 0,
             join_at: 0,
             renew_at: 0,
+            govern_at: 0,
+            refusal: String::new(),
             commit_at: 0,
             unsure: None,
             promised: 0,
@@ -410,8 +416,17 @@ impl Node {
     }
 
     fn committed(&mut self, at: u64, reply: &Reply, now: u64) {
-        if matches!(reply, Reply::Failed(_)) {
-            self.unsure = Some(at);
+        match reply {
+            Reply::Failed(_) => self.unsure = Some(at),
+            Reply::Refused(why) => {
+                self.govern_at = now + self.config.times.beat();
+                let words = format!("the table cannot be changed, and no bucket moves: {why}");
+                if self.refusal != words {
+                    self.refusal.clone_from(&words);
+                    self.out.push(Action::Say(words));
+                }
+            }
+            _ => self.refusal.clear(),
         }
         self.read(now, true);
     }
@@ -468,6 +483,9 @@ impl Node {
             return;
         }
         if self.pending(|a| matches!(a, Asked::Commit(_) | Asked::Lead)) {
+            return;
+        }
+        if now < self.govern_at {
             return;
         }
         self.govern(&lease, now);

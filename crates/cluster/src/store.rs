@@ -180,6 +180,8 @@ pub enum Reply {
     Committed(u64),
     /// The table or the guard was another; nothing is written.
     Conflict,
+    /// The store writes nothing, whatever the table is: why.
+    Refused(String),
     /// Nothing is known: the request may have been done, or may be done later.
     Failed(String),
 }

@@ -54,7 +54,7 @@ impl Driven {
     }
 
     /// Reads a table.
-    fn read(&mut self, table: Table) -> Vec<Action> {
+    fn read(&mut self, table: &Table) -> Vec<Action> {
         self.step(Event::Changed);
         let members = table.nodes.iter().map(|n| Member {
             name: n.name.clone(),
@@ -105,12 +105,12 @@ fn forgets(actions: &[Action]) -> bool {
 #[test]
 fn a_bucket_that_comes_before_its_table_keeps_its_state() {
     let mut c = joined();
-    c.read(table(7, 0, 0));
+    c.read(&table(7, 0, 0));
     // a has died, b has taken the bucket over under version 8 and hands it on before c knows of that.
     c.c.may_take(BUCKET, 8, c.now).expect("it may come");
     c.c.has_taken(BUCKET, 8, c.now);
-    assert!(!forgets(&c.read(table(8, 1, 0))));
-    let here = c.read(table(9, 2, 8));
+    assert!(!forgets(&c.read(&table(8, 1, 0))));
+    let here = c.read(&table(9, 2, 8));
     assert!(!forgets(&here), "{here:?}");
     assert!(here.contains(&Action::Settle(BUCKET, Place::Here, None)));
 }
@@ -119,15 +119,15 @@ fn a_bucket_that_comes_before_its_table_keeps_its_state() {
 fn a_bucket_that_another_node_took_over_behind_its_hand_over_begins_as_the_table_says() {
     for versions in [&[8, 9][..], &[9]] {
         let mut c = joined();
-        c.read(table(7, 0, 0));
+        c.read(&table(7, 0, 0));
         c.c.has_taken(BUCKET, 8, c.now);
         // Handed over by b under version 8, which has died before the table said so: a goes on with it.
         let mut forgotten = false;
         for version in versions {
             let owner = u16::from(*version == 8);
-            forgotten |= forgets(&c.read(table(*version, owner, 0)));
+            forgotten |= forgets(&c.read(&table(*version, owner, 0)));
         }
-        forgotten |= forgets(&c.read(table(10, 2, 0)));
+        forgotten |= forgets(&c.read(&table(10, 2, 0)));
         assert!(forgotten, "{versions:?}");
     }
 }

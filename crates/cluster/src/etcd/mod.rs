@@ -413,8 +413,10 @@ impl Store for Etcd {
             Request::Commit { at, guard, table } => match self.write(*at, guard, table) {
                 Ok((true, revision)) => Ok(Reply::Committed(revision)),
                 Ok((false, _)) => Ok(Reply::Conflict),
-                // Nothing was sent, or it was refused as a whole.
-                Err(EtcdError::Away { .. } | EtcdError::Refused { .. }) => Ok(Reply::Conflict),
+                // Nothing was sent.
+                Err(EtcdError::Away { .. }) => Ok(Reply::Conflict),
+                // As a whole: it has no room, or does not let this node write.
+                Err(error @ EtcdError::Refused { .. }) => Ok(Reply::Refused(error.to_string())),
                 Err(error) => Err(error),
             },
             Request::Leave { lease } => self.end(*lease).map(|()| Reply::Gone),

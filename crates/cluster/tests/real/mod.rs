@@ -11,7 +11,7 @@ use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
 use millrace_cluster::store::{Guard, Member, Reply, Request};
 use millrace_cluster::{Status, Store, Table, now, single_owner};
 
-use self::nodes::{BUCKETS, Log, Street, TTL, start};
+use self::nodes::{BUCKETS, Log, Said, Street, TTL, start, start_and_hear};
 use self::server::{Servers, until};
 
 fn checked(log: &Log) {
@@ -202,6 +202,34 @@ fn what_others_have_written_stops_no_node() {
         error.contains("/millrace/c6/secret") && error.contains("32 bytes"),
         "{error}"
     );
+    checked(&log);
+}
+
+/// An etcd without room prolongs leases and answers reads, and takes no table: packets are served, nothing moves, and the leader says why.
+#[test]
+fn an_etcd_without_room_is_said_to_have_none() {
+    let Some(mut servers) = Servers::start(1, false) else {
+        return;
+    };
+    let (street, log, said) = (Street::default(), Log::default(), Said::default());
+    let store = Arc::new(servers.etcd("c8"));
+    let a = start_and_hear("a", store.clone(), &street, &log, &said);
+    let b = start_and_hear("b", store, &street, &log, &said);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    servers.fill(200_000);
+    let heard = || {
+        let said = said.lock().expect("locked");
+        let full =
+            |words: &&String| words.contains("table cannot be changed") && words.contains("space");
+        said.iter().filter(full).count()
+    };
+    // What the leader would change: one has died.
+    b.crash();
+    until("the leader says why it changes nothing", || heard() > 0);
+    std::thread::sleep(Duration::from_secs(TTL));
+    assert_eq!(heard(), 1, "once");
+    assert!(a.member.standing().holds(now()));
+    assert_eq!(a.share(), 8);
     checked(&log);
 }
 
