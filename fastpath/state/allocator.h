@@ -553,12 +553,17 @@ static inline int allocator_noted_piece(struct allocator *a, const struct shape 
         piece->order = a->homes.of[index];
     if (s->expire_after) {
         piece->stamp = *allocator_stamp(a, s, index);
-        piece->bound = a->expiry.item[a->expiry.place[index]].due;
     }
     piece->key = a->key;
     mr_number_out(s, a->key, s->first + index);
     piece->value = allocator_entry(a, s, index) + 8;
     return 1;
+}
+
+MR_INLINE void allocator_noted_prefetch(const struct allocator *a, const struct shape *s, u32 index)
+{
+    mr_prefetch(&a->link[index]);
+    mr_prefetch(allocator_entry(a, s, index));
 }
 
 NOTES_CHANGES(allocator)

@@ -208,6 +208,11 @@ static inline int array_noted_piece(struct array *a, const struct shape *s, u32 
     return 1;
 }
 
+MR_INLINE void array_noted_prefetch(const struct array *a, const struct shape *s, u32 index)
+{
+    elements_prefetch(&a->elements, s, index);
+}
+
 NOTES_CHANGES(array)
 
 /* ---- save and load ---- */

@@ -504,7 +504,27 @@ static inline int hash_piece(struct hash *h, const struct shape *s, u32 i, struc
     return 1;
 }
 
-#define hash_noted_piece hash_piece
+/* As much of it as a row has: when the entry expires is in two more lines. */
+static inline int hash_noted_piece(struct hash *h, const struct shape *s, u32 i, struct mr_saved *piece)
+{
+    u8 *entry = table_entry(&h->table, s, hash_head(s), i);
+
+    if (table_is_free(&h->table, i))
+        return 0;
+    *piece = (struct mr_saved){ .what = MR_SAVED_ENTRY, .place = i };
+    if (s->expire_after)
+        piece->stamp = *hash_stamp(entry);
+    piece->key = (const u8 *)table_key(entry, hash_head(s));
+    piece->value = table_value(s, entry, hash_head(s));
+    return 1;
+}
+
+MR_INLINE void hash_noted_prefetch(const struct hash *h, const struct shape *s, u32 i)
+{
+    mr_prefetch(&h->table.link[i]);
+    mr_prefetch_range(table_entry(&h->table, s, hash_head(s), i), notes_touched(table_stride(s, hash_head(s))));
+}
+
 NOTES_CHANGES(hash)
 
 /* An entry is told at least once that is there when the last place was listed, whatever came and went between the calls; its place may

@@ -357,6 +357,13 @@ static inline int lru_hash_piece(struct lru_hash *h, const struct shape *s, u32 
 }
 
 #define lru_hash_noted_piece lru_hash_piece
+
+MR_INLINE void lru_hash_noted_prefetch(const struct lru_hash *h, const struct shape *s, u32 i)
+{
+    mr_prefetch(&h->table.link[i]);
+    mr_prefetch_range(table_entry(&h->table, s, 0, i), notes_touched(table_stride(s, 0)));
+}
+
 NOTES_CHANGES(lru_hash)
 
 /* As hash_list. */

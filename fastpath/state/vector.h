@@ -136,6 +136,11 @@ static inline int vector_noted_piece(struct vector *v, const struct shape *s, u3
     return 1;
 }
 
+MR_INLINE void vector_noted_prefetch(const struct vector *v, const struct shape *s, u32 index)
+{
+    elements_prefetch(&v->elements, s, index);
+}
+
 NOTES_CHANGES(vector)
 
 /* ---- save and load ---- */

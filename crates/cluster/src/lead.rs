@@ -27,14 +27,14 @@ pub fn next(view: &View, buckets: u32, may_take: bool) -> Option<Change> {
     let mut table = old.cloned().unwrap_or_else(|| Table::empty(buckets));
     let mut guard = Guard::default();
     for member in &view.members {
-        admit(&mut table, member);
+        admit(&mut table, member, view);
     }
-    let lives = |name: &str| view.members.iter().any(|m| m.name == name) || view.hides(name);
-    let gone = |node: &Node| node.alive && !lives(&node.name);
+    let gone = |node: &Node| node.alive && !view.lives(node);
     for node in table.nodes.iter_mut().filter(|n| gone(n)).take(MAX_DEAD) {
         if may_take {
             node.alive = false;
-            guard.absent.push(node.name.clone());
+            let at = view.stands_at(&node.name);
+            guard.unclaimed.push((node.name.clone(), at));
         }
     }
     inherit(&mut table, old);
@@ -142,11 +142,15 @@ fn usable(table: &Table) -> Vec<NodeId> {
     if usable.is_empty() { ids(true) } else { usable }
 }
 
-fn admit(table: &mut Table, member: &Member) {
+fn admit(table: &mut Table, member: &Member, view: &View) {
     let place = table.nodes.iter().position(|n| n.name == member.name);
     if let Some(node) = place.and_then(|at| table.nodes.get_mut(at)) {
+        // Its key was removed or written by others, and what had joined before may still act.
+        if node.lease != member.lease && view.holds(node) {
+            return;
+        }
         node.peer = member.peer;
-        node.life = member.life;
+        (node.life, node.lease) = (member.life, member.lease);
         node.copies = member.copies;
         node.alive = true;
     } else if table.nodes.len() < MAX_NODES {
@@ -154,6 +158,7 @@ fn admit(table: &mut Table, member: &Member) {
             name: member.name.clone(),
             peer: member.peer,
             life: member.life,
+            lease: member.lease,
             alive: true,
             drained: false,
             copies: member.copies,

@@ -62,8 +62,8 @@ impl Moving {
 pub(crate) struct Taken {
     /// stamped on the hand-over
     pub version: u64,
-    /// its owner when it was taken
-    pub owner: Option<NodeId>,
+    /// its owner under that version; none: not known yet, as the sender's table is newer
+    pub owner: Option<Option<NodeId>>,
     /// when
     pub at: u64,
 }

@@ -7,7 +7,7 @@
 //! A node accepts packets of a bucket while (a) its table names it as the owner, in its present life, (b) its right to act has not ended by its own
 //! monotonic clock, and (c) the bucket is with its machine. The right lasts `ttl - margin` from the *sending* of the last keepalive that the store
 //! answered. The store counts the lease from the arrival of that keepalive, and the leader takes buckets over only in a transaction that compares
-//! that the node's key is gone. So the node has stopped `margin` before, unless its clock runs slower than the store's by more than `margin / ttl`.
+//! that the node's key is gone, once the lease has ended. So the node has stopped `margin` before, unless its clock runs slower than the store's by more than `margin / ttl`.
 //!
 //! # Where the store is away
 //! A node cannot tell a store that is away for all from one that is away for it. It asks its peers ([`crate::vouch`]).
@@ -131,6 +131,10 @@ pub struct Weakened {
     pub one_promise: bool,
     /// a node is taken for what it was in a former life, and takeovers do not compare that its key is gone
     pub lives: bool,
+    /// a node whose key is away is taken for dead, whatever its lease
+    pub keys: bool,
+    /// a node that is vouched for may have changed the table itself
+    pub own_change: bool,
 }
 
 /// A lease.
@@ -147,6 +151,7 @@ struct Lease {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asked {
     Join(u64),
+    Renew,
     Keep(u64),
     Read,
     Lead,
@@ -174,6 +179,12 @@ pub struct Node {
     again: bool,
     read_at: u64,
     join_at: u64,
+    /// the own key is not put again before
+    renew_at: u64,
+    /// the table is not changed before, as the store has refused that
+    govern_at: u64,
+    /// why it has, which is said once
+    refusal: String,
     /// a commit of a hand-over is not repeated before
     commit_at: u64,
     /// a commit against this revision may still be done
@@ -219,6 +230,9 @@ impl Node {
             again: false,
             read_at: 0,
             join_at: 0,
+            renew_at: 0,
+            govern_at: 0,
+            refusal: String::new(),
             commit_at: 0,
             unsure: None,
             promised: 0,
@@ -267,8 +281,17 @@ impl Node {
 
     fn ask(&mut self, request: Request, asked: Asked) {
         self.next += 1;
+        if matches!(asked, Asked::Commit(_)) && !self.weak.own_change {
+            // Peers were asked about the table before it.
+            self.round = None;
+        }
         self.asked.insert(self.next, asked);
         self.out.push(Action::Ask(self.next, request));
+    }
+
+    /// Whether a change of the table by this node may be done that it does not know of.
+    fn changes(&self) -> bool {
+        self.unsure.is_some() || self.pending(|a| matches!(a, Asked::Commit(_)))
     }
 
     fn pending(&self, is: impl Fn(&Asked) -> bool) -> bool {
@@ -302,6 +325,8 @@ impl Node {
         }
         match (asked, reply) {
             (Asked::Join(sent), Reply::Joined { lease, life, ttl }) => {
+                // What is read by now may be older than the key.
+                self.asked.retain(|_, asked| *asked != Asked::Read);
                 self.lease = Some(Lease {
                     id: lease,
                     life,
@@ -328,6 +353,14 @@ impl Node {
                 }
             }
             (Asked::Keep(_), Reply::Gone) => self.fall_out(now),
+            (Asked::Renew, Reply::Gone) if self.lease.is_some() => {
+                self.out.push(Action::Say(
+                    "this node's key in the store was removed, or is another's: it joins anew"
+                        .into(),
+                ));
+                // Nothing prolongs the lease any more. Until it has ended nobody takes these buckets.
+                self.fall_out(now);
+            }
             (Asked::Read, Reply::Viewed(view)) => {
                 self.viewed(view, now);
                 if std::mem::take(&mut self.again) {
@@ -383,8 +416,17 @@ impl Node {
     }
 
     fn committed(&mut self, at: u64, reply: &Reply, now: u64) {
-        if matches!(reply, Reply::Failed(_)) {
-            self.unsure = Some(at);
+        match reply {
+            Reply::Failed(_) => self.unsure = Some(at),
+            Reply::Refused(why) => {
+                self.govern_at = now + self.config.times.beat();
+                let words = format!("the table cannot be changed, and no bucket moves: {why}");
+                if self.refusal != words {
+                    self.refusal.clone_from(&words);
+                    self.out.push(Action::Say(words));
+                }
+            }
+            _ => self.refusal.clear(),
         }
         self.read(now, true);
     }
@@ -423,13 +465,7 @@ impl Node {
         }
         let Some(lease) = self.lease.clone() else {
             if now >= self.join_at && !self.pending(|a| matches!(a, Asked::Join(_))) {
-                let member = Member {
-                    name: self.config.name.clone(),
-                    peer: self.config.peer,
-                    life: 0,
-                    copies: self.config.copies,
-                    stays: None,
-                };
+                let member = self.member(0, 0);
                 let ttl = self.config.times.ttl / SECOND;
                 self.ask(Request::Join { member, ttl }, Asked::Join(now));
             }
@@ -449,8 +485,22 @@ impl Node {
         if self.pending(|a| matches!(a, Asked::Commit(_) | Asked::Lead)) {
             return;
         }
+        if now < self.govern_at {
+            return;
+        }
         self.govern(&lease, now);
         self.hand_over(&lease, now);
+    }
+
+    fn member(&self, life: u64, lease: i64) -> Member {
+        Member {
+            name: self.config.name.clone(),
+            peer: self.config.peer,
+            life,
+            lease,
+            copies: self.config.copies,
+            stays: None,
+        }
     }
 
     /// Tells the end of the right to act, where it changed or passed.

@@ -73,7 +73,7 @@ impl Status {
             NodeStatus {
                 name: node.name.clone(),
                 peer: node.peer.to_string(),
-                lease: lease(&node.name),
+                lease: lease(&node.name) || view.holds(node),
                 alive: node.alive,
                 drained: node.drained,
                 leader: view.leader.as_ref().is_some_and(|(n, _)| *n == node.name),
@@ -113,7 +113,7 @@ fn findings(view: &View, table: &Table) -> Vec<Finding> {
         });
     };
     for foreign in &view.foreign {
-        let Foreign { key, why } = foreign;
+        let Foreign { key, why, .. } = foreign;
         say(
             format!("what stands in etcd at '{key}' is not of a node: {why}"),
             "another program has written there: remove that key with etcdctl, below /millrace/ and the cluster's name",
@@ -136,6 +136,13 @@ fn findings(view: &View, table: &Table) -> Vec<Finding> {
     for node in &table.nodes {
         let member = view.members.iter().find(|m| m.name == node.name);
         match member {
+            _ if view.holds(node) && member.is_none_or(|m| m.lease != node.lease) => say(
+                format!(
+                    "node '{}' has a lease, and its key in etcd is away or another's",
+                    node.name
+                ),
+                "another program has removed the key or written there: the node puts it again, or joins anew, by itself; where this stays, look at its log",
+            ),
             None if node.alive => say(
                 format!("node '{}' has no lease, and the table has it", node.name),
                 "its buckets go to others as soon as a node leads; where this stays, look at the leader's log",

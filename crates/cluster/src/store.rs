@@ -2,12 +2,15 @@
 //!
 //! Keys, below the cluster's name: `table`, `leader`, `members/NODE`, `secret`. A member's key and the leader's are bound to the lease of the node that
 //! wrote them and vanish with it. The revision at which a member's key was made is the node's life: it is never repeated.
+//!
+//! A node's right to act comes from its lease, and its key only tells others of it: other programs can remove a key, or write it without a lease. So
+//! buckets are taken over once the *lease* has ended ([`View::ended`]), whatever stands in the key's place.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::Table;
+use crate::table::{Node, Table};
 
 /// A node that has a lease.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -19,6 +22,9 @@ pub struct Member {
     /// the revision at which it joined
     #[serde(default)]
     pub life: u64,
+    /// the lease that its key goes with
+    #[serde(skip)]
+    pub lease: i64,
     /// it keeps copies of others' buckets, and others of its own
     #[serde(default)]
     pub copies: bool,
@@ -34,6 +40,8 @@ pub struct Foreign {
     pub key: String,
     /// what is wrong with it
     pub why: String,
+    /// the revision at which it was written
+    pub at: u64,
 }
 
 /// What stands in the store at one revision.
@@ -43,10 +51,13 @@ pub struct View {
     pub table: Option<(Table, u64)>,
     /// nodes that have a lease
     pub members: Vec<Member>,
-    /// name and life of the leader; a leader's key that is none counts as that of a node without a name: as long as it stands nobody leads
+    /// name and life of the leader; a leader's key that is none and has a lease counts as that of a node without a name: as long as it stands nobody
+    /// leads
     pub leader: Option<(String, u64)>,
     /// keys that another program has written: no nodes
     pub foreign: Vec<Foreign>,
+    /// leases of living nodes of the table that have ended. Only those are looked at that no member has
+    pub ended: Vec<i64>,
 }
 
 impl View {
@@ -56,6 +67,28 @@ impl View {
         let key = |of: &Foreign| of.key.strip_prefix("members/") == Some(name);
         self.foreign.iter().any(key)
     }
+
+    /// Whether a node of the table may still act by the lease that it had when it was listed.
+    #[must_use]
+    pub fn holds(&self, node: &Node) -> bool {
+        node.alive && node.lease != 0 && !self.ended.contains(&node.lease)
+    }
+
+    /// Whether a node of the table has to be left its buckets. Of one that was listed without its lease only its key can tell.
+    #[must_use]
+    pub fn lives(&self, node: &Node) -> bool {
+        if node.lease != 0 {
+            return self.holds(node);
+        }
+        self.members.iter().any(|m| m.name == node.name) || self.hides(&node.name)
+    }
+
+    /// The revision at which was written what stands in the place of a node's key, where that is no node's; 0: nothing stands there.
+    #[must_use]
+    pub fn stands_at(&self, name: &str) -> u64 {
+        let key = |of: &&Foreign| of.key.strip_prefix("members/") == Some(name);
+        self.foreign.iter().find(key).map_or(0, |of| of.at)
+    }
 }
 
 /// What has to hold in the store for a commit to be done, beside the table's revision.
@@ -63,8 +96,8 @@ impl View {
 pub struct Guard {
     /// these nodes have their leases, in these lives
     pub present: Vec<(String, u64)>,
-    /// these have none
-    pub absent: Vec<String>,
+    /// in the places of these nodes' keys stands what was written at that revision, which is no node's; 0: nothing
+    pub unclaimed: Vec<(String, u64)>,
     /// this node, in this life, is the leader
     pub leader: Option<(String, u64)>,
 }
@@ -72,12 +105,17 @@ pub struct Guard {
 /// What a node asks of the store. Each has one [`Reply`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Grants a lease and makes the member's key, if there is none of this name.
+    /// Grants a lease and makes the member's key, if there is none of this name; one without a lease is nobody's, and makes way.
     Join {
         /// the node; its life is not read
         member: Member,
         /// seconds, see [`crate::Times`]
         ttl: u64,
+    },
+    /// Puts the member's key under its lease again, if it is still the one of this life: [`Reply::Committed`]; else [`Reply::Gone`].
+    Renew {
+        /// the node in its life and with its lease
+        member: Member,
     },
     /// Prolongs the lease.
     Keep {
@@ -86,7 +124,7 @@ pub enum Request {
     },
     /// Reads everything at one revision, linearizably.
     Read,
-    /// Makes the leader's key, if there is none.
+    /// Makes the leader's key, if there is none that has a lease.
     Lead {
         /// the lease that it vanishes with
         lease: i64,
@@ -132,7 +170,7 @@ pub enum Reply {
         /// seconds from a moment after the request was sent
         ttl: u64,
     },
-    /// There is no such lease any more.
+    /// There is no such lease any more, or the key is not this node's any more.
     Gone,
     /// What was read.
     Viewed(View),
@@ -142,6 +180,8 @@ pub enum Reply {
     Committed(u64),
     /// The table or the guard was another; nothing is written.
     Conflict,
+    /// The store writes nothing, whatever the table is: why.
+    Refused(String),
     /// Nothing is known: the request may have been done, or may be done later.
     Failed(String),
 }

@@ -18,6 +18,9 @@ pub struct Node {
     pub peer: SocketAddr,
     /// raised each time that it joins: what a node knew before it was gone counts no more
     pub life: u64,
+    /// the lease that its right to act comes from in this life: nobody takes its buckets before that has ended; 0: not known
+    #[serde(default)]
+    pub lease: i64,
     /// it has a lease
     pub alive: bool,
     /// it is to have no buckets

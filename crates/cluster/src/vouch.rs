@@ -8,8 +8,9 @@
 //! - no commit of its own is under way or has an unknown outcome,
 //! - its own lease is no shorter than the asking node's,
 //!
-//! and promises not to change the table for a lease's time from then. Where all vouch, the node goes on until `sent + ttl - margin`, and asks
-//! again. One refusal or one silent peer leaves it at the end of its lease.
+//! and promises not to change the table for a lease's time from then. The node asks only where no commit of its own is under way or has an unknown
+//! outcome, and promises the same for as long as it is vouched for: what it admits could take over from it. Where all vouch, the node goes on until
+//! `sent + ttl - margin`, and asks again. One refusal or one silent peer leaves it at the end of its lease.
 //!
 //! Why this is safe: let n have table version v. Only a living node of the current table computes the next one (below), so the change from v to v + 1
 //! is made by a living node of v. All of these have promised to make none, and know of none that was made. Operators' changes (`drain`) move no

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod assign;
+mod handing;
 mod real;
 mod sim;
 mod tables;

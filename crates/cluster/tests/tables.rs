@@ -10,6 +10,7 @@ fn node(name: &str, alive: bool) -> Node {
         name: name.to_owned(),
         peer: ([10, 0, 0, 1], 4800).into(),
         life: 1,
+        lease: 0,
         alive,
         drained: false,
         copies: false,
@@ -34,6 +35,7 @@ fn view(table: Table, members: &[&str]) -> View {
         name: (*name).to_owned(),
         peer: ([10, 0, 0, 1], 4800).into(),
         life: 1,
+        lease: 0,
         copies: false,
         stays: None,
     };
@@ -42,6 +44,7 @@ fn view(table: Table, members: &[&str]) -> View {
         members: members.iter().map(member).collect(),
         leader: None,
         foreign: Vec::new(),
+        ended: Vec::new(),
     }
 }
 
@@ -64,25 +67,26 @@ fn dead_owners_are_replaced() {
     assert_eq!(change.table.owners, vec![Some(NodeId(0)); 4]);
     // Who gets a dead node's bucket gets it without state.
     assert_eq!(change.table.given, vec![5, 0, 0, 0]);
-    assert_eq!(change.guard.absent, ["c"]);
+    assert_eq!(change.guard.unclaimed, [("c".to_owned(), 0)]);
     assert_eq!(next(&view(change.table, &["a"]), 4, true), None);
     // Before takeovers are allowed, only what is known to be dead is replaced.
     let change = next(&view(old, &["a"]), 4, false).expect("a change");
     assert_eq!(change.table.owner(1), change.table.wanted[1]);
     assert_eq!(change.table.owner(2), Some(NodeId(2)));
-    assert!(change.guard.absent.is_empty());
+    assert!(change.guard.unclaimed.is_empty());
 }
 
 #[test]
-fn a_node_whose_key_somebody_has_written_over_keeps_its_buckets() {
-    let old = table(&[("a", true), ("b", true)], &[0, 0, 1, 1]);
-    let mut seen = view(old, &["a"]);
+fn a_node_whose_key_somebody_has_written_over_keeps_its_buckets_while_it_has_a_lease() {
+    // Listed by a version that wrote no leases: nobody knows whether it lives.
+    let mut old = table(&[("a", true), ("b", true)], &[0, 0, 1, 1]);
+    let mut seen = view(old.clone(), &["a"]);
     let foreign = |key: &str| Foreign {
         key: key.to_owned(),
         why: "it has no lease".to_owned(),
+        at: 7,
     };
     seen.foreign = vec![foreign("members/b")];
-    // The leader would try for ever to declare it dead: its key is there.
     assert_eq!(next(&seen, 4, true), None);
     let found = Status::of(&seen).findings;
     assert!(
@@ -93,7 +97,46 @@ fn a_node_whose_key_somebody_has_written_over_keeps_its_buckets() {
     );
     seen.foreign = vec![foreign("members/x")];
     let change = next(&seen, 4, true).expect("a change");
-    assert_eq!(change.guard.absent, ["b"]);
+    assert_eq!(change.guard.unclaimed, [("b".to_owned(), 0)]);
+    // With its lease: as long as that lasts it may act, whatever stands in its key, and nothing, and another life of it, are no difference.
+    old.nodes[1].lease = 40;
+    for (foreign, members) in [
+        (vec![foreign("members/b")], vec!["a"]),
+        (Vec::new(), vec!["a"]),
+        (Vec::new(), vec!["a", "b"]),
+    ] {
+        let mut seen = view(old.clone(), &members);
+        seen.foreign = foreign;
+        if let Some(other) = seen.members.get_mut(1) {
+            (other.life, other.lease) = (2, 41);
+        }
+        assert_eq!(next(&seen, 4, true), None, "{seen:?}");
+        let status = Status::of(&seen);
+        assert!(status.nodes[1].lease, "{status:?}");
+        let mut found = status.findings.iter().map(|f| f.what.as_str());
+        assert!(
+            found.any(|f| f == "node 'b' has a lease, and its key in etcd is away or another's"),
+            "{status:?}"
+        );
+        seen.ended = vec![40];
+        let change = next(&seen, 4, true).expect("a change").table;
+        match members.len() {
+            1 => assert_eq!(change.owners, vec![Some(NodeId(0)); 4]),
+            _ => assert_eq!((change.nodes[1].life, change.given[3]), (2, 0)),
+        }
+    }
+    // It is declared dead only if in its place stands what was seen there.
+    let mut seen = view(old, &["a"]);
+    (seen.foreign, seen.ended) = (vec![foreign("members/b")], vec![40]);
+    let change = next(&seen, 4, true).expect("a change");
+    assert_eq!(change.guard.unclaimed, [("b".to_owned(), 7)]);
+}
+
+#[test]
+fn a_node_that_was_listed_without_its_lease_is_dead_without_its_key() {
+    let old = table(&[("a", true), ("b", true)], &[0, 0, 1, 1]);
+    let change = next(&view(old, &["a"]), 4, true).expect("a change");
+    assert_eq!(change.guard.unclaimed, [("b".to_owned(), 0)]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ use millrace_place::Placement;
 
 use crate::{Error, Function};
 
+mod identity;
 mod joining;
 
 pub use joining::Member as Joining;
@@ -105,13 +106,18 @@ enum Follows {
 }
 
 /// All by which functions of two machines have to be equal beside their objects.
-fn parts(function: &Function, placement: &Placement, object: Vec<u8>) -> Vec<Vec<u8>> {
+fn parts(
+    function: &Function,
+    placement: &Placement,
+    object: &Path,
+) -> Result<Vec<Vec<u8>>, String> {
     let steering = format!("{:?}", placement.steering);
-    vec![
+    Ok(vec![
         function.name.clone().into_bytes(),
-        object,
+        identity::identity(object)?,
+        function.entry.to_string().into_bytes(),
         steering.into_bytes(),
-    ]
+    ])
 }
 
 /// What goes with the buckets of a function that replaces another version of it; none where its state does not go with buckets.
@@ -124,11 +130,11 @@ pub fn successor(function: &Function) -> Option<Arc<Successor>> {
     }
     let contents = Contents::of(placement, &function.module)?;
     // Machines are compared by it.
-    let object = std::fs::read(function.object.as_deref()?).ok()?;
+    let object = function.object.as_deref()?;
     Some(Arc::new(Successor {
         module: function.module.clone(),
         contents,
-        parts: parts(function, placement, object),
+        parts: parts(function, placement, object).ok()?,
     }))
 }
 
@@ -237,8 +243,7 @@ impl Described {
         // Machines are compared by it: without it one with other code would pass.
         let object = function.object.as_deref();
         let object = object.ok_or_else(|| refused("it has no object file: name one function"))?;
-        let object = std::fs::read(object)
-            .map_err(|e| refused(&format!("{} cannot be read: {e}", object.display())))?;
+        let parts = parts(function, placement, object).map_err(|e| refused(&e))?;
         let (me, table) = match &self.source {
             Source::File(file, plan) => {
                 let wrong = |what: String| Error::wrong(format!("{}: {what}", file.display()));
@@ -262,7 +267,6 @@ impl Described {
         let arrivals = link.arrivals().map_err(open)?;
         let elsewhere: Arc<dyn Elsewhere> = link.clone();
         let classes = Classes::of_machines(buckets, &places, workers, elsewhere);
-        let parts = parts(function, placement, object);
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         let content = Content {
             module: function.module.clone(),

@@ -27,6 +27,7 @@ mod rows;
 mod slow;
 mod stages;
 mod standby;
+mod versions;
 
 /// A path of the repository.
 fn of_repository(path: &str) -> String {

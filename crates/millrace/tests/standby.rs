@@ -94,6 +94,7 @@ impl End {
             name: name.to_owned(),
             peer,
             life,
+            lease: 0,
             alive,
             drained: false,
             copies: true,

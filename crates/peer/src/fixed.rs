@@ -149,6 +149,7 @@ impl Plan {
                 name: of.name,
                 peer: of.peer,
                 life: 0,
+                lease: 0,
                 alive: of.alive,
                 drained: false,
                 copies: false,

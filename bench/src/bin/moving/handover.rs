@@ -165,6 +165,7 @@ fn stream(name: &'static str, [x, y]: [Security; 2], anew: bool) -> Result<Strea
             name: "y".to_owned(),
             peer,
             life: 0,
+            lease: 0,
             alive: true,
             drained: false,
             copies: false,

@@ -14,10 +14,13 @@ use self::http::Http;
 pub use self::http::{EtcdError, patiently};
 use crate::membership::Store;
 use crate::store::{Foreign, Guard, Member, Reply, Request, View};
-use crate::table::Table;
+use crate::table::{Node, Table};
 
 /// gRPC's number of "not found".
 const NOT_FOUND: i64 = 5;
+
+/// Leases that are asked about for one view at most: as many nodes as one commit declares dead.
+const MAX_ASKED: usize = 100;
 
 /// A cluster's keys in an etcd.
 #[derive(Debug)]
@@ -34,6 +37,16 @@ fn base64(bytes: impl AsRef<[u8]>) -> String {
 fn number(of: &Value, key: &str) -> i64 {
     let text = of.get(key).and_then(Value::as_str);
     text.and_then(|t| t.parse().ok()).unwrap_or(0)
+}
+
+/// Whether a key was made at a revision; 0: whether there is none.
+fn created(key: &str, at: u64) -> Value {
+    json!({"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": at.to_string()})
+}
+
+/// Whether a key was written last at a revision; 0: whether there is none.
+fn changed(key: &str, at: u64) -> Value {
+    json!({"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": at.to_string()})
 }
 
 fn revision(of: &Value) -> u64 {
@@ -65,7 +78,7 @@ impl Etcd {
         self.key(&format!("members/{name}"))
     }
 
-    /// Everything of the cluster, at one revision, linearizably.
+    /// Everything of the cluster, at one revision, linearizably; then, of living nodes that no key is under the lease of, whether that has ended.
     ///
     /// # Errors
     /// No answer, or content that is none.
@@ -90,12 +103,13 @@ impl Etcd {
             kvs.and_then(Value::as_array).cloned().unwrap_or_default()
         };
         let mut foreign = Vec::new();
-        let mut strange = |key: String, why: EtcdError| {
+        let mut strange = |key: String, kv: &Value, why: EtcdError| {
             let why = match why {
                 EtcdError::Content { why, .. } => why,
                 other => other.to_string(),
             };
-            foreign.push(Foreign { key, why });
+            let at = unsigned(kv, "mod_revision");
+            foreign.push(Foreign { key, why, at });
         };
         let table = match kvs(0).first() {
             Some(kv) => {
@@ -105,10 +119,11 @@ impl Etcd {
             }
             None => None,
         };
-        let leader = kvs(1).first().map(|kv| {
-            self.leased("leader", kv).unwrap_or_else(|why| {
-                strange("leader".to_owned(), why);
-                (String::new(), 0)
+        let leader = kvs(1).first().and_then(|kv| {
+            let known = self.leased("leader", kv);
+            known.map(Some).unwrap_or_else(|why| {
+                strange("leader".to_owned(), kv, why);
+                (number(kv, "lease") != 0).then(|| (String::new(), 0))
             })
         });
         let mut members = Vec::new();
@@ -116,15 +131,41 @@ impl Etcd {
             let key = self.below(&kv);
             match self.member(&key, &kv) {
                 Ok(member) => members.push(member),
-                Err(why) => strange(key, why),
+                Err(why) => strange(key, &kv, why),
             }
         }
+        let nodes = table.iter().flat_map(|(t, _)| &t.nodes);
+        let ended = self.ended(nodes, &members)?;
         Ok(View {
             table,
             leader,
             members,
             foreign,
+            ended,
         })
+    }
+
+    /// Leases of living nodes of a table that have ended, of those that no member has. A lease that has ended does not come back.
+    fn ended<'a>(
+        &self,
+        nodes: impl Iterator<Item = &'a Node>,
+        members: &[Member],
+    ) -> Result<Vec<i64>, EtcdError> {
+        let listed = |lease: i64| members.iter().any(|m| m.lease == lease);
+        let mut ended = Vec::new();
+        let asked = nodes.filter(|n| n.alive && n.lease != 0 && !listed(n.lease));
+        for node in asked.take(MAX_ASKED) {
+            let body = json!({"ID": node.lease.to_string()});
+            let answer = self.http.ask("lease/timetolive", &body)?;
+            if answer.get("header").is_none() {
+                return Err(self.http.empty());
+            }
+            // -1 of a lease that is gone. One that has run out and is not revoked yet may be below 0, too: another leader of etcd prolongs it.
+            if number(&answer, "TTL") < 0 && number(&answer, "grantedTTL") == 0 {
+                ended.push(node.lease);
+            }
+        }
+        Ok(ended)
     }
 
     /// A key, below the cluster's name.
@@ -143,6 +184,7 @@ impl Etcd {
             return Err(self.unread(key, &format!("it is of node '{name}'")));
         }
         member.life = unsigned(kv, "create_revision");
+        member.lease = number(kv, "lease");
         Ok(member)
     }
 
@@ -192,14 +234,11 @@ impl Etcd {
     }
 
     fn write(&self, at: u64, guard: &Guard, table: &Table) -> Result<(bool, u64), EtcdError> {
-        let created = |key: String, at: u64| json!({"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": at.to_string()});
-        let mut compare = vec![
-            json!({"key": self.key("table"), "target": "MOD", "result": "EQUAL", "mod_revision": at.to_string()}),
-        ];
+        let mut compare = vec![changed(&self.key("table"), at)];
         let present = guard.present.iter();
-        compare.extend(present.map(|(name, life)| created(self.member_key(name), *life)));
-        let absent = guard.absent.iter();
-        compare.extend(absent.map(|name| created(self.member_key(name), 0)));
+        compare.extend(present.map(|(name, life)| created(&self.member_key(name), *life)));
+        let unclaimed = guard.unclaimed.iter();
+        compare.extend(unclaimed.map(|(name, at)| changed(&self.member_key(name), *at)));
         if let Some(leader) = &guard.leader {
             let value = base64(json!(leader).to_string());
             compare.push(json!({"key": self.key("leader"), "target": "VALUE", "result": "EQUAL", "value": value}));
@@ -214,7 +253,7 @@ impl Etcd {
     }
 
     fn absent(&self, key: &str) -> Value {
-        json!({"key": self.key(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"})
+        created(&self.key(key), 0)
     }
 
     fn join(&self, member: &Member, ttl: u64) -> Result<Reply, EtcdError> {
@@ -229,7 +268,14 @@ impl Etcd {
         let key = format!("members/{}", member.name);
         let value = json!(member).to_string();
         let put = self.put(&key, value.as_bytes(), Some(lease));
-        let joined = self.transact(&[self.absent(&key)], &[put]);
+        let mut joined = self.transact(&[self.absent(&key)], std::slice::from_ref(&put));
+        if let Ok((false, _)) = joined {
+            // Not written over: the revision at which it was made would be no new life.
+            joined = self.clear(&key).and_then(|cleared| {
+                let again = || self.transact(&[self.absent(&key)], &[put]);
+                if cleared { again() } else { Ok((false, 0)) }
+            });
+        }
         if let Ok((true, life)) = joined {
             return Ok(Reply::Joined { lease, life, ttl });
         }
@@ -238,6 +284,33 @@ impl Etcd {
         joined?;
         ended?;
         Ok(Reply::Taken)
+    }
+
+    /// Removes a key that has no lease; whether it did.
+    fn clear(&self, key: &str) -> Result<bool, EtcdError> {
+        let answer = self.http.ask("kv/range", &json!({"key": self.key(key)}))?;
+        let kv = answer.get("kvs").and_then(|k| k.get(0));
+        let Some(kv) = kv.filter(|kv| number(kv, "lease") == 0) else {
+            return Ok(false);
+        };
+        let same = changed(&self.key(key), unsigned(kv, "mod_revision"));
+        let remove = json!({"request_delete_range": {"key": self.key(key)}});
+        self.transact(&[same], &[remove]).map(|(done, _)| done)
+    }
+
+    fn renew(&self, member: &Member) -> Result<Reply, EtcdError> {
+        let key = format!("members/{}", member.name);
+        let value = json!(member).to_string();
+        let put = self.put(&key, value.as_bytes(), Some(member.lease));
+        let same = created(&self.key(&key), member.life);
+        Ok(match self.transact(&[same], &[put]) {
+            Ok((true, revision)) => Reply::Committed(revision),
+            Ok((false, _))
+            | Err(EtcdError::Refused {
+                code: NOT_FOUND, ..
+            }) => Reply::Gone,
+            Err(error) => return Err(error),
+        })
     }
 
     /// Writes to a node's key why it can neither give nor take buckets any more. Whether it stands there; it goes with the node's lease.
@@ -256,9 +329,8 @@ impl Etcd {
             stays: Some(why.to_owned()),
             ..member.clone()
         };
-        let (key, life) = (self.member_key(name), member.life.to_string());
-        let there =
-            json!({"key": key, "target": "CREATE", "result": "EQUAL", "create_revision": life});
+        let key = self.member_key(name);
+        let there = created(&key, member.life);
         let value = base64(json!(told).to_string());
         let put = json!({"request_put": {"key": key, "value": value, "ignore_lease": true}});
         self.transact(&[there], &[put]).map(|(done, _)| done)
@@ -322,7 +394,10 @@ impl Etcd {
     fn lead(&self, lease: i64, me: &(String, u64)) -> Result<Reply, EtcdError> {
         let value = json!(me).to_string();
         let put = self.put("leader", value.as_bytes(), Some(lease));
-        self.transact(&[self.absent("leader")], &[put])?;
+        // One without a lease would stay for ever, and one that is not there has none either.
+        let nobody =
+            json!({"key": self.key("leader"), "target": "LEASE", "result": "EQUAL", "lease": "0"});
+        self.transact(&[nobody], &[put])?;
         Ok(Reply::Led)
     }
 }
@@ -331,14 +406,17 @@ impl Store for Etcd {
     fn perform(&self, request: &Request) -> Reply {
         let done = match request {
             Request::Join { member, ttl } => self.join(member, *ttl),
+            Request::Renew { member } => self.renew(member),
             Request::Keep { lease } => self.keep(*lease),
             Request::Read => self.view().map(Reply::Viewed),
             Request::Lead { lease, me } => self.lead(*lease, me),
             Request::Commit { at, guard, table } => match self.write(*at, guard, table) {
                 Ok((true, revision)) => Ok(Reply::Committed(revision)),
                 Ok((false, _)) => Ok(Reply::Conflict),
-                // Nothing was sent, or it was refused as a whole.
-                Err(EtcdError::Away { .. } | EtcdError::Refused { .. }) => Ok(Reply::Conflict),
+                // Nothing was sent.
+                Err(EtcdError::Away { .. }) => Ok(Reply::Conflict),
+                // As a whole: it has no room, or does not let this node write.
+                Err(error @ EtcdError::Refused { .. }) => Ok(Reply::Refused(error.to_string())),
                 Err(error) => Err(error),
             },
             Request::Leave { lease } => self.end(*lease).map(|()| Reply::Gone),

@@ -1,9 +1,9 @@
 //! What a view of the store, and a newer table, change on this node.
 
-use super::{Action, Node};
+use super::{Action, Asked, Node};
 use crate::log::What;
 use crate::machine::Place;
-use crate::store::{Foreign, View};
+use crate::store::{Foreign, Member, Request, View};
 use crate::table::Table;
 
 impl Node {
@@ -30,7 +30,7 @@ impl Node {
             return;
         }
         match view.foreign.first() {
-            Some(Foreign { key, why }) => self.say_once(format!(
+            Some(Foreign { key, why, .. }) => self.say_once(format!(
                 "what stands in the store at '{key}' is not of a node, and counts as none: {why}"
             )),
             None => self.trouble.clear(),
@@ -60,11 +60,31 @@ impl Node {
         } else {
             self.view = view;
         }
+        self.claim(now);
         self.orphaned = match (&self.orphaned, self.is_orphaned()) {
             (_, false) => None,
             (Some(since), true) => Some(*since),
             (None, true) => Some(now),
         };
+    }
+
+    /// Puts the own key again, once a beat, where it does not stand under the own lease. Until then others leave this node its buckets, as that lease
+    /// has not ended.
+    fn claim(&mut self, now: u64) {
+        let Some(lease) = self.lease.clone() else {
+            return;
+        };
+        let stands = |m: &Member| m.lease == lease.id && m.name == self.config.name;
+        let pending = self.pending(|a| matches!(a, Asked::Renew));
+        if now < self.renew_at || pending || self.view.members.iter().any(stands) {
+            return;
+        }
+        self.renew_at = now + self.config.times.beat();
+        let member = self.member(lease.life, lease.id);
+        self.out.push(Action::Say(
+            "this node's key in the store is not under its lease: another program has written there; putting it again".into(),
+        ));
+        self.ask(Request::Renew { member }, Asked::Renew);
     }
 
     pub(super) fn halt(&mut self, why: String) {
@@ -113,13 +133,20 @@ impl Node {
                 self.drop_here(bucket, now);
             }
         }
+        for (bucket, taken) in &mut self.taken {
+            if table.version >= taken.version {
+                taken.owner.get_or_insert(table.owner(*bucket));
+            }
+        }
         let old = 2 * self.config.times.ttl;
         let lost: Vec<u32> = self
             .taken
             .iter()
             .filter(|(bucket, taken)| {
                 let wanted = table.wanted.get(**bucket as usize).copied().flatten();
-                let moved = table.version >= taken.version && table.owner(**bucket) != taken.owner;
+                let moved = taken
+                    .owner
+                    .is_some_and(|owner| table.owner(**bucket) != owner);
                 moved || (wanted != me && now >= taken.at + old)
             })
             .map(|(bucket, _)| *bucket)

@@ -42,7 +42,8 @@ impl Node {
 
     /// The entries are put in.
     pub fn has_taken(&mut self, bucket: u32, version: u64, now: u64) {
-        let owner = self.table.as_ref().and_then(|t| t.owner(bucket));
+        let table = self.table.as_ref().filter(|t| t.version >= version);
+        let owner = table.map(|t| t.owner(bucket));
         self.taken.insert(
             bucket,
             Taken {

@@ -3,18 +3,19 @@
 use super::{Asked, Lease, Node};
 use crate::lead;
 use crate::log::What;
-use crate::store::{Guard, Request};
+use crate::store::{Guard, Request, View};
 use crate::table::Node as Machine;
 
 impl Node {
-    /// Whether the table has living nodes and none of them has a lease.
+    /// Whether no living node of the table has a lease.
     pub(super) fn is_orphaned(&self) -> bool {
         let Some((table, _)) = &self.view.table else {
             return false;
         };
         let members = &self.view.members;
         let has = |n: &Machine| members.iter().any(|m| m.name == n.name && m.peer == n.peer);
-        !table.nodes.iter().any(|n| n.alive && has(n))
+        let mut living = table.nodes.iter().filter(|n| n.alive);
+        !living.any(|n| has(n) || self.view.holds(n))
     }
 
     /// Whether this node may compute tables: see the last part of [`crate::vouch`].
@@ -57,7 +58,11 @@ impl Node {
         }
         // A former life of this node may have promised something; that has ended a lease's time after this life began.
         let may_take = now >= lease.since + self.config.times.ttl;
-        let change = lead::next(&self.view, self.config.buckets, may_take);
+        let change = if self.weak.keys {
+            lead::next(&without_leases(&self.view), self.config.buckets, may_take)
+        } else {
+            lead::next(&self.view, self.config.buckets, may_take)
+        };
         let at = self.view.table.as_ref().map_or(0, |(_, at)| *at);
         let (table, mut guard) = match (change, &self.view.table) {
             (Some(change), _) => (change.table, change.guard),
@@ -72,8 +77,21 @@ impl Node {
         guard.leader = Some(me.clone());
         guard.present.push(me);
         if self.weak.lives {
-            guard.absent.clear();
+            guard.unclaimed.clear();
         }
         self.ask(Request::Commit { at, guard, table }, Asked::Commit(at));
     }
+}
+
+/// A view in which every lease has ended that no key is under.
+fn without_leases(view: &View) -> View {
+    let mut view = view.clone();
+    if let Some((table, _)) = &view.table {
+        let nodes = table.nodes.iter();
+        view.ended = nodes
+            .map(|n| n.lease)
+            .filter(|lease| !view.members.iter().any(|m| m.lease == *lease))
+            .collect();
+    }
+    view
 }

@@ -1,6 +1,6 @@
 //! Nodes without an answer of the store: what this one asks of others, and what it promises to them.
 
-use super::{Action, Asked, Lease, Node};
+use super::{Action, Lease, Node};
 use crate::log::What;
 use crate::table::{Node as Machine, NodeId};
 use crate::vouch::{Answer, Ask, Round};
@@ -36,8 +36,7 @@ impl Node {
         if now < silent {
             return Some("the store answers here");
         }
-        let commit = |a: &Asked| matches!(a, Asked::Commit(_));
-        if self.unsure.is_some() || self.asked.values().any(commit) {
+        if self.changes() {
             return Some("a change of the table is under way");
         }
         None
@@ -55,6 +54,10 @@ impl Node {
             let bound = times.until(kept, times.alone);
             self.round = None;
             self.until = self.until.max(times.until(sent, times.ttl).min(bound));
+            if !self.weak.own_change {
+                // As its peers, it changes nothing meanwhile: what it admits could take its buckets over.
+                self.promised = self.promised.max(sent.saturating_add(times.ttl));
+            }
             self.log(now, What::Vouched, None);
         }
     }
@@ -65,6 +68,9 @@ impl Node {
         let silent = now >= lease.kept + 3 * times.beat();
         let fresh = |r: &Round| now < r.sent + times.beat();
         if !silent || self.round.as_ref().is_some_and(fresh) {
+            return;
+        }
+        if self.changes() && !self.weak.own_change {
             return;
         }
         let (Some(me), Some(table)) = (self.id(), &self.table) else {

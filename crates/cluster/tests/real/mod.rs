@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millrace_cluster::etcd::{Endpoint, Etcd, Tls};
-use millrace_cluster::store::Guard;
-use millrace_cluster::{Status, Table, now, single_owner};
+use millrace_cluster::store::{Guard, Member, Reply, Request};
+use millrace_cluster::{Status, Store, Table, now, single_owner};
 
-use self::nodes::{BUCKETS, Log, Street, TTL, start};
+use self::nodes::{BUCKETS, Log, Said, Street, TTL, start, start_and_hear};
 use self::server::{Servers, until};
 
 fn checked(log: &Log) {
@@ -183,12 +183,12 @@ fn what_others_have_written_stops_no_node() {
     until("b is drained once more", || {
         b.share() == 0 && a.share() == 16
     });
-    // A leader's key that is none: nobody leads, and when it is gone somebody does.
+    // A leader's key without a lease is nobody's: a node puts its own there.
     servers.put("c5", "leader", b"[\"a\", 1]");
-    let status = Status::of(&store().view().expect("a view"));
-    let what = status.findings.iter().map(|f| f.what.as_str());
-    assert!(what.clone().any(|w| w.contains("'leader'")), "{status:?}");
-    servers.remove("c5", "leader");
+    until("a node leads", || {
+        let view = store().view().expect("a view");
+        view.leader.is_some_and(|(_, life)| life > 1)
+    });
     drain(&store(), "b", false);
     until("they share once more", || a.share() == 8 && b.share() == 8);
     // What is no secret is not taken for one.
@@ -202,6 +202,97 @@ fn what_others_have_written_stops_no_node() {
         error.contains("/millrace/c6/secret") && error.contains("32 bytes"),
         "{error}"
     );
+    checked(&log);
+}
+
+/// An etcd without room prolongs leases and answers reads, and takes no table: packets are served, nothing moves, and the leader says why.
+#[test]
+fn an_etcd_without_room_is_said_to_have_none() {
+    let Some(mut servers) = Servers::start(1, false) else {
+        return;
+    };
+    let (street, log, said) = (Street::default(), Log::default(), Said::default());
+    let store = Arc::new(servers.etcd("c8"));
+    let a = start_and_hear("a", store.clone(), &street, &log, &said);
+    let b = start_and_hear("b", store, &street, &log, &said);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    servers.fill(200_000);
+    let heard = || {
+        let said = said.lock().expect("locked");
+        let full =
+            |words: &&String| words.contains("table cannot be changed") && words.contains("space");
+        said.iter().filter(full).count()
+    };
+    // What the leader would change: one has died.
+    b.crash();
+    until("the leader says why it changes nothing", || heard() > 0);
+    std::thread::sleep(Duration::from_secs(TTL));
+    assert_eq!(heard(), 1, "once");
+    assert!(a.member.standing().holds(now()));
+    assert_eq!(a.share(), 8);
+    checked(&log);
+}
+
+/// A node's right to act is its lease: what other programs do to its key takes nothing from a living node, and keeps nothing for a dead one.
+#[test]
+fn a_node_is_its_lease_and_not_its_key() {
+    let Some(servers) = Servers::start(1, false) else {
+        return;
+    };
+    let (street, log) = (Street::default(), Log::default());
+    let store = || Arc::new(servers.etcd("c7"));
+    let view = || store().view().expect("a view");
+    let of_b = || {
+        let members = view().members;
+        members.into_iter().find(|m| m.name == "b")
+    };
+    let a = start("a", store(), &street, &log);
+    let b = start("b", store(), &street, &log);
+    until("they share", || a.share() == 8 && b.share() == 8);
+    // Restored by a tool, twice: b puts it again, under its lease and in its life, and the table stays as it is.
+    let version = a.member.standing().version();
+    let member = of_b().expect("b");
+    let restored = serde_json::to_vec(&member).expect("JSON");
+    for _ in 0..2 {
+        servers.put("c7", "members/b", &restored);
+        let key = |f: &millrace_cluster::store::Foreign| f.key == "members/b";
+        until("it stands under its lease", || {
+            let view = view();
+            !view.foreign.iter().any(key) && view.members.contains(&member)
+        });
+    }
+    std::thread::sleep(Duration::from_secs(2 * TTL));
+    assert_eq!(a.member.standing().version(), version);
+    assert!(b.member.standing().holds(now()));
+    // Of a dead node: its lease ends though its key stands.
+    b.crash();
+    servers.put("c7", "members/b", &restored);
+    let status = Status::of(&view());
+    assert!(status.nodes[1].lease, "{status:?}");
+    until("a has all", || a.share() == BUCKETS as usize);
+    assert!(view().hides("b"));
+    // It joins though that key stands there.
+    let b = start("b", store(), &street, &log);
+    until("they share again", || a.share() == 8 && b.share() == 8);
+    // Removed while it runs: it has lost its place, and takes another one. Its lease outlives its key.
+    let member = of_b().expect("b");
+    servers.remove("c7", "members/b");
+    until("it has another life", || {
+        of_b().is_some_and(|m| m.life > member.life && m.lease != member.lease)
+    });
+    until("that is in the table", || {
+        let (table, _) = view().table.expect("a table");
+        table.nodes[1].life > member.life && table.nodes[1].alive
+    });
+    until("they share once more", || a.share() == 8 && b.share() == 8);
+    // Under a lease that there is not, nothing is put.
+    let request = Request::Renew {
+        member: Member {
+            lease: 12345,
+            ..of_b().expect("b")
+        },
+    };
+    assert_eq!(store().perform(&request), Reply::Gone);
     checked(&log);
 }
 

@@ -109,7 +109,21 @@ pub struct Running {
 
 pub type Log = Arc<Mutex<Vec<Entry>>>;
 
+/// What nodes have said.
+pub type Said = Arc<Mutex<Vec<String>>>;
+
 pub fn start(name: &str, store: Arc<dyn Store>, street: &Street, log: &Log) -> Running {
+    start_and_hear(name, store, street, log, &Said::default())
+}
+
+pub fn start_and_hear(
+    name: &str,
+    store: Arc<dyn Store>,
+    street: &Street,
+    log: &Log,
+    said: &Said,
+) -> Running {
+    let said = said.clone();
     let machine = Arc::new(Counting::default());
     let with = With {
         standing: None,
@@ -125,7 +139,10 @@ pub fn start(name: &str, store: Arc<dyn Store>, street: &Street, log: &Log) -> R
         machine: machine.clone(),
         peers: Arc::new(street.clone()),
         log: None,
-        say: Box::new(|words| println!("{words}")),
+        say: Box::new(move |words| {
+            println!("{words}");
+            said.lock().expect("locked").push(words.to_owned());
+        }),
     };
     let member = Membership::start(with, Duration::from_secs(60)).expect("it joins");
     let member = Arc::new(member);

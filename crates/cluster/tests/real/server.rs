@@ -24,6 +24,8 @@ pub struct Servers {
     /// ports for clients and for each other
     ports: Vec<(u16, u16)>,
     running: Vec<Option<Child>>,
+    /// bytes that a server stores; none: as many as it does by itself
+    quota: Option<u64>,
     pub tls: Option<Tls>,
 }
 
@@ -78,6 +80,7 @@ impl Servers {
             folder,
             ports: ports.chunks(2).map(|p| (p[0], p[1])).collect(),
             running: (0..count).map(|_| None).collect(),
+            quota: None,
             tls,
         };
         (0..count).for_each(|at| servers.run(at));
@@ -108,6 +111,9 @@ impl Servers {
             .args(["--unsafe-no-fsync"])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        if let Some(quota) = self.quota {
+            command.args(["--quota-backend-bytes", &quota.to_string()]);
+        }
         if let Some(tls) = &self.tls
             && let (Some(authority), Some((own, key))) = (&tls.authority, &tls.own)
         {
@@ -157,6 +163,19 @@ impl Servers {
         let body = serde_json::json!({"key": key, "value": base64(value)});
         let url = format!("http://127.0.0.1:{}/v3/kv/put", self.ports[0].0);
         ureq::post(url).send(body.to_string()).expect("it is put");
+    }
+
+    /// Starts the only server again with room for so many bytes, and fills it.
+    pub fn fill(&mut self, quota: u64) {
+        self.kill(0);
+        self.quota = Some(quota);
+        self.run(0);
+        self.wait();
+        let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+        let url = format!("http://127.0.0.1:{}/v3/kv/put", self.ports[0].0);
+        let body = serde_json::json!({"key": base64(b"/fill"), "value": base64(&[7; 8192])});
+        let full = |url: &str| ureq::post(url).send(body.to_string()).is_err();
+        until("it has no room", || full(&url));
     }
 
     /// Removes a key below a cluster's name.

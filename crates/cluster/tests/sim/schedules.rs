@@ -14,7 +14,7 @@ fn fault(world: &mut World, nodes: usize) {
     let node = world.draw(nodes as u64) as usize;
     let other = world.draw(nodes as u64) as usize;
     let ttl = TTL * SECOND;
-    match world.draw(16) {
+    match world.draw(19) {
         0 | 1 => world.kill(node),
         2 => world.start(node),
         3 => {
@@ -40,6 +40,8 @@ fn fault(world: &mut World, nodes: usize) {
         12 => world.cut_peers(node, other, false),
         13 => world.store_away(true),
         14 => world.store_away(false),
+        15 => world.tamper(node, true),
+        16 | 17 => world.tamper(node, false),
         _ => match world.draw(6) {
             0 => world.drain(node, true),
             1 | 2 => world.drain(node, false),
@@ -165,6 +167,54 @@ fn a_dead_node_leaves_its_state_to_its_standby() {
     println!("{kept} buckets went on with their copies, which lacked {lacked} packets in all");
 }
 
+/// Other programs write to a node's key. That of a living node is put again, and nothing is lost; that of a dead one keeps nobody's buckets.
+#[test]
+fn a_key_without_a_lease_keeps_nothing() {
+    for seed in 0..12 {
+        let mut world = World::new(seed, 3, Variant::default());
+        world.copies = false;
+        (0..3).for_each(|node| world.start(node));
+        world.run(8 * SECOND);
+        let took = world.seen.takeovers;
+        for node in 0..3 {
+            world.tamper(node, false);
+            let ns = world.draw(3 * SECOND);
+            world.run(ns);
+        }
+        world.run(4 * SECOND);
+        assert_eq!(
+            world.seen.takeovers, took,
+            "schedule {seed}: a living node lost buckets"
+        );
+        let node = world.draw(3) as usize;
+        world.tamper(node, false);
+        world.kill(node);
+        world.run(4 * TTL * SECOND);
+        let owned = |world: &World, name: &str| {
+            let table = &world.store.table.as_ref().expect("a table").0;
+            let id = table.named(name);
+            table.owners.iter().filter(|o| **o == id).count()
+        };
+        let name = world.hosts[node].name.clone();
+        assert_eq!(owned(&world, &name), 0, "schedule {seed}: of a dead node");
+        // It joins again though that key stands there.
+        world.start(node);
+        world.run(6 * SECOND);
+        assert!(
+            owned(&world, &name) >= 5,
+            "schedule {seed}: it has not joined"
+        );
+        // Removed while it runs: it joins anew, and nobody has its buckets before its lease has ended.
+        world.tamper(node, true);
+        world.run(6 * TTL * SECOND);
+        assert!(
+            owned(&world, &name) >= 5,
+            "schedule {seed}: it has not joined anew"
+        );
+        single_owner(&world.log, 0).unwrap_or_else(|wrong| panic!("schedule {seed}: {wrong}"));
+    }
+}
+
 /// Prints what happened to a bucket of a schedule: `MILLRACE_CLUSTER_TRACE=SEED,BUCKET`.
 #[test]
 fn traced() {
@@ -273,6 +323,24 @@ fn one_promise_for_all_is_caught() {
 fn lives_not_compared_are_caught() {
     let weak = Weakened {
         lives: true,
+        ..Weakened::default()
+    };
+    caught(without(weak), 200);
+}
+
+#[test]
+fn changes_by_a_node_that_is_vouched_for_are_caught() {
+    let weak = Weakened {
+        own_change: true,
+        ..Weakened::default()
+    };
+    caught(without(weak), 200);
+}
+
+#[test]
+fn keys_for_leases_are_caught() {
+    let weak = Weakened {
+        keys: true,
         ..Weakened::default()
     };
     caught(without(weak), 200);

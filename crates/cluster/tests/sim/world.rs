@@ -304,6 +304,20 @@ impl World {
         self.cut[b][a] = cut;
     }
 
+    /// Another program removes a node's key from the store, or writes it, and maybe the leader's, without a lease.
+    pub fn tamper(&mut self, node: usize, erased: bool) {
+        if self.store_away {
+            return;
+        }
+        let name = self.hosts[node].name.clone();
+        let leader = self.draw(2) == 0;
+        match erased {
+            true => self.store.erase(&name),
+            false => self.store.strip(&name, leader),
+        }
+        self.watch();
+    }
+
     pub fn set_full(&mut self, node: usize, full: bool) {
         self.hosts[node].full = full;
     }

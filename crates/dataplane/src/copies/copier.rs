@@ -35,6 +35,8 @@ struct Told {
     bucket: u16,
     /// what changed last was not told there: it may have something older, or nothing
     late: bool,
+    /// the bucket is that of the key which had the place when it was looked at last
+    hashed: bool,
 }
 
 /// Which places are looked at, and from which one on.
@@ -439,7 +441,7 @@ impl Telling<'_> {
         let before = *told;
         let now = changed
             .entry
-            .and_then(|entry| Some((entry, self.target(&entry)?)));
+            .and_then(|entry| Some((entry, self.target(&entry, before)?)));
         let goes = before.to != 0 && self.is_here(before.bucket);
         let to = now.map_or(before.to, |(_, now)| now.to);
         if goes && before.to != to {
@@ -450,6 +452,7 @@ impl Telling<'_> {
             // Nothing was told, or the bucket has left: whether its copy is to be forgotten the table says.
             None if !goes => Told {
                 late: false,
+                hashed: false,
                 ..before
             },
             _ if room_of(self.room, to) == 0 => {
@@ -505,16 +508,24 @@ impl Telling<'_> {
     }
 
     /// Where the copy of an entry is; none: nowhere, or its bucket is not this worker's.
-    fn target(&self, entry: &ChangedEntry<'_>) -> Option<Told> {
+    fn target(&self, entry: &ChangedEntry<'_>, before: Told) -> Option<Told> {
         let bucket = match self.contents.leases.contains(&self.object) {
-            true => u32::try_from(entry.home).ok()?,
-            false => self.contents.buckets.entry(self.object, entry.key)?,
+            true => u16::try_from(entry.home).ok()?,
+            // A key is hashed once.
+            false if entry.same && before.hashed => before.bucket,
+            false => {
+                let bucket = self.contents.buckets.entry(self.object, entry.key)?;
+                u16::try_from(bucket).ok()?
+            }
         };
-        let to = self.following.to.get(bucket as usize).copied()?;
-        let bucket = u16::try_from(bucket).ok()?;
+        let to = self.following.to.get(usize::from(bucket)).copied()?;
         let own = self.classes.whose(bucket) == Whose::Worker(self.worker);
-        let late = false;
-        (own && is_connection(to)).then_some(Told { to, bucket, late })
+        (own && is_connection(to)).then_some(Told {
+            to,
+            bucket,
+            late: false,
+            hashed: true,
+        })
     }
 
     /// Whether a bucket is at some worker of this machine: what has gone of another one is on its way elsewhere, with it, or this machine may

@@ -90,6 +90,7 @@ pub fn node(name: &str, peer: SocketAddr) -> Node {
         name: name.to_owned(),
         peer,
         life: 0,
+        lease: 0,
         alive: true,
         drained: false,
         copies: false,

@@ -72,7 +72,8 @@ impl App {
         title.extend(self.paused.then(|| Line::from(" PAUSED ".reversed())));
         frame.render_widget(Paragraph::new(title), head);
 
-        let lines = drawn(table::tables(&self.view, self.sort));
+        let width = usize::from(body.width);
+        let lines = drawn(table::tables(&self.view, self.sort), width);
         scrolled(frame, body, lines, &mut self.scroll);
         let keys = footer("space pause  ", self.sort, self.trouble.as_deref());
         frame.render_widget(keys, foot);
@@ -108,29 +109,33 @@ fn scrolled(frame: &mut Frame<'_>, body: Rect, lines: Vec<Line<'static>>, scroll
 
 /// The last line: keys, or why there is no new answer.
 fn footer(more: &str, sort: Sort, trouble: Option<&str>) -> Line<'static> {
-    let text = match trouble {
-        Some(trouble) => format!("no answer: {trouble}"),
-        None => format!(
-            "q quit  {more}s ←→ sort: {}{}  r reverse  ↑↓ scroll",
-            sort.key.name(),
-            if sort.reversed { ", reversed" } else { "" }
-        ),
-    };
+    if let Some(trouble) = trouble {
+        // What stands above it is old.
+        return Line::from(format!("no answer: {trouble}")).reversed();
+    }
+    let text = format!(
+        "q quit  {more}s ←→ sort: {}{}  r reverse  ↑↓ scroll",
+        sort.key.name(),
+        if sort.reversed { ", reversed" } else { "" }
+    );
     Line::from(text).dim()
 }
 
-/// Tables as lines of a screen.
-fn drawn(tables: Vec<Table>) -> Vec<Line<'static>> {
+/// Tables as lines of a screen of so many columns.
+fn drawn(tables: Vec<Table>, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for table in tables {
-        let mut rows = table.lines().into_iter();
-        let Some(columns) = rows.next() else {
-            continue;
-        };
-        lines.push(Line::from(table.title).bold());
-        lines.push(Line::from(columns).style(Style::new().underlined()));
-        lines.extend(rows.map(Line::from));
-        lines.push(Line::default());
+        let blocks = table.blocks(width);
+        if !blocks.is_empty() {
+            lines.push(Line::from(table.title).bold());
+        }
+        for block in blocks {
+            let mut rows = block.into_iter();
+            let head = rows.next().unwrap_or_default();
+            lines.push(Line::from(head).style(Style::new().underlined()));
+            lines.extend(rows.map(Line::from));
+            lines.push(Line::default());
+        }
     }
     lines
 }

@@ -58,6 +58,7 @@ fn rates(all: &All) -> Table {
         "Machines",
         &[
             ("machine", Key::Order),
+            ("state", Key::Order),
             ("packets/s", Key::Packets),
             ("lost/s", Key::Losses),
             ("sent/s", Key::Order),
@@ -65,9 +66,9 @@ fn rates(all: &All) -> Table {
             ("buckets", Key::Order),
             ("wanted", Key::Order),
             ("lease, s", Key::Order),
-            ("state", Key::Order),
         ],
-    );
+    )
+    .with_words(1);
     let none = || (0.0, "-".to_owned());
     for machine in &all.machines {
         let figure = |of: fn(&super::cluster::Rates) -> f64| match &machine.rates {
@@ -80,6 +81,7 @@ fn rates(all: &All) -> Table {
         let has = figures.map(|f| f.peers.buckets);
         let has = has.or(machine.listed.buckets.map(|n| n as u64));
         let cells = vec![
+            (0.0, state(machine)),
             figure(|r| r.packets_per_second),
             figure(|r| r.lost_per_second),
             figure(|r| r.sent_per_second),
@@ -87,7 +89,6 @@ fn rates(all: &All) -> Table {
             has.map_or_else(none, count),
             machine.listed.wanted.map_or_else(none, |n| count(n as u64)),
             lease.map_or_else(none, |s| (s, format!("{s:.1}"))),
-            (0.0, format!("  {}", state(machine))),
         ];
         table.row(plain(&machine.listed.name), cells);
     }
@@ -198,8 +199,8 @@ fn reasons(all: &All) -> Table {
     table
 }
 
-/// The line above the tables.
-pub fn summary(all: &All) -> String {
+/// What stands above the tables: the cluster, and its packets.
+pub fn summary(all: &All) -> [String; 2] {
     let buckets = match all.buckets {
         Some(n) => format!(
             "{n} buckets, {} to move, {} without owner",
@@ -211,16 +212,20 @@ pub fn summary(all: &All) -> String {
         true => "",
         false => "  SOME PACKETS HAVE NO FATE",
     };
-    format!(
-        "{}  version {}  {buckets}  {} of {} machines answer  {} packets/s, {} lost/s{uneven}  (over {:.2} s)",
+    let cluster = format!(
+        "{}  version {}  {buckets}",
         plain(&all.cluster),
-        all.version,
+        all.version
+    );
+    let packets = format!(
+        "{} of {} machines answer  {} packets/s, {} lost/s{uneven}  (over {:.2} s)",
         all.answered,
         all.machines.len(),
         rate(all.rates.packets_per_second).1,
         rate(all.rates.lost_per_second).1,
         all.interval
-    )
+    );
+    [cluster, packets]
 }
 
 /// All tables, sorted.
@@ -243,7 +248,9 @@ pub fn tables(all: &All, sort: Sort) -> Vec<Table> {
 
 /// Who has not answered, and why, and whose buckets stay.
 pub fn notes(all: &All) -> Vec<String> {
-    let silent = all.machines.iter().filter_map(|m| {
+    // One that is gone is not missing: the table says so.
+    let missing = |m: &&Machine| m.listed.lease || m.listed.alive;
+    let silent = all.machines.iter().filter(missing).filter_map(|m| {
         let why = m.silent.as_ref()?;
         let (name, peer) = (&m.listed.name, &m.listed.peer);
         Some(plain(&format!("{name} at {peer} does not answer: {why}")))
@@ -257,7 +264,7 @@ pub fn notes(all: &All) -> Vec<String> {
 
 /// All of it as text.
 pub fn text(all: &All, sort: Sort) -> String {
-    let mut lines = vec![summary(all)];
+    let mut lines = vec![summary(all).join("  ")];
     lines.extend(notes(all));
     listed(lines, tables(all, sort))
 }

@@ -57,11 +57,13 @@ pub struct Sort {
 /// A column: what stands above it, and what it is sorted as.
 type Column = (String, Key);
 
-/// A table: the first column is left-aligned, all others are numbers.
+/// A table: the first columns are text and left-aligned, all others are numbers.
 pub struct Table {
     pub title: &'static str,
     columns: Vec<Column>,
     rows: Vec<Row>,
+    /// columns of text behind the first one
+    words: usize,
 }
 
 struct Row {
@@ -102,7 +104,14 @@ impl Table {
             title,
             columns,
             rows: Vec::new(),
+            words: 0,
         }
+    }
+
+    /// As many columns behind the first one are text.
+    pub(super) fn with_words(mut self, columns: usize) -> Self {
+        self.words = columns;
+        self
     }
 
     pub(super) fn row(&mut self, name: impl Into<String>, cells: Vec<(f64, String)>) {
@@ -128,24 +137,93 @@ impl Table {
         if self.rows.is_empty() {
             return Vec::new();
         }
-        let name = self.columns.first().map_or("", |c| &c.0);
-        let longest = self.rows.iter().map(|r| r.name.chars().count()).max();
-        let first = longest.unwrap_or(0).max(name.len()).max(FIRST);
-        let heads = self.columns.iter().skip(1);
-        let mut head = format!("{name:<first$}");
-        for (title, _) in heads.clone() {
-            head.push_str(&format!("{title:>WIDTH$}"));
+        let widths = self.widths(WIDTH);
+        self.block(&widths, 0..self.columns.len().saturating_sub(1))
+    }
+
+    /// The same for a screen of so many columns: where a line is longer, columns come closer, then in several blocks, each with the first column.
+    pub fn blocks(&self, width: usize) -> Vec<Vec<String>> {
+        if self.rows.is_empty() {
+            return Vec::new();
         }
-        let mut lines = vec![head];
-        for row in &self.rows {
-            let mut line = format!("{:<first$}", row.name);
-            for (_, text) in &row.cells {
-                line.push_str(&format!("{text:>WIDTH$}"));
+        let fits = |widths: &[usize]| widths.iter().sum::<usize>() <= width;
+        let widths = Some(self.widths(WIDTH)).filter(|w| fits(w));
+        let widths = widths.unwrap_or_else(|| self.widths(0));
+        let (first, rest) = widths.split_first().map_or((0, &[][..]), |(f, r)| (*f, r));
+        let (mut blocks, mut from, mut taken) = (Vec::new(), 0, first);
+        for (at, of) in rest.iter().enumerate() {
+            // A column that is wider than the screen is cut off.
+            if at > from && taken + of > width {
+                blocks.push(self.block(&widths, from..at));
+                (from, taken) = (at, first);
             }
-            lines.push(line);
+            taken += of;
+        }
+        blocks.push(self.block(&widths, from..rest.len()));
+        blocks
+    }
+
+    /// Widths of all columns, those of numbers `least` at least; with the two spaces that part a column from the one before.
+    fn widths(&self, least: usize) -> Vec<usize> {
+        let longest = |name: &str, cells: &mut dyn Iterator<Item = &String>| {
+            let cells = cells.map(|c| c.chars().count()).max();
+            cells.unwrap_or(0).max(name.chars().count())
+        };
+        let names = &mut self.rows.iter().map(|r| &r.name);
+        let first = self.columns.first().map_or("", |c| &c.0);
+        let mut widths = vec![longest(first, names).max(FIRST.min(least + 1))];
+        for (at, (head, _)) in self.columns.iter().skip(1).enumerate() {
+            let cells = &mut self.rows.iter().filter_map(|r| Some(&r.cells.get(at)?.1));
+            let own = longest(head, cells) + 2;
+            widths.push(if at < self.words { own } else { own.max(least) });
+        }
+        widths
+    }
+
+    /// Lines of the first column and of these of the others.
+    fn block(&self, widths: &[usize], columns: std::ops::Range<usize>) -> Vec<String> {
+        let width = |at: usize| widths.get(at).copied().unwrap_or(0);
+        let line = |name: &str, cell: &dyn Fn(usize) -> String| {
+            let mut line = format!("{name:<0$}", width(0));
+            for at in columns.clone() {
+                let (text, width) = (cell(at), width(at + 1));
+                line.push_str(&match at < self.words {
+                    true => format!("  {text:<0$}", width.saturating_sub(2)),
+                    false => format!("{text:>width$}"),
+                });
+            }
+            line.trim_end().to_owned()
+        };
+        let head = |at: usize| {
+            self.columns
+                .get(at)
+                .map_or_else(String::new, |c| c.0.clone())
+        };
+        let mut lines = vec![line(&head(0), &|at| head(at + 1))];
+        for row in &self.rows {
+            let cell = |at: usize| row.cells.get(at).map_or_else(String::new, |c| c.1.clone());
+            lines.push(line(&row.name, &cell));
         }
         lines
     }
+}
+
+/// Text in lines of so many characters, where a word is no longer; those behind the first one begin with two spaces.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        let length = line.chars().count() + 1 + word.chars().count();
+        if line.trim().is_empty() {
+            line.push_str(word);
+        } else if length <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
 }
 
 /// The least width of the first column, and the width of the others, characters.

@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::cluster::{All, Seen};
 use super::super::cluster_text::{notes, summary, tables};
-use super::super::table::Sort;
+use super::super::table::{Sort, wrapped};
 use super::{drawn, footer, pressed, scrolled};
 
 /// State of the screen.
@@ -55,20 +55,36 @@ impl AllApp {
 
     /// Draws it all.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let width = usize::from(frame.area().width);
+        let [cluster, packets] = summary(&self.all);
+        let one = format!("{cluster}  {packets}");
+        let title = match one.chars().count() <= width {
+            true => vec![one],
+            false => [cluster, packets]
+                .iter()
+                .flat_map(|l| wrapped(l, width))
+                .collect(),
+        };
         let rows = Layout::vertical([
-            Constraint::Length(2),
+            Constraint::Length(u16::try_from(title.len()).unwrap_or(0) + 1),
             Constraint::Min(0),
             Constraint::Length(1),
         ]);
         let [head, body, foot] = rows.areas(frame.area());
-        frame.render_widget(Paragraph::new(Line::from(summary(&self.all)).bold()), head);
-        let mut lines: Vec<_> = notes(&self.all).into_iter().map(Line::from).collect();
+        let title: Vec<_> = title.into_iter().map(|l| Line::from(l).bold()).collect();
+        frame.render_widget(Paragraph::new(title), head);
+        let notes = notes(&self.all);
+        let notes = notes.iter().flat_map(|note| wrapped(note, width));
+        let mut lines: Vec<_> = notes.map(Line::from).collect();
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.extend(drawn(tables(&self.all, self.sort)));
+        lines.extend(drawn(tables(&self.all, self.sort), width));
         scrolled(frame, body, lines, &mut self.scroll);
         let keys = footer("", self.sort, self.trouble.as_deref());
         frame.render_widget(keys, foot);
     }
 }
+
+#[cfg(test)]
+mod tests;
