@@ -466,6 +466,53 @@ fn an_element_that_cannot_be_linked_is_named_with_the_reason() {
     }
 }
 
+/// `XDP_REDIRECT` from a map, in a program that names no target: the kernel drops the packet. No port of an earlier packet or element
+/// is one, nor is port 0.
+#[test]
+fn a_redirect_of_a_program_that_names_no_target_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("four.json");
+    std::fs::write(&map, r#"[{"key": 0, "value": 4}]"#).unwrap();
+    let source = |name: &str, text: &str| {
+        let file = dir.path().join(format!("{name}.c"));
+        let head = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
+        std::fs::write(&file, format!("{head}{text}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let act = source(
+        "act",
+        "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } action SEC(\".maps\");\n\
+         SEC(\"xdp\") int act(struct xdp_md *ctx) { __u32 k = 0, *a = bpf_map_lookup_elem(&action, &k); return a ? *a : XDP_PASS; }\n",
+    );
+    let on = source(
+        "on",
+        "SEC(\"xdp\") int on(struct xdp_md *ctx) { return bpf_redirect(ctx->ingress_ifindex == 1 ? 2 : 1, 0); }\n",
+    );
+    for (row, map) in [
+        (vec![act.as_str()], format!("action={}", map.display())),
+        (vec![&on, &act], format!("act:action={}", map.display())),
+        (vec![&act, &on], format!("act:action={}", map.display())),
+    ] {
+        for link in ["yes", "no"] {
+            let mut run = millrace();
+            run.arg("run").args(&row).args(["--map", &map]);
+            run.args(["--in", CAPTURE, "--split", "0=10.0.0.0/8"]);
+            if row.len() > 1 {
+                run.args(["--link", link]);
+            }
+            let (account, status) = json(&mut run);
+            assert_eq!(status, 0, "{row:?} {link}: {account}");
+            let fate = |name: &str| account[name].as_u64().unwrap();
+            let nowhere = account["reasons"]["no_such_port"].as_u64();
+            assert_eq!(
+                (fate("forwarded"), fate("aborted"), nowhere),
+                (0, fate("read"), Some(fate("read"))),
+                "{row:?} --link {link}: {account}"
+            );
+        }
+    }
+}
+
 /// The C of a row as one program.
 fn emitted(row: &str) -> String {
     let mut emit = millrace();

@@ -30,7 +30,7 @@ use millrace_topology::{End, Topology};
 pub use refuse::{Reason, Unlinkable};
 
 /// Version of what linking gives, for caches: another number whenever the same elements give another program.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// One element of a chain.
 #[derive(Clone, Copy, Debug)]
