@@ -54,6 +54,11 @@ pub fn link(
 ) -> Result<Program, Unlinkable> {
     refuse::elements(elements, topology)?;
     let graph = graph::Graph::of(elements, topology)?;
+    for (at, element) in elements.iter().enumerate() {
+        if refuse::draws(element) && graph.comes_again(topology, at) {
+            return Err(element.refused(Reason::DrawsAgain));
+        }
+    }
     let mut out = Program {
         name: elements
             .iter()
