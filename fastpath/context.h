@@ -24,8 +24,9 @@ enum {
     MR_VERDICT_PASS,
 };
 
-/* Before a packet of a program that calls bpf_redirect: the descriptor may be of an earlier packet,
- * and XDP_REDIRECT without a call must not follow that one's target. */
+/* Before a packet of a program that names targets: the descriptor may be of an earlier packet, and
+ * XDP_REDIRECT without a call must not follow that one's target. A module of programs that never name one
+ * defines MR_NO_TARGETS instead, and its XDP_REDIRECT leads nowhere. */
 MR_INLINE void mr_packet_begin(struct mr_packet *pkt) { pkt->redirect = MR_NO_PORT; }
 
 /* Whether there is such a port is for the host to say, which counts the packets that go nowhere. */
@@ -70,7 +71,11 @@ MR_INLINE void mr_verdict_xdp(struct mr_packet *pkt, u64 r0)
         mr_forward(pkt, pkt->port);
         break;
     case MR_XDP_REDIRECT:
+#ifdef MR_NO_TARGETS
+        mr_forward(pkt, MR_NO_PORT);
+#else
         mr_redirect(pkt);
+#endif
         break;
     default:
         pkt->fate = MR_ABORTED;

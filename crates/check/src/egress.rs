@@ -38,14 +38,9 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
     let leaves =
         |insn: &Insn| matches!(insn, Insn::Call { helper } if *helper == helper::TAIL_CALL.number);
     let function = function.filter(|_| !all.any(leaves));
-    // Packets of a program that names targets begin with none (fastpath/context.h); of others nobody says.
+    // Packets begin with no target (fastpath/context.h).
     let redirects = [helper::REDIRECT.number, helper::REDIRECT_MAP.number];
-    let mut all = program.functions.iter().flat_map(|f| &f.insns);
     let names = |insn: &Insn| matches!(insn, Insn::Call { helper } if redirects.contains(helper));
-    let begins = match all.any(names) {
-        true => Value::number(0),
-        false => Value::Other,
-    };
     let others = program.functions.iter();
     let others = others.filter(|f| function.is_none_or(|own| !std::ptr::eq(*f, own)));
     let elsewhere = others.flat_map(|f| &f.insns).any(names);
@@ -57,7 +52,7 @@ pub fn egress(program: &Program, entry: usize, ports: u32) -> Vec<Option<u64>> {
             insns,
             port,
             at: vec![None; insns.len()],
-            begins: begins.clone(),
+            begins: Value::number(0),
             elsewhere,
             left,
             ports: 0,

@@ -55,12 +55,16 @@ fn branches_on_the_port_go_one_way() {
     // A flag that is no constant keeps what was named before, which is nothing.
     let flags = text.replace("r2 = 0", "r2 = r0");
     assert_eq!(of(&flags), [Some(0b1000), Some(0b10)]);
+    // XDP_REDIRECT of a program that names no target at all leads nowhere.
+    assert_eq!(of("r0 = 4\n exit"), [Some(0), Some(0)]);
+    let of_map =
+        "call get_prandom_u32\n r6 = 4\n if r0 == 7 goto on\n r6 = 3\n on:\n r0 = r6\n exit";
+    assert_eq!(of(of_map), [Some(0b01), Some(0b10)]);
 }
 
 #[test]
 fn what_is_not_known_may_be_any_port() {
     let any = [None, None];
-    assert_eq!(of("r0 = 4\n exit"), any, "to nowhere that is named");
     assert_eq!(of("call get_prandom_u32\n exit"), any);
     assert_eq!(
         of("object a prog_array key=4 value=4 capacity=1

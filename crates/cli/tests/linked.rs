@@ -466,6 +466,87 @@ fn an_element_that_cannot_be_linked_is_named_with_the_reason() {
     }
 }
 
+/// A program without state is one function with the configuration behind it; its first port has no name, but the number 0.
+#[test]
+fn a_row_that_is_synthesised_keeps_the_names_of_its_ports() {
+    let dir = tempfile::tempdir().unwrap();
+    let (on, click) = (dir.path().join("on.c"), dir.path().join("tag.click"));
+    let text = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n\
+         SEC(\"xdp\") int on(struct xdp_md *ctx) { return bpf_redirect(ctx->ingress_ifindex == 1 ? 2 : 1, 0); }\n";
+    std::fs::write(&on, text).unwrap();
+    let text = "FromDevice(inside) -> VLANEncap(7) -> Queue -> ToDevice(outside);\n\
+                FromDevice(outside) -> Queue -> ToDevice(inside);\n";
+    std::fs::write(&click, text).unwrap();
+    let mut ran = Vec::new();
+    for link in [&[][..], &["--link", "yes"], &["--link", "no"]] {
+        let out = dir.path().join("out.pcap");
+        let mut run = millrace();
+        run.arg("run").args([&on, &click]).args(link);
+        run.args(["--json", "--in", CAPTURE, "--split", "0=10.0.0.0/8"]);
+        let (done, said) = output(run.arg("--out").arg(&out));
+        assert!(done.status.success(), "{link:?}: {said}");
+        assert_eq!(
+            said.contains("synthesised as one function"),
+            link != ["--link", "no"],
+            "{said}"
+        );
+        let account: Value = serde_json::from_slice(&done.stdout).unwrap();
+        ran.push((account["ports"].clone(), std::fs::read(&out).unwrap()));
+    }
+    let names: Vec<_> = { ran[0].0.as_array().unwrap().iter() }
+        .map(|port| port["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["0", "outside"]);
+    assert!(ran[0] == ran[2] && ran[1] == ran[2], "{:#?}", ran[0].0);
+}
+
+/// `XDP_REDIRECT` from a map, in a program that names no target: the kernel drops the packet. No port of an earlier packet or element
+/// is one, nor is port 0.
+#[test]
+fn a_redirect_of_a_program_that_names_no_target_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("four.json");
+    std::fs::write(&map, r#"[{"key": 0, "value": 4}]"#).unwrap();
+    let source = |name: &str, text: &str| {
+        let file = dir.path().join(format!("{name}.c"));
+        let head = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
+        std::fs::write(&file, format!("{head}{text}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let act = source(
+        "act",
+        "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u32); } action SEC(\".maps\");\n\
+         SEC(\"xdp\") int act(struct xdp_md *ctx) { __u32 k = 0, *a = bpf_map_lookup_elem(&action, &k); return a ? *a : XDP_PASS; }\n",
+    );
+    let on = source(
+        "on",
+        "SEC(\"xdp\") int on(struct xdp_md *ctx) { return bpf_redirect(ctx->ingress_ifindex == 1 ? 2 : 1, 0); }\n",
+    );
+    for (row, map) in [
+        (vec![act.as_str()], format!("action={}", map.display())),
+        (vec![&on, &act], format!("act:action={}", map.display())),
+        (vec![&act, &on], format!("act:action={}", map.display())),
+    ] {
+        for link in ["yes", "no"] {
+            let mut run = millrace();
+            run.arg("run").args(&row).args(["--map", &map]);
+            run.args(["--in", CAPTURE, "--split", "0=10.0.0.0/8"]);
+            if row.len() > 1 {
+                run.args(["--link", link]);
+            }
+            let (account, status) = json(&mut run);
+            assert_eq!(status, 0, "{row:?} {link}: {account}");
+            let fate = |name: &str| account[name].as_u64().unwrap();
+            let nowhere = account["reasons"]["no_such_port"].as_u64();
+            assert_eq!(
+                (fate("forwarded"), fate("aborted"), nowhere),
+                (0, fate("read"), Some(fate("read"))),
+                "{row:?} --link {link}: {account}"
+            );
+        }
+    }
+}
+
 /// The C of a row as one program.
 fn emitted(row: &str) -> String {
     let mut emit = millrace();

@@ -129,6 +129,54 @@ fn what_replication_cannot_serve_is_refused_with_the_line() {
     assert!(said.contains("ask for hybrid"), "{said}");
 }
 
+/// A queue beside a table that shards, which decides whether packets change the queue: the refusal names no remedy that there is not.
+#[test]
+fn what_is_sharded_may_not_decide_over_what_is_replicated() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("first.c");
+    let text = r#"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 64); __type(key, __u32); __type(value, __u64); } hosts SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_QUEUE); __uint(max_entries, 8); __type(value, __u32); } recent SEC(".maps");
+SEC("xdp") int first(struct xdp_md *ctx)
+{
+	__u8 *p = (void *)(long)ctx->data;
+	if (p + 34 > (__u8 *)(long)ctx->data_end || p[12] != 8 || p[13] || p[14] != 0x45)
+		return XDP_PASS;
+	__u32 from = *(__u32 *)(p + 26);
+	__u64 one = 1, *seen = bpf_map_lookup_elem(&hosts, &from);
+	if (seen) {
+		++*seen;
+		return *seen > 20 ? XDP_DROP : XDP_TX;
+	}
+	bpf_map_update_elem(&hosts, &from, &one, BPF_ANY);
+	bpf_map_push_elem(&recent, &from, BPF_EXIST);
+	return XDP_TX;
+}
+"#;
+    std::fs::write(&source, text).unwrap();
+    let mut command = millrace();
+    command.arg("verify").arg(&source);
+    command.args(["--strategy", "hybrid", "--in", &talk()]);
+    let said = refused(&mut command, 1);
+    for words in [
+        "first cannot have some objects sharded and others replicated: ",
+        "hosts: it is sharded, and what the core of the packet finds there decides over state that all cores have to change alike",
+        "leave --strategy out, or ask for replicate or lock; ",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("replicate it too"), "{said}");
+    // Both that are named do.
+    for strategy in ["replicate", "lock"] {
+        let mut command = millrace();
+        command.arg("verify").arg(&source);
+        let (found, status) = json(command.args(["--strategy", strategy, "--in", &talk()]));
+        assert_eq!(status, 0, "{strategy}: {found}");
+    }
+}
+
 #[test]
 fn maps_and_parameters_change_at_one_place_for_all_replicas() {
     let dir = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ const FULL: &str = "whether a record finds room depends on how fast the host tak
 pub const PER_CPU: &str = "each core has its own values of a per-CPU object, so that what is read there differs between cores; where they are only added to, `merge` serves it";
 /// Why an object for records of which packets see more than whether there was room is not replicated.
 pub const RECORDS: &str = "each core has its own of an object for records, so that what packets see of it differs between cores; count in a map what they should see";
-const PARTED: &str = "each core has a part of it, so that what is found there differs between cores; replicate it too";
+const PARTED: &str = "it is sharded, and what the core of the packet finds there decides over state that all cores have to change alike";
 const OUTPUT: &str = "the answer belongs to the worker of the packet alone";
 const CPU: &str = "the number of the core differs between cores";
 const QUEUE: &str = "the receive queue that a packet comes in by differs between cores, and the sequencer's is no core's";

@@ -50,6 +50,34 @@ impl Graph {
         Ok(graph)
     }
 
+    /// Whether a packet may come to an element a second time, at another port.
+    pub fn comes_again(&self, topology: &Topology, element: usize) -> bool {
+        let begins = self.order.iter().enumerate();
+        let mut begins = begins.filter(|(_, node)| node.element == element);
+        begins.any(|(at, begin)| {
+            // Each call stands behind all that it may follow.
+            let mut reached = vec![*begin];
+            for node in self.order.iter().skip(at) {
+                if !reached.contains(node) {
+                    continue;
+                }
+                for port in 0..topology.ports(node.element).len() as u32 {
+                    match leads(topology, node.element, port) {
+                        Some(End::Element { element, port: to }) if self.sends(*node, port) => {
+                            reached.push(Node { element, port: to });
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            reached
+                .iter()
+                .filter(|node| node.element == element)
+                .count()
+                > 1
+        })
+    }
+
     /// Whether an element may send a packet of a port to this one; without an answer it may.
     pub fn sends(&self, node: Node, to: u32) -> bool {
         let of = self.egress.get(node.element);

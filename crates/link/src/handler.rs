@@ -22,6 +22,7 @@ pub(crate) const NO_PORT: i64 = (1 << 24) - 1;
 const XDP_DROP: i64 = 1;
 const XDP_PASS: i64 = 2;
 const XDP_TX: i64 = 3;
+const XDP_REDIRECT: i64 = 4;
 
 /// Where the context's port is.
 const PORT: i16 = 12;
@@ -198,7 +199,9 @@ pub(crate) fn make(
         w.branch(VERDICT, Condition::Gt, NO_PORT, Label::Kept(at));
         if xdp {
             w.branch(VERDICT, Condition::Eq, XDP_TX, to(node.port));
-            // Ends the program with PASS or DROP; redirects have been made verdicts of handlers.
+            // Redirects to what a call names have been made verdicts of handlers; this one names nothing.
+            w.branch(VERDICT, Condition::Eq, XDP_REDIRECT, Label::Nowhere);
+            // Ends the program with PASS or DROP.
             w.beyond_two(VERDICT, Condition::Ne, XDP_PASS);
             w.push(set(VERDICT, PASS));
             w.jump(Label::End);

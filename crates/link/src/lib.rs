@@ -30,7 +30,7 @@ use millrace_topology::{End, Topology};
 pub use refuse::{Reason, Unlinkable};
 
 /// Version of what linking gives, for caches: another number whenever the same elements give another program.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// One element of a chain.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,11 @@ pub fn link(
 ) -> Result<Program, Unlinkable> {
     refuse::elements(elements, topology)?;
     let graph = graph::Graph::of(elements, topology)?;
+    for (at, element) in elements.iter().enumerate() {
+        if refuse::draws(element) && graph.comes_again(topology, at) {
+            return Err(element.refused(Reason::DrawsAgain));
+        }
+    }
     let mut out = Program {
         name: elements
             .iter()

@@ -37,6 +37,8 @@ pub enum Reason {
     Verdicts,
     /// another element on the way draws random numbers, too: in a row each counts its draws from 0
     Draws(String),
+    /// it draws random numbers, and a packet may come to it again: in a row it begins its draws anew
+    DrawsAgain,
     /// it may send packets back to an element that may send them to it again
     Back(String),
     /// it has more than two ports and floods, which a chain does not do inside
@@ -69,6 +71,10 @@ impl fmt::Display for Reason {
             Self::Draws(other) => write!(
                 f,
                 "it draws random numbers, and so does {other}: in a row each element begins its own draws"
+            ),
+            Self::DrawsAgain => write!(
+                f,
+                "it draws random numbers, and packets may come back to it: in a row it begins its draws anew"
             ),
             Self::Back(other) => write!(
                 f,
@@ -113,6 +119,11 @@ fn calls(program: &Program) -> impl Iterator<Item = &'static helper::Helper> {
     })
 }
 
+/// Whether an element draws random numbers.
+pub(crate) fn draws(element: &Element<'_>) -> bool {
+    calls(element.program).any(|h| h.effects.random)
+}
+
 /// What tells that an element cannot be linked, whatever stands beside it, or with which others.
 pub(crate) fn elements(elements: &[Element<'_>], topology: &Topology) -> Result<(), Unlinkable> {
     let mut draws: Option<&Element<'_>> = None;
@@ -136,7 +147,7 @@ pub(crate) fn elements(elements: &[Element<'_>], topology: &Topology) -> Result<
         if let Some(helper) = calls(program).find(apart) {
             return Err(element.refused(Reason::Helper(helper.name)));
         }
-        if calls(program).any(|h| h.effects.random) {
+        if self::draws(element) {
             if let Some(other) = draws {
                 return Err(element.refused(Reason::Draws(other.name.to_owned())));
             }

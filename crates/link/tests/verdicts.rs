@@ -61,6 +61,26 @@ fn an_answer_is_no_number() {
     assert_eq!(refused(&byte), None);
 }
 
+/// In a row an element begins its draws anew each time that the packet comes to it.
+#[test]
+fn an_element_that_draws_is_no_element_that_packets_come_back_to() {
+    let draws = xdp(
+        "r1 = *(u32 *)(r1 + 12)\n r6 = 1\n if r1 == 2 goto on\n r6 = 2\n on:\n call get_prandom_u32\n r0 &= 1\n \
+         if r0 == 1 goto out\n r1 = r6\n r2 = 0\n call redirect\n exit\n out:\n r0 = 1\n exit",
+    );
+    let back = xdp("r0 = 3\n exit");
+    let on = xdp(
+        "r1 = *(u32 *)(r1 + 12)\n r6 = 1\n if r1 == 2 goto on\n r6 = 2\n on:\n r1 = r6\n r2 = 0\n call redirect\n exit",
+    );
+    let why = |row: &[Program]| linked(row).err().map(|e| (e.element, e.reason));
+    let again = |name: &str| Some((name.to_owned(), Reason::DrawsAgain));
+    assert_eq!(why(&[draws.clone(), back.clone()]), again("e0"));
+    assert_eq!(why(&[draws.clone(), on.clone(), back.clone()]), again("e0"));
+    assert_eq!(why(&[back, draws.clone()]), again("e1"));
+    assert_eq!(why(&[draws.clone(), on.clone()]), None);
+    assert_eq!(why(&[on, draws]), None);
+}
+
 /// `0x01000001` is no verdict of XDP, but one of handlers.
 #[test]
 fn a_number_that_is_no_verdict_is_cut() {

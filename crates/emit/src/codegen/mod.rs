@@ -49,6 +49,7 @@ use millrace_check::facts::{Flow, Op};
 use millrace_check::members::operators;
 use millrace_object::helper::{self, REDIRECT, REDIRECT_MAP};
 use millrace_object::insn::Insn;
+use millrace_object::program::Dialect;
 use millrace_object::{Program, program};
 
 pub use body::{Body, Purpose};
@@ -126,6 +127,8 @@ pub fn emit_as(
     let mut unit = Unit::new(program, &*treatment, sharing)?;
     unit.tails = input.tails;
     unit.verdicts = tail::away_among(&helpers);
+    let targets = [&REDIRECT, &REDIRECT_MAP];
+    unit.targets = helpers.iter().any(|h| targets.contains(h));
     unit.timers = !checked.timers.is_empty();
     unit.random = random;
     unit.noted = sharing.test.is_some_and(|t| t.log) && program.objects.iter().any(parts::is);
@@ -136,6 +139,9 @@ pub fn emit_as(
     let mut out = Text::default();
     out.lines(&module::header(&unit, &describe(program)));
     out.lines(parts::defines(unit.noted));
+    if program.dialect == Dialect::Xdp && !unit.targets {
+        out.lines("#define MR_NO_TARGETS 1\n");
+    }
     out.lines(&includes(program, &helpers));
     out.lines(&treatment.includes(&unit));
     out.lines(&objects::declarations(&unit));
@@ -151,12 +157,10 @@ pub fn emit_as(
     let ageing = module::ageing(&unit);
     out.lines(&ageing);
     out.lines(&treatment.functions(&unit));
-    let redirects = [&REDIRECT, &REDIRECT_MAP];
-    let redirects = helpers.iter().any(|h| redirects.contains(h));
     let moments = timers::begin(&unit);
     let begin: Vec<&str> = [
         (unit.timers, &*moments),
-        (redirects, "mr_packet_begin(packets[i]);"),
+        (unit.targets, "mr_packet_begin(packets[i]);"),
         (unit.tails, tail::BEGIN),
     ]
     .into_iter()

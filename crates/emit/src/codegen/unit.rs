@@ -27,6 +27,8 @@ pub struct Unit<'a> {
     pub tails: bool,
     /// programs leave their verdicts in the instance
     pub verdicts: bool,
+    /// packets may be redirected to what a call names
+    pub targets: bool,
     /// timers in values call functions
     pub timers: bool,
     /// programs draw random numbers
@@ -66,6 +68,7 @@ impl<'a> Unit<'a> {
             constants: program.objects.iter().map(is_constant).collect(),
             tails: false,
             verdicts: false,
+            targets: false,
             timers: false,
             random: false,
             noted: false,

@@ -5,6 +5,7 @@
  *
  * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
  */
+#define MR_NO_TARGETS 1
 #include "codegen.h"
 #include "state/hash.h"
 #include "sync/lock.h"
@@ -85,7 +86,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 191 "portknock-lock.c"
+#line 192 "portknock-lock.c"
 }
 
 /* portknock, as long as it changes nothing that workers share. */
@@ -133,7 +134,7 @@ L68:
 	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
-#line 343 "portknock-lock.c"
+#line 344 "portknock-lock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -181,7 +182,7 @@ static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packe
 		return;
 #line 70
 	}
-#line 445 "portknock-lock.c"
+#line 446 "portknock-lock.c"
 }
 
 /* portknock from its first keyed operation on. */
@@ -229,7 +230,7 @@ L68:
 	if (*(mr_u32 *)p1_0 != (u32)r2_0) return LOCK_RESTART;   /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), LOCK_DONE;             /* 71: goto 31 */
-#line 535 "portknock-lock.c"
+#line 536 "portknock-lock.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)

@@ -87,7 +87,7 @@ L32:
 	row_put(row, 32, 16, (r6_0 & 0xffffu));
 #line 70
 	return 1;
-#line 274 "portknock-replicate.c"
+#line 275 "portknock-replicate.c"
 }
 
 /* What a packet does to state, from its row. */
@@ -169,7 +169,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	goto L31;                                                /* 71: goto 31 */
-#line 356 "portknock-replicate.c"
+#line 357 "portknock-replicate.c"
 }
 
 /* The token of the key with which that begins, and its first prefetch. */
@@ -202,6 +202,6 @@ L39:
 		return;
 #line 70
 	}
-#line 389 "portknock-replicate.c"
+#line 390 "portknock-replicate.c"
 }
 

@@ -5,6 +5,7 @@
  *
  * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
  */
+#define MR_NO_TARGETS 1
 #include "codegen.h"
 #include "state/hash.h"
 #include "state/shared_hash.h"
@@ -89,7 +90,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 195 "portknock-transact.c"
+#line 196 "portknock-transact.c"
 }
 
 /* portknock as a transaction. */
@@ -137,7 +138,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), transact_few_end(&self->transact, pkt, &few); /* 71: goto 31 */
-#line 361 "portknock-transact.c"
+#line 362 "portknock-transact.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -185,7 +186,7 @@ static inline void prefetch0_portknock(struct mr_instance *self, struct mr_packe
 		return;
 #line 70
 	}
-#line 463 "portknock-transact.c"
+#line 464 "portknock-transact.c"
 }
 
 /* portknock from its first keyed operation on. */
@@ -233,7 +234,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;
 #line 82
 	return mr_verdict_xdp(pkt, r0_0), transact_few_end(&self->transact, pkt, &few); /* 71: goto 31 */
-#line 567 "portknock-transact.c"
+#line 568 "portknock-transact.c"
 }
 
 static int create_shared(struct mr_shared *self, const struct mr_config *config)

@@ -5,6 +5,7 @@
  *
  * How to read it: crates/emit/README.md, and codegen.h for the names of locals.
  */
+#define MR_NO_TARGETS 1
 #include "codegen.h"
 #include "state/hash.h"
 
@@ -178,7 +179,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 182 "portknock.c"
+#line 183 "portknock.c"
 }
 
 /* portknock up to its first keyed operation: finds what to prefetch. */
@@ -280,7 +281,7 @@ L32:
 		return;
 #line 70
 	}
-#line 284 "portknock.c"
+#line 285 "portknock.c"
 }
 
 /* portknock from its first keyed operation on. */
@@ -368,7 +369,7 @@ L68:
 	*(mr_u32 *)p1_0 = (u32)r2_0;                             /* 70: *(u32 *)(r1 +0) = r2 */
 #line 82
 	return mr_verdict_xdp(pkt, r0_0);                        /* 71: goto 31 */
-#line 372 "portknock.c"
+#line 373 "portknock.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)

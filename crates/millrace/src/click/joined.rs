@@ -359,8 +359,12 @@ impl Clicks<'_> {
         Joined {
             groups: kept,
             apart: apart.collect(),
+            // As a row has them: those of a configuration are words of its C, those of a function its own.
             alone: { self.singles.iter() }
-                .map(|(at, single)| (*at, single.ports.clone()))
+                .map(|(at, single)| match single.function {
+                    Some(_) => (*at, single.of.ports.clone()),
+                    None => (*at, single.ports.clone()),
+                })
                 .collect(),
         }
     }

@@ -37,8 +37,12 @@ pub(super) fn objects(
     }
     let history = History::beside(program, &proved.checked, parted);
     if let Some(refusal) = history.refusals.first() {
+        let cannot = match parted.is_empty() {
+            true => "be replicated",
+            false => "have some objects sharded and others replicated",
+        };
         return Err(refused(
-            (&program.name, strategy),
+            (&program.name, strategy, cannot),
             &history.refusals,
             refusal,
         ));
@@ -136,7 +140,11 @@ pub(super) fn arrange(
 }
 
 /// Why it cannot be, with the first reason on one line and all of them in the detail.
-fn refused((name, strategy): (&str, &str), all: &[Refusal], first: &Refusal) -> Error {
+fn refused(
+    (name, strategy, cannot): (&str, &str, &str),
+    all: &[Refusal],
+    first: &Refusal,
+) -> Error {
     let line = |refusal: &Refusal| {
         let place = refusal.line.as_ref();
         let place = place.map_or_else(String::new, |l| format!("{}:{}: ", l.file, l.line));
@@ -144,15 +152,19 @@ fn refused((name, strategy): (&str, &str), all: &[Refusal], first: &Refusal) -> 
         let object = object.map_or_else(String::new, |o| format!("{o}: "));
         format!("{place}{object}{}", refusal.reason)
     };
+    let other = match strategy {
+        "hybrid" => "replicate or lock",
+        _ => "lock",
+    };
     let error = Error::no(format!(
-        "--strategy {strategy}: {name} cannot be replicated: {}",
+        "--strategy {strategy}: {name} cannot {cannot}: {}",
         line(first)
     ));
     Error {
         detail: Some(all.iter().map(line).collect::<Vec<_>>().join("\n"))
             .filter(|_| all.len() > 1),
         ..error.help(format!(
-            "leave --strategy out, or ask for lock; `millrace model {name} --history` shows what a row would hold"
+            "leave --strategy out, or ask for {other}; `millrace model {name} --history` shows what a row would hold"
         ))
     }
 }
