@@ -402,7 +402,9 @@ fn replaced_one_after_the_other(cores: &str) {
     let told = std::fs::read_to_string(folder.path().join("a/stderr")).unwrap();
     assert!(told.contains("another version of it"), "{told}");
     // All go back; what is asked for once more is on its way for a moment.
-    until_kept("all go back", || (from_outside(&a), from_outside(&b)) == before);
+    until_kept("all go back", || {
+        (from_outside(&a), from_outside(&b)) == before
+    });
     b.ask(&replace);
     let (drained, said) = drain("120");
     assert_eq!(drained.status.code(), Some(0), "{said}");

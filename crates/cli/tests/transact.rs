@@ -5,7 +5,7 @@ use crate::common;
 
 use std::process::Command;
 
-use common::{Faulty, json, millrace, refused};
+use common::{Faulty, capture, json, millrace, refused, udp};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -407,4 +407,43 @@ fn words_in_places_are_validated() {
     assert!(number(of, "dependencies") > 1000, "{found}");
     let Some(faulty) = Faulty::new() else { return };
     faulty.is_found(&mut verify(), "TRANSACT_FAULT", "12");
+}
+
+/// Hosts whose ports are those that a NAT leases, so that now and then a packet already has the number of its lease.
+#[test]
+fn a_number_that_a_packet_had_by_chance_is_a_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in.pcap");
+    let mut packets = Vec::new();
+    // Leases end in between.
+    for round in 0..10_u64 {
+        for host in 0..64_u16 {
+            let port = 1024 + (host * 37 + round as u16 * 11) % 64;
+            let frame = udp(([10, 0, 0, host as u8 + 1], port), ([192, 0, 2, 9], 53));
+            let at = round * 100_000_000_000 + u64::from(host) * 1_000_000;
+            packets.push((1_000_000_000 + at, frame));
+        }
+    }
+    capture(&file, &packets);
+    let mut command = millrace();
+    command.args(["verify", "nat", "--split", "lan=10.0.0.0/8"]);
+    command.args(["--strategy", "transact", "--cores", "4,8", "--in"]);
+    let (found, status) = json(command.arg(&file));
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found:#}");
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        assert_eq!(run["compared"], 640, "{run:#}");
+    }
+}
+
+/// The second one leases for a flow that has the number which the first one leased.
+#[test]
+fn a_lease_that_keeps_another_lease_is_one_up_to_that() {
+    let mut command = over("verify", "nat+nat", &["--strategy", "transact"]);
+    let (found, status) = json(command.args(["--cores", "2,5"]));
+    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found:#}");
+    for run in found["runs"].as_array().unwrap() {
+        assert_eq!(run["compared"], 1619, "{run:#}");
+    }
 }

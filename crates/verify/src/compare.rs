@@ -1,10 +1,12 @@
 //! Comparison of what both sides did with a packet, up to a bijection over the numbers that their allocators leased.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use millrace_dataplane::packet::Fate;
 
 use crate::lane::Done;
+use crate::outcome::Written;
 use crate::sums::checksums;
 use crate::tuple::word;
 
@@ -19,9 +21,14 @@ pub struct Pair {
     pub worker: u32,
     /// the number there
     pub parallel: u64,
-    /// what is kept with both
+    /// what is kept with it on the sequential side
     pub value: Vec<u8>,
+    /// and on the parallel side: the same, or the same up to the leases of other allocators
+    pub kept: Vec<u8>,
 }
+
+/// Values that leases keep on the sequential and the parallel side, and that are the same up to leases of other allocators.
+pub type Alike = HashSet<(Vec<u8>, Vec<u8>)>;
 
 /// A difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -67,7 +74,12 @@ pub fn leaves(fate: Fate) -> bool {
 /// Compares what both sides did, but for records. `named` is the number that the packet named on the sequential side,
 /// and the one on the parallel side that stands for it.
 #[must_use]
-pub fn compare(sequential: &Done, parallel: &Done, named: Option<(u16, u16)>) -> Found {
+pub fn compare(
+    sequential: &Done,
+    parallel: &Done,
+    named: Option<(u16, u16)>,
+    alike: &Alike,
+) -> Found {
     let (one, other) = (&sequential.outcome, &parallel.outcome);
     if one.fate != other.fate {
         return Found::Differs(Kind::Verdict);
@@ -75,14 +87,18 @@ pub fn compare(sequential: &Done, parallel: &Done, named: Option<(u16, u16)>) ->
     if !leaves(one.fate) || one.bytes == other.bytes {
         return Found::Same;
     }
-    match leases(sequential, parallel, named) {
+    match leases((sequential, parallel), named, alike) {
         Some(pairs) => Found::Leases(pairs),
         None => Found::Differs(Kind::Bytes),
     }
 }
 
 /// The leases that explain every byte that differs; none if something is left over.
-fn leases(sequential: &Done, parallel: &Done, named: Option<(u16, u16)>) -> Option<Vec<Pair>> {
+fn leases(
+    (sequential, parallel): (&Done, &Done),
+    named: Option<(u16, u16)>,
+    alike: &Alike,
+) -> Option<Vec<Pair>> {
     let (one, other) = (&sequential.outcome, &parallel.outcome);
     if one.bytes.len() != other.bytes.len() {
         return None;
@@ -102,8 +118,9 @@ fn leases(sequential: &Done, parallel: &Done, named: Option<(u16, u16)>) -> Opti
             at += 2;
             continue;
         }
-        let (pair, bytes) =
-            lease_at(sequential, parallel, at).or_else(|| lease_in(sequential, parallel, at))?;
+        let both = (sequential, parallel);
+        let lease = lease_at(both, at, alike).or_else(|| lease_in(both, at, alike));
+        let (pair, bytes) = lease?;
         pairs.push(pair);
         at += bytes;
     }
@@ -123,7 +140,11 @@ fn as_given(sequential: &Done, parallel: &Done, at: usize, end: usize) -> bool {
 
 /// The lease in one byte of a word of which the other byte is the same on both sides: a number that was added to an address, as where an
 /// address of a network is leased.
-fn lease_in(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
+fn lease_in(
+    (sequential, parallel): (&Done, &Done),
+    at: usize,
+    alike: &Alike,
+) -> Option<(Pair, usize)> {
     let same = |at: usize| {
         let byte = |done: &Done| done.outcome.bytes.get(at).copied();
         byte(sequential).is_some() && byte(sequential) == byte(parallel)
@@ -132,32 +153,35 @@ fn lease_in(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usiz
         true => (at + 1, at),
         false => (at, at + 1),
     };
-    let whole = same(other).then(|| lease_of(sequential, parallel, byte, 1..=1))?;
+    let whole = same(other).then(|| lease_of((sequential, parallel), byte, 1..=1, alike))?;
     whole.map(|(pair, _)| (pair, 2))
 }
 
 /// The lease that was written here, on one side at least as another number than the packet had, and its bytes in
 /// the frame.
-fn lease_at(sequential: &Done, parallel: &Done, at: usize) -> Option<(Pair, usize)> {
-    lease_of(sequential, parallel, at, 2..=4)
+fn lease_at(both: (&Done, &Done), at: usize, alike: &Alike) -> Option<(Pair, usize)> {
+    lease_of(both, at, 2..=4, alike)
 }
 
 fn lease_of(
-    sequential: &Done,
-    parallel: &Done,
+    (sequential, parallel): (&Done, &Done),
     at: usize,
     bytes: RangeInclusive<usize>,
+    alike: &Alike,
 ) -> Option<(Pair, usize)> {
     let here = |done: &Done| {
         let leases = done.outcome.leases.iter();
         let leases = leases.filter(|l| l.at == at && bytes.contains(&l.bytes));
         leases.cloned().collect::<Vec<_>>()
     };
+    let same = |a: &Written, b: &Written| {
+        a.value == b.value || alike.contains(&(a.value.clone(), b.value.clone()))
+    };
     let (ones, others) = (here(sequential), here(parallel));
     ones.iter().find_map(|a| {
         let b = others
             .iter()
-            .find(|b| (a.object, a.bytes, &a.value) == (b.object, b.bytes, &b.value))
+            .find(|b| (a.object, a.bytes) == (b.object, b.bytes) && same(a, b))
             .filter(|b| a.changed || b.changed)?;
         let pair = Pair {
             object: a.object,
@@ -165,6 +189,7 @@ fn lease_of(
             worker: parallel.outcome.worker,
             parallel: b.number,
             value: a.value.clone(),
+            kept: b.value.clone(),
         };
         Some((pair, a.bytes))
     })
@@ -174,7 +199,7 @@ fn lease_of(
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::outcome::{Outcome, Written};
+    use crate::outcome::Outcome;
     use millrace_traffic::language::packet;
 
     /// A packet whose source port became the number that was leased for it.
@@ -209,8 +234,12 @@ mod tests {
     #[test]
     fn a_lease_may_be_the_number_that_was_there() {
         for (one, other) in [(1919, 1453), (1453, 1919), (1453, 1454)] {
-            let Found::Leases(pairs) = compare(&leased(one, None), &leased(other, None), None)
-            else {
+            let Found::Leases(pairs) = compare(
+                &leased(one, None),
+                &leased(other, None),
+                None,
+                &Alike::new(),
+            ) else {
                 panic!("{one} stands for {other}");
             };
             assert_eq!(pairs.len(), 1);
@@ -231,23 +260,24 @@ mod tests {
 
     #[test]
     fn a_leased_number_may_be_a_byte_of_an_address() {
-        let Found::Leases(pairs) = compare(&from_pool(7, 3), &from_pool(9, 3), None) else {
+        let Found::Leases(pairs) = compare(&from_pool(7, 3), &from_pool(9, 3), None, &Alike::new())
+        else {
             panic!("7 stands for 9");
         };
         assert_eq!((pairs[0].sequential, pairs[0].parallel), (7, 9));
         // The other byte of the word is no lease.
-        let found = compare(&from_pool(7, 3), &from_pool(9, 4), None);
+        let found = compare(&from_pool(7, 3), &from_pool(9, 4), None, &Alike::new());
         assert_eq!(found, Found::Differs(Kind::Bytes));
     }
 
     #[test]
     fn nothing_but_leases_may_differ() {
         let other = leased(1453, Some("eth / ip 10.0.0.1 > 192.0.2.2 / udp 1453 > 53"));
-        let found = compare(&leased(1919, None), &other, None);
+        let found = compare(&leased(1919, None), &other, None, &Alike::new());
         assert_eq!(found, Found::Differs(Kind::Bytes));
         let mut foreign = leased(1453, None);
         foreign.outcome.leases[0].value = b"10.0.0.9 1919".to_vec();
-        let found = compare(&leased(1919, None), &foreign, None);
+        let found = compare(&leased(1919, None), &foreign, None, &Alike::new());
         assert_eq!(found, Found::Differs(Kind::Bytes));
     }
 }

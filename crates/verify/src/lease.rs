@@ -50,7 +50,7 @@ impl Bijection {
         };
         if let Some(old) = self.forth.get(&here).filter(|old| *old != pair) {
             // The sequential number is leased to the new value now; the old partner must be free, or another's.
-            if old.value == pair.value && lives(parallel, old.worker, old.parallel, &old.value) {
+            if old.value == pair.value && lives(parallel, old.worker, old.parallel, &old.kept) {
                 return Err(format!(
                     "{} of the sequential side is {} of worker {} and {} of worker {} at once",
                     pair.sequential, old.parallel, old.worker, pair.parallel, pair.worker

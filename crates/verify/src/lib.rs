@@ -11,6 +11,7 @@
 //! `capacity`, `eviction` and `collision` are proved by running both sides again with memory for everything
 //! (`relax.rs`). Everything else is a difference, and is shown with what there is around it (`around.rs`).
 
+mod alike;
 mod answers;
 mod around;
 mod at_once;

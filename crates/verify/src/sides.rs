@@ -11,8 +11,9 @@ use millrace_dataplane::moved::Contents;
 use millrace_object::program::Program;
 use millrace_place::Held;
 
-use crate::compare::{Found, Kind, Pair, compare};
-use crate::copy::Start;
+use crate::alike::{Lanes, unchanged};
+use crate::compare::{Alike, Found, Kind, Pair, compare};
+use crate::copy::{Copy, Start};
 use crate::deal::{Deal, private};
 use crate::distributed::{self, Distributed};
 use crate::findings::Transactions;
@@ -493,12 +494,15 @@ impl<'a> Sides<'a> {
 
     fn step(
         &mut self,
-        sequential: Done,
-        parallel: Done,
+        mut sequential: Done,
+        mut parallel: Done,
         packet: &Packet,
         named: Option<(u16, u16)>,
     ) -> Step {
-        let mut found = compare(&sequential, &parallel, named);
+        let mut found = compare(&sequential, &parallel, named, &Alike::new());
+        if found == Found::Differs(Kind::Bytes) {
+            found = self.by_leases(&mut sequential, &mut parallel, packet.time, named);
+        }
         let mut why = None;
         if let Found::Leases(pairs) = &mut found {
             // What is one for all workers is the first one's.
@@ -534,6 +538,31 @@ impl<'a> Sides<'a> {
             found,
             why,
         }
+    }
+
+    /// The comparison once more, with leases that the first one did not see.
+    fn by_leases(
+        &mut self,
+        sequential: &mut Done,
+        parallel: &mut Done,
+        now: u64,
+        named: Option<(u16, u16)>,
+    ) -> Found {
+        unchanged(sequential, parallel, &mut self.parallel, now);
+        unchanged(parallel, sequential, &mut self.sequential, now);
+        let allocators = self.sequential.copies.first();
+        let mut lanes = Lanes {
+            allocators: allocators.map_or_else(Vec::new, Copy::allocators),
+            sequential: &mut self.sequential,
+            parallel: &mut self.parallel,
+            now,
+        };
+        let (alike, inner) = lanes.alike(sequential, parallel);
+        let mut found = compare(sequential, parallel, named, &alike);
+        if let Found::Leases(pairs) = &mut found {
+            pairs.extend(inner);
+        }
+        found
     }
 
     /// Whether both left the same records, up to leased numbers in them. Whose packet left a record is not told by a buffer that
@@ -602,6 +631,7 @@ impl<'a> Sides<'a> {
                 sequential: here,
                 worker,
                 parallel: there,
+                kept: value.clone(),
                 value,
             };
             let (one, other) = (&mut self.sequential, &mut self.parallel);

@@ -1,6 +1,6 @@
 //! Leases: whose value they keep counts, not which number they have.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::value::{fits, words};
 use super::{EntryDifference, Holding};
@@ -26,42 +26,75 @@ pub fn compare(
         let shifted = key.iter().take(8).enumerate();
         shifted.fold(0_u64, |n, (i, b)| n | u64::from(*b) << (8 * i))
     };
+    let note = |numbers: &mut Numbers, worker: u32, mine: u64, here: u64| {
+        let known = numbers.forth.entry((worker, mine)).or_default();
+        if !known.contains(&here) {
+            known.push(here);
+        }
+    };
     let mut free: BTreeMap<&Vec<u8>, Vec<&Vec<u8>>> = BTreeMap::new();
     for (key, value) in &holding.sequential {
         free.entry(value).or_default().push(key);
     }
+    // First those that packets have shown to be one. What they keep may have numbers that other allocators leased.
+    let by_number: HashMap<u64, (&Vec<u8>, &Vec<u8>)> = { holding.sequential.iter() }
+        .map(|(key, value)| (number(key), (key, value)))
+        .collect();
+    let holders = holding.parallel.iter().flat_map(|(key, holders)| {
+        let each = holders.iter();
+        each.map(move |(worker, value)| (key, *worker, value))
+    });
+    let mut rest: Vec<_> = holders.collect();
+    rest.retain(|(key, worker, value)| {
+        let mine = number(key);
+        let shown = bijection.sequential(holding.object, *worker, mine);
+        let here = shown.and_then(|n| by_number.get(&n));
+        let here = here.filter(|(_, kept)| numbers.same(Some(*worker), kept, value));
+        let taken = here.and_then(|(key, kept)| {
+            let keys = free.get_mut(kept)?;
+            Some(keys.swap_remove(keys.iter().position(|k| k == key)?))
+        });
+        if let Some(key) = taken {
+            note(numbers, *worker, mine, number(key));
+        }
+        taken.is_none()
+    });
+    // Of the others each keeps what one of the sequential side keeps, as it is or with such a number in its place.
+    free.retain(|_, keys| !keys.is_empty());
+    let groups: HashMap<&Vec<u8>, usize> = free.keys().copied().zip(0..).collect();
+    let room: Vec<usize> = free.values().map(Vec::len).collect();
+    let choices = rest.iter().map(|(key, worker, value)| {
+        let mut all = numbers.translated(Some(*worker), value);
+        all.retain(|v| v != *value);
+        all.push((*value).clone());
+        // Packets do not show those of one number.
+        let own = by_number.get(&number(key)).map(|(_, kept)| *kept);
+        all.sort_by_key(|v| Some(v) != own);
+        let known = all.iter().filter_map(|v| groups.get(v).copied());
+        known.collect::<Vec<_>>()
+    });
+    let choices: Vec<Vec<usize>> = choices.collect();
+    let places = placed(&choices, &room);
+    let mut kept: Vec<(&Vec<u8>, Vec<&Vec<u8>>)> = free.into_iter().collect();
     let mut left = Vec::new();
-    for (key, holders) in &holding.parallel {
-        for (worker, value) in holders {
-            let mine = number(key);
-            let shown = bijection.sequential(holding.object, *worker, mine);
-            let keys = free.get_mut(value);
-            let at = keys.as_ref().and_then(|keys| {
-                let stands = |k: &&Vec<u8>| shown == Some(number(k));
-                let same = |k: &&Vec<u8>| *k == key;
-                let position = |f: &dyn Fn(&&Vec<u8>) -> bool| keys.iter().position(f);
-                let any = (!keys.is_empty()).then_some(0);
-                position(&stands).or_else(|| position(&same)).or(any)
-            });
-            match keys.zip(at) {
-                Some((keys, at)) => {
-                    let here = number(keys.swap_remove(at));
-                    let known = numbers.forth.entry((*worker, mine)).or_default();
-                    if !known.contains(&here) {
-                        known.push(here);
-                    }
-                }
-                None => left.push(EntryDifference {
-                    object: holding.object,
-                    key: key.clone(),
-                    sequential: None,
-                    parallel: vec![(*worker, value.clone())],
-                    later: holding.later,
-                }),
-            }
+    for ((key, worker, value), place) in rest.into_iter().zip(places) {
+        let keys = place.and_then(|at| Some(&mut kept.get_mut(at)?.1));
+        let here = keys.and_then(|keys| {
+            let same = keys.iter().position(|k| *k == key);
+            (!keys.is_empty()).then(|| keys.swap_remove(same.unwrap_or(0)))
+        });
+        match here {
+            Some(here) => note(numbers, worker, number(key), number(here)),
+            None => left.push(EntryDifference {
+                object: holding.object,
+                key: key.clone(),
+                sequential: None,
+                parallel: vec![(worker, value.clone())],
+                later: holding.later,
+            }),
         }
     }
-    for (value, keys) in free {
+    for (value, keys) in kept {
         left.extend(keys.into_iter().map(|key| EntryDifference {
             object: holding.object,
             key: key.clone(),
@@ -71,6 +104,51 @@ pub fn compare(
         }));
     }
     left
+}
+
+/// Gives each one of its choices a place, of those that have room for so many; as many as can be have one. The earlier of its choices
+/// is taken where that is open.
+///
+/// By augmenting paths (Kuhn, 1955), of which each is the shortest.
+fn placed(choices: &[Vec<usize>], room: &[usize]) -> Vec<Option<usize>> {
+    let mut places: Vec<Option<usize>> = vec![None; choices.len()];
+    let mut within: Vec<Vec<usize>> = vec![Vec::new(); room.len()];
+    let full = |within: &[Vec<usize>], group: usize| {
+        within.get(group).map_or(0, Vec::len) >= room.get(group).copied().unwrap_or(0)
+    };
+    for one in 0..choices.len() {
+        // Groups that were come to, and who would move there.
+        let mut by: HashMap<usize, usize> = HashMap::new();
+        let mut waiting = VecDeque::from([one]);
+        let mut open = None;
+        'looks: while let Some(who) = waiting.pop_front() {
+            for &group in choices.get(who).into_iter().flatten() {
+                if by.contains_key(&group) {
+                    continue;
+                }
+                by.insert(group, who);
+                if !full(&within, group) {
+                    open = Some(group);
+                    break 'looks;
+                }
+                waiting.extend(within.get(group).into_iter().flatten());
+            }
+        }
+        while let Some(group) = open {
+            let Some(&who) = by.get(&group) else { break };
+            open = places.get(who).copied().flatten();
+            if let Some(old) = open.and_then(|old| within.get_mut(old)) {
+                old.retain(|w| *w != who);
+            }
+            if let Some(place) = places.get_mut(who) {
+                *place = Some(group);
+            }
+            if let Some(new) = within.get_mut(group) {
+                new.push(who);
+            }
+        }
+    }
+    places
 }
 
 impl Numbers {
@@ -161,5 +239,25 @@ impl Numbers {
             known.push(here);
         }
         numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placed;
+
+    #[test]
+    fn as_many_as_can_be_have_a_place() {
+        // The first two would like the only place of the third.
+        let choices = [vec![0, 1], vec![0, 2], vec![0]];
+        assert_eq!(placed(&choices, &[1, 1, 1]), [Some(1), Some(2), Some(0)]);
+        // Three for two.
+        let found = placed(&[vec![0], vec![0], vec![0]], &[2]);
+        assert_eq!(found, [Some(0), Some(0), None]);
+        // Each its first where that is open.
+        assert_eq!(
+            placed(&[vec![1, 0], vec![0, 1]], &[1, 1]),
+            [Some(1), Some(0)]
+        );
     }
 }
