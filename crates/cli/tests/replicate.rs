@@ -197,7 +197,9 @@ fn maps_and_parameters_change_at_one_place_for_all_replicas() {
     let set = live.ask(&["ctl", "set", "rate=1000"]);
     assert_eq!(set["now"], json!(1000).to_string().trim_matches('"'));
     let before = sum("read");
-    while sum("read") < before + 3000 {}
+    while sum("read") < before + 3000 {
+        crate::common::pause();
+    }
     assert_eq!(sum("aborted"), 0);
     assert_eq!(live.ask(&["ctl", "stop"])["state"], "stopping");
     let (account, status) = live.end();
@@ -260,7 +262,9 @@ fn heavy_keys_are_seen_and_parameters_change_for_all() {
         let read = accounts.iter().map(|a| a["read"].as_u64().unwrap());
         read.sum::<u64>()
     };
-    while read() < 60_000 {}
+    while read() < 60_000 {
+        crate::common::pause();
+    }
     let shown = live.ask(&["map", "export", "buckets"]);
     let entries = shown.as_array().unwrap();
     let one = millrace_entries(&file);
@@ -405,7 +409,9 @@ fn backends_are_replicated_and_flows_sharded() {
         let read = accounts.iter().map(|a| a["read"].as_u64().unwrap());
         read.sum::<u64>()
     };
-    while read() < 4_000 {}
+    while read() < 4_000 {
+        crate::common::pause();
+    }
     // All parts of what is sharded are seen as one, and what is replicated once.
     let count = |name: &str| live.ask(&["map", "export", name]).as_array().unwrap().len() as u64;
     for (name, entries) in entries(&one) {

@@ -79,7 +79,9 @@ fn a_trace_that_finds_nothing_ends_with_the_run_and_one_client_has_it_at_a_time(
         .unwrap();
     // It has begun once another one is refused.
     let other = || output(&mut live.command(&["ctl", "trace", "--match", "tcp"]));
-    while other().0.status.success() {}
+    while other().0.status.success() {
+        crate::common::pause();
+    }
     let said = refused(&mut live.command(&["ctl", "trace"]), 2);
     assert!(said.contains("another client traces"), "{said}");
     first.kill().unwrap();
@@ -98,7 +100,9 @@ fn a_trace_that_finds_nothing_ends_with_the_run_and_one_client_has_it_at_a_time(
         let mut waits = waits;
         json(&mut waits)
     });
-    while other().0.status.success() {}
+    while other().0.status.success() {
+        crate::common::pause();
+    }
     live.ask(&["ctl", "stop"]);
     let (told, status) = waits.join().unwrap();
     assert_eq!(
@@ -134,7 +138,9 @@ fn a_chain_is_told_element_by_element_until_it_changes() {
         json(&mut waits)
     });
     let other = || output(&mut live.command(&["ctl", "trace", "--match", "tcp"]));
-    while other().0.status.success() {}
+    while other().0.status.success() {
+        crate::common::pause();
+    }
     live.ask(&["ctl", "chain", "detach", "nop"]);
     let (told, status) = waits.join().unwrap();
     assert_eq!(

@@ -46,7 +46,7 @@ Interface index n is port n - 1, for `bpf_redirect` and in device maps. A packet
 to another CPU goes to the host's network stack (passed); one that an XSK map sends to a socket is
 consumed. A broadcast through a device map floods if it means every port but the ingress, forwards if it
 means one port, drops if it means none; any other aborts. Device maps, CPU maps and XSK maps are
-empty until the host sets entries, as in the kernel. Programs that a device map or CPU map would run on what it redirects (`xdp/devmap`,
+empty until the host sets entries, as in the kernel. `XDP_REDIRECT` where the packet has named no target goes nowhere: the packet is aborted. Programs that a device map or CPU map would run on what it redirects (`xdp/devmap`,
 `xdp/cpumap`) are not run, and an entry that names one cannot be set.
 
 ### Routing

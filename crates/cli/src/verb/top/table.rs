@@ -202,7 +202,13 @@ impl Table {
         let mut lines = vec![line(&head(0), &|at| head(at + 1))];
         for row in &self.rows {
             let cell = |at: usize| row.cells.get(at).map_or_else(String::new, |c| c.1.clone());
-            lines.push(line(&row.name, &cell));
+            let mut text = line(&row.name, &cell);
+            // Behind the last column stands what has none.
+            if columns.end + 1 >= self.columns.len() {
+                let more = row.cells.iter().skip(columns.end);
+                more.for_each(|(_, more)| text.push_str(more));
+            }
+            lines.push(text);
         }
         lines
     }
