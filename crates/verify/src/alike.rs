@@ -3,10 +3,12 @@
 use crate::compare::{Alike, Pair};
 use crate::lane::{Done, Lane};
 use crate::outcome::Written;
-use crate::state::value::words;
+use crate::state::value::same_but;
 
 /// Leases that stand in each other's values, at most: as many as a row has elements.
 const DEPTH: u32 = 16;
+/// Numbers that are looked up for a packet, at most: a program may keep numbers in values so that each leads to many more.
+pub const LOOKS: usize = 4096;
 
 /// Adds to what a lane did with a packet the leases of numbers that stood there before, by chance, where the other lane wrote its own
 /// for the same value: numbers that workers share are not looked up for each packet ([`crate::copy`]).
@@ -43,6 +45,8 @@ pub struct Lanes<'l, 'a> {
     pub allocators: Vec<usize>,
     /// ns
     pub now: u64,
+    /// numbers that are looked up yet, at most
+    pub looks: usize,
 }
 
 impl Lanes<'_, '_> {
@@ -75,30 +79,10 @@ impl Lanes<'_, '_> {
         depth: u32,
         found: &mut Vec<Pair>,
     ) -> bool {
-        if here.len() != there.len() {
-            return false;
-        }
-        let mut at = 0;
-        while at < here.len() {
-            if here.get(at) == there.get(at) {
-                at += 1;
-                continue;
-            }
-            let Some(depth) = depth.checked_sub(1) else {
-                return false;
-            };
-            let mut explained = words(here, at);
-            let end = explained.find_map(|(start, bytes, order)| {
-                let numbers = (order(here, start, bytes)?, order(there, start, bytes)?);
-                self.stands(numbers, worker, depth, found)
-                    .then_some(start + bytes)
-            });
-            match end {
-                Some(end) => at = end,
-                None => return false,
-            }
-        }
-        true
+        same_but(here, there, |a, b| {
+            let depth = depth.checked_sub(1);
+            depth.is_some_and(|depth| self.stands((a, b), worker, depth, found))
+        })
     }
 
     /// Whether both numbers are leased by one allocator for the same value.
@@ -110,11 +94,16 @@ impl Lanes<'_, '_> {
         found: &mut Vec<Pair>,
     ) -> bool {
         for object in self.allocators.clone() {
+            let Some(left) = self.looks.checked_sub(1) else {
+                return false;
+            };
+            self.looks = left;
             let value = self.sequential.leased(0, object, here, self.now);
             let kept = self.parallel.leased(worker, object, there, self.now);
             let Some((value, kept)) = value.zip(kept) else {
                 continue;
             };
+            let before = found.len();
             if self.same(&value, &kept, worker, depth, found) {
                 found.push(Pair {
                     object,
@@ -126,6 +115,8 @@ impl Lanes<'_, '_> {
                 });
                 return true;
             }
+            // What a part of it would have shown.
+            found.truncate(before);
         }
         false
     }

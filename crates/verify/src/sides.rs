@@ -11,7 +11,7 @@ use millrace_dataplane::moved::Contents;
 use millrace_object::program::Program;
 use millrace_place::Held;
 
-use crate::alike::{Lanes, unchanged};
+use crate::alike::{LOOKS, Lanes, unchanged};
 use crate::compare::{Alike, Found, Kind, Pair, compare};
 use crate::copy::{Copy, Start};
 use crate::deal::{Deal, private};
@@ -24,7 +24,7 @@ use crate::moving::Table;
 use crate::order::Order;
 use crate::probes::{Named, Probe};
 use crate::schedule::Schedule;
-use crate::state::value::words;
+use crate::state::value::same_but;
 use crate::state::{self, Base, Lying, StateFound};
 use crate::trace::Packet;
 
@@ -556,6 +556,7 @@ impl<'a> Sides<'a> {
             sequential: &mut self.sequential,
             parallel: &mut self.parallel,
             now,
+            looks: LOOKS,
         };
         let (alike, inner) = lanes.alike(sequential, parallel);
         let mut found = compare(sequential, parallel, named, &alike);
@@ -582,27 +583,8 @@ impl<'a> Sides<'a> {
                 .into_iter()
                 .zip(others)
                 .all(|((object, a), (other, b))| {
-                    object == other && a.len() == b.len() && self.same_bytes(worker, a, b, now)
+                    object == other && same_but(a, b, |a, b| self.same_lease(worker, a, b, now))
                 })
-    }
-
-    fn same_bytes(&mut self, worker: u32, here: &[u8], there: &[u8], now: u64) -> bool {
-        let mut at = 0;
-        while at < here.len() {
-            if here.get(at) == there.get(at) {
-                at += 1;
-                continue;
-            }
-            let explained = words(here, at).find_map(|(start, bytes, order)| {
-                let (a, b) = (order(here, start, bytes)?, order(there, start, bytes)?);
-                self.same_lease(worker, a, b, now).then_some(start + bytes)
-            });
-            match explained {
-                Some(end) => at = end,
-                None => return false,
-            }
-        }
-        true
     }
 
     /// Whether a number of the sequential side and a worker's are of one lease.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use super::value::{fits, words};
+use super::value::{fits, same_but, words};
 use super::{EntryDifference, Holding};
 use crate::lease::Bijection;
 
@@ -116,6 +116,8 @@ fn placed(choices: &[Vec<usize>], room: &[usize]) -> Vec<Option<usize>> {
     let full = |within: &[Vec<usize>], group: usize| {
         within.get(group).map_or(0, Vec::len) >= room.get(group).copied().unwrap_or(0)
     };
+    // From these no open one can be reached, which stays so.
+    let mut dead = vec![false; room.len()];
     for one in 0..choices.len() {
         // Groups that were come to, and who would move there.
         let mut by: HashMap<usize, usize> = HashMap::new();
@@ -123,7 +125,7 @@ fn placed(choices: &[Vec<usize>], room: &[usize]) -> Vec<Option<usize>> {
         let mut open = None;
         'looks: while let Some(who) = waiting.pop_front() {
             for &group in choices.get(who).into_iter().flatten() {
-                if by.contains_key(&group) {
+                if by.contains_key(&group) || dead.get(group) == Some(&true) {
                     continue;
                 }
                 by.insert(group, who);
@@ -132,6 +134,13 @@ fn placed(choices: &[Vec<usize>], room: &[usize]) -> Vec<Option<usize>> {
                     break 'looks;
                 }
                 waiting.extend(within.get(group).into_iter().flatten());
+            }
+        }
+        if open.is_none() {
+            for group in by.keys() {
+                if let Some(dead) = dead.get_mut(*group) {
+                    *dead = true;
+                }
             }
         }
         while let Some(group) = open {
@@ -182,29 +191,9 @@ impl Numbers {
 
     /// Whether two values are the same, up to leased numbers in their words.
     pub fn same(&self, worker: Option<u32>, here: &[u8], there: &[u8]) -> bool {
-        if here == there {
-            return true;
-        }
-        if self.is_empty() || here.len() != there.len() {
-            return false;
-        }
-        let mut at = 0;
-        while at < here.len() {
-            if here.get(at) == there.get(at) {
-                at += 1;
-                continue;
-            }
-            // The widest word around the byte that is a leased number on both sides.
-            let explained = words(here, at).find_map(|(start, bytes, order)| {
-                let (a, b) = (order(here, start, bytes)?, order(there, start, bytes)?);
-                self.stands_for(worker, b, a).then_some(start + bytes)
-            });
-            match explained {
-                Some(end) => at = end,
-                None => return false,
-            }
-        }
-        true
+        same_but(here, there, |here, there| {
+            self.stands_for(worker, there, here)
+        })
     }
 
     /// Candidates for a worker's key on the sequential side: one leased number in it replaced, or what counts from the first number.

@@ -29,6 +29,29 @@ pub fn words(value: &[u8], at: usize) -> impl Iterator<Item = (usize, usize, Ord
     })
 }
 
+/// Whether two values are the same, but for words whose two numbers stand for each other: of those around a byte that differs the widest.
+pub fn same_but(here: &[u8], there: &[u8], mut stand: impl FnMut(u64, u64) -> bool) -> bool {
+    if here.len() != there.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < here.len() {
+        if here.get(at) == there.get(at) {
+            at += 1;
+            continue;
+        }
+        let explained = words(here, at).find_map(|(start, bytes, order)| {
+            let (a, b) = (order(here, start, bytes)?, order(there, start, bytes)?);
+            stand(a, b).then_some(start + bytes)
+        });
+        match explained {
+            Some(end) => at = end,
+            None => return false,
+        }
+    }
+    true
+}
+
 /// The bytes with another number in a word; none if it has no room there.
 pub fn fits(
     value: &[u8],
