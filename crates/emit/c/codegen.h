@@ -49,6 +49,28 @@ static inline __attribute__((cold, noinline, unused)) void claim_failed(const ch
 #define MR_KNOWN(type, place, value) ((void)(place), (type)(value))
 #endif
 
+/* A sum of 16-bit words, folded (RFC 1071): the halves and the carry of their sum meet in the upper half. */
+MR_INLINE u16 fold32(u64 sum)
+{
+	const u32 word = (u32)sum;
+
+	return (u16)((word + (word << 16 | word >> 16)) >> 16);
+}
+
+MR_INLINE u16 fold64(u64 sum) { return fold32((sum + (sum << 32 | sum >> 32)) >> 32); }
+
+/* A checksum from the sum of several updates, in place of the one that was folded for each of them. Code for AddressSanitizer compares them. */
+#if __has_feature(address_sanitizer)
+#define MR_MERGED(plain, merged)                                                           \
+	({                                                                                 \
+		const u16 once = (u16)(merged);                                            \
+		MR_CLAIM(once == (u16)(plain), "a checksum of several updates", once);     \
+		once;                                                                      \
+	})
+#else
+#define MR_MERGED(plain, merged) ((void)(plain), (u16)(merged))
+#endif
+
 /* Division by zero gives 0, its remainder the dividend; the minimum by -1 wraps. */
 MR_INLINE u64 divide64(u64 a, u64 b) { return b ? a / b : 0; }
 MR_INLINE u32 divide32(u32 a, u32 b) { return b ? a / b : 0; }

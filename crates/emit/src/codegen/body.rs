@@ -612,7 +612,7 @@ impl<'a> Body<'a> {
                 }
             }
         }
-        let known = named.iter().filter(|l| matches!(l, Local::Known(_)));
+        let known = (named.iter()).filter(|l| matches!(l, Local::Known(_) | Local::Sum(_)));
         numbers.extend(known.map(|l| l.name()));
         if !numbers.is_empty() {
             out.lines(&format!("\tu64 {};", numbers.join(", ")));

@@ -24,6 +24,8 @@ pub enum Local {
     Stack(StackObject),
     /// what is known of some bytes of the packet (`known`)
     Known(u32),
+    /// a sum without folds in between (`known::merged`)
+    Sum(u32),
 }
 
 impl Local {
@@ -42,6 +44,7 @@ impl Local {
             Self::Pointer(frame, reg) => format!("p{}_{}", reg.0, frame.0),
             Self::Stack(object) => object.name(),
             Self::Known(variable) => format!("k{variable}"),
+            Self::Sum(variable) => format!("sum{variable}"),
         }
     }
 }

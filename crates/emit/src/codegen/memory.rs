@@ -15,7 +15,7 @@ use super::body::Body;
 use super::c::{Code, Local, Statement};
 use super::context;
 use super::forms::Forms;
-use super::known::Run;
+use super::known::{Run, Stored};
 use super::operand::memory_type;
 use super::text::unsigned;
 use crate::c;
@@ -164,6 +164,14 @@ pub fn store(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Err
             .contradiction(body.slice.step(id), "a store that is none"));
     };
     let (value, kind) = stored(body, id, size, src)?;
+    let value = match body.known().stored(id) {
+        Some(Stored { sum, not, word }) => {
+            let fold = if word { "fold32" } else { "fold64" };
+            let not = if not { "~" } else { "" };
+            c!("MR_MERGED({}, {}{}({}))", value, not, fold, Local::Sum(sum))
+        }
+        None => value,
+    };
     let place = c!("*({} *){}", kind, body.address(id, base, offset)?);
     let instead = body.hooks.store(id, &place, &value);
     let holds = body.known().holds(id);

@@ -1,10 +1,10 @@
 //! C statements of one instruction.
 
 use millrace_check::facts::StepId;
-use millrace_object::insn::{Imm64, Insn};
+use millrace_object::insn::{Imm64, Insn, Operand};
 
 use super::body::Body;
-use super::c::Statement;
+use super::c::{Local, Statement};
 use super::forms::{Forms, is_address, natural};
 use super::{arithmetic, call, memory};
 use crate::c;
@@ -80,5 +80,31 @@ fn itself(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error>
         },
         _ => arithmetic::scalar(body, id, insn)?,
     };
-    Ok(body.assign(id, dst, Forms::SCALAR, &expression))
+    let mut all = summed(body, id, insn)?;
+    all.extend(body.assign(id, dst, Forms::SCALAR, &expression));
+    if let Some(sum) = body.known().taken(id) {
+        let register = Local::register(step.frame, dst, Forms::SCALAR);
+        all.push(c!("{} = {};", Local::Sum(sum), register).into());
+    }
+    Ok(all)
+}
+
+/// What an addition to a fold adds to the sum that was folded ([`super::known`]).
+fn summed(body: &Body, id: StepId, insn: &Insn) -> Result<Vec<Statement>, Error> {
+    let Some(addition) = body.known().addition(id) else {
+        return Ok(Vec::new());
+    };
+    let Insn::Alu { dst, src, .. } = *insn else {
+        let step = body.slice.step(id);
+        return Err(body.slice.contradiction(step, "an addition that is none"));
+    };
+    let [left, right] = addition.of;
+    let part = |sum: Option<u32>, operand| match sum {
+        Some(sum) => Ok(Local::Sum(sum).into()),
+        None => body.operand(id, operand),
+    };
+    let (left, right) = (part(left, Operand::Reg(dst))?, part(right, src)?);
+    Ok(vec![
+        c!("{} = {} + {};", Local::Sum(addition.to), left, right).into(),
+    ])
 }

@@ -82,9 +82,14 @@ pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
     for _ in 0..4 + random.below(14) {
         piece(random, &mut body, 0);
     }
+    (whole(&body), callee(random))
+}
+
+/// A body behind the check of the packet, and what it leaves as one number.
+pub fn whole(body: &[Insn]) -> Vec<Insn> {
     let mut insns = begun();
     let start = insns.len();
-    insns.extend(shifted(&body, start));
+    insns.extend(shifted(body, start));
     // Everything there is, in one number.
     insns.push(movi(R0, 0));
     for reg in NUMBERS {
@@ -108,7 +113,7 @@ pub fn program(random: &mut Random) -> (Vec<Insn>, Vec<Insn>) {
         ]);
     }
     insns.extend([store(Size::B8, R6, 0, R0), exit()]);
-    (insns, callee(random))
+    insns
 }
 
 /// Keys and values of tables ([`TABLES`]) are made here.
@@ -266,7 +271,7 @@ fn reload(out: &mut Vec<Insn>) {
 }
 
 /// Takes a pointer to 16 bytes of its caller's stack, two numbers and the packet.
-fn callee(random: &mut Random) -> Vec<Insn> {
+pub fn callee(random: &mut Random) -> Vec<Insn> {
     let mut insns = vec![store(Size::B8, R10, -8, R2), store(Size::B8, R10, -16, R3)];
     for _ in 0..random.below(4) {
         let (size, at) = (random.of(SIZES), random.below(9) as i16);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod generate;
+mod sums;
 use crate::support;
 
 use millrace_check::{Options, check};
@@ -17,12 +18,36 @@ const BATCH: u64 = 40;
 /// Packets a program.
 const PACKETS: u64 = 12;
 
+/// What programs and packets are like.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// an entry and the function it may call (number 1)
+    program: fn(&mut Random) -> (Vec<Insn>, Vec<Insn>),
+    /// bits that bytes of a packet may have
+    masks: &'static [u8],
+    /// every byte that is not 0 has all of them
+    full: bool,
+}
+
+/// Small numbers as often as large ones: both sides of branches are taken.
+const ANY: Shape = Shape {
+    program: generate::program,
+    masks: &[0x01, 0x0f, 0xff],
+    full: false,
+};
+/// Sums, and words that are zeros of one's complement.
+const SUMS: Shape = Shape {
+    program: sums::program,
+    masks: &[0x01, 0xff, 0xff],
+    full: true,
+};
+
 /// The programs of a seed that the checker admits, as entries of one.
-fn admitted(seed: u64) -> Program {
+fn admitted(seed: u64, shape: Shape) -> Program {
     let mut random = Random(seed);
     let mut bodies = Vec::new();
     for _ in 0..BATCH {
-        let (entry, callee) = generate::program(&mut random);
+        let (entry, callee) = (shape.program)(&mut random);
         let one = program(
             vec![
                 function("entry", entry.clone()),
@@ -61,16 +86,21 @@ fn admitted(seed: u64) -> Program {
     program(functions, entries)
 }
 
-fn compare(seed: u64, sanitize: bool) {
-    let program = admitted(seed);
+fn compare(seed: u64, sanitize: bool, shape: Shape) {
+    let program = admitted(seed, shape);
     let mut random = Random(!seed);
     let mut packets = Vec::new();
     for index in 0..program.entries.len() as u32 {
         for _ in 0..PACKETS {
-            // Small numbers as often as large ones: both sides of branches are taken.
-            let mask = random.of(&[0x01, 0x0f, 0xff]);
+            let mask = random.of(shape.masks);
+            let full = shape.full && random.below(2) == 0;
+            let byte = |byte: u8| match full && byte & 1 != 0 {
+                true => 0xff,
+                false if full => 0,
+                false => byte & mask,
+            };
             let bytes = (0..generate::PACKET)
-                .map(|_| random.next() as u8 & mask)
+                .map(|_| byte(random.next() as u8))
                 .collect();
             packets.push(Packet {
                 program: index,
@@ -107,11 +137,26 @@ fn compare(seed: u64, sanitize: bool) {
 #[test]
 fn emitted_code_agrees_with_the_interpreter() {
     for seed in 0..6 {
-        compare(seed, false);
+        compare(seed, false, ANY);
     }
 }
 
 #[test]
 fn and_under_sanitizers() {
-    compare(100, true);
+    compare(100, true, ANY);
+}
+
+#[test]
+fn checksums_of_several_updates_agree() {
+    let mut merged = 0;
+    for seed in 0..6 {
+        let program = admitted(seed, SUMS);
+        let checked = check(&program, &Options::default()).unwrap();
+        let text = millrace_emit::alone::emit(&program, &checked, "sums.c").unwrap();
+        merged += text.matches("MR_MERGED(").count();
+        compare(seed, false, SUMS);
+    }
+    println!("{merged} sums of several updates are folded once");
+    assert!(merged > 100, "{merged}");
+    compare(100, true, SUMS);
 }

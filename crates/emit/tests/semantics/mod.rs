@@ -8,6 +8,7 @@ mod arithmetic;
 mod control;
 mod known;
 mod memory;
+mod sums;
 
 use millrace_object::insn::Insn;
 use millrace_object::program::Function;

@@ -12,13 +12,18 @@
 //! Steps are visited once, each after all that lead to it; where one of these comes later (a loop) nothing is known. So no term
 //! has a value of an earlier round.
 //!
+//! Checksums that are updated more than once are folded once ([`merged`]).
+//!
 //! Somebody else may write to a packet while a program runs (a shared ring). Bytes that are not read again are what was checked, as with a volatile load.
 //! Under AddressSanitizer each of them is compared with the packet (`MR_KNOWN`, c/codegen.h).
 
+mod fold;
+mod merged;
 mod state;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use millrace_check::alters::changes;
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, Step, StepId};
@@ -26,6 +31,7 @@ use millrace_check::planted::{self, Planted};
 use millrace_object::helper;
 use millrace_object::insn::{AluOp, AtomicOp, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
 
+pub use merged::{Addition, Stored, Sum};
 pub use state::State;
 pub use state::{Run, Variable};
 use value::{Id, Term};
@@ -44,6 +50,7 @@ pub struct Known {
     loads: BTreeMap<StepId, Vec<Run>>,
     holds: BTreeMap<StepId, Variable>,
     guards: BTreeMap<StepId, Guard>,
+    merged: Rc<merged::Merged>,
 }
 
 /// Where straight code expects a load's bytes ([`super::straight`]).
@@ -67,8 +74,10 @@ impl Known {
             terms: Terms::new(),
             variables: BTreeMap::new(),
             known: Self::default(),
+            sums: merged::Found::default(),
         };
         pass.follow(&order);
+        pass.known.merged = Rc::new(pass.sums.merged(&pass.terms));
         let used = pass.known.used().collect();
         pass.known.of_used(&used)
     }
@@ -86,6 +95,21 @@ impl Known {
     /// What is looked at before a load.
     pub fn guarded(&self, id: StepId) -> Option<&Guard> {
         self.guards.get(&id)
+    }
+
+    /// What is added to a variable before a step, which adds the same to a fold.
+    pub fn addition(&self, id: StepId) -> Option<Addition> {
+        self.merged.additions.get(&id).copied()
+    }
+
+    /// The variable that a step's result goes to, too.
+    pub fn taken(&self, id: StepId) -> Option<Sum> {
+        self.merged.taken.get(&id).copied()
+    }
+
+    /// The variable that a store folds instead of what the program has folded.
+    pub fn stored(&self, id: StepId) -> Option<Stored> {
+        self.merged.stores.get(&id).copied()
     }
 
     /// A load is made of these.
@@ -128,6 +152,7 @@ struct Pass<'b, 'a> {
     /// by address and size
     variables: BTreeMap<(Id, u64, u32), Variable>,
     known: Known,
+    sums: merged::Found,
 }
 
 impl Pass<'_, '_> {
@@ -236,6 +261,14 @@ impl Pass<'_, '_> {
                     }
                     _ => self.terms.alu(op, width, left, right),
                 };
+                match step.whole {
+                    false => self.number(id, step, (op, width), [left, right], value),
+                    // With numbers it takes the right one with its sign.
+                    true if self.terms.facts(left).most < u64::MAX => {
+                        return self.opaque(id, frame, [dst.0], state);
+                    }
+                    true => {}
+                }
                 (dst, value)
             }
             Insn::Neg { width, dst } => {
@@ -286,6 +319,30 @@ impl Pass<'_, '_> {
         state.set(frame, dst.0, value);
     }
 
+    /// What arithmetic on numbers is for sums.
+    fn number(
+        &mut self,
+        id: StepId,
+        step: &Step,
+        (op, width): (AluOp, Width),
+        operands: [Value; 2],
+        value: Value,
+    ) {
+        if step.after != Kind::Scalar || op == AluOp::Mov || operands.contains(&value) {
+            return;
+        }
+        let [left, right] = operands.map(|v| self.terms.facts(v).most);
+        let most = left.checked_add(right);
+        let limit = match width {
+            Width::W32 => u64::from(u32::MAX),
+            Width::W64 => u64::MAX,
+        };
+        if op == AluOp::Add && most.is_some_and(|most| most <= limit) {
+            self.sums.addition(&self.terms, id, value, operands);
+        }
+        self.sums.result(id, value);
+    }
+
     fn load(&mut self, id: StepId, step: &Step, insn: &Insn, state: &mut State) {
         let Insn::Load {
             size,
@@ -316,10 +373,17 @@ impl Pass<'_, '_> {
             }
             _ => None,
         };
-        match value {
-            Some(value) => state.set(step.frame, dst.0, value),
-            None => self.opaque(id, step.frame, [dst.0], state),
-        }
+        let value = match value {
+            Some(value) => value,
+            None if signed || step.after != Kind::Scalar => {
+                return self.opaque(id, step.frame, [dst.0], state);
+            }
+            None => {
+                let value = self.terms.value(Term::Result(id, step.frame, dst.0));
+                self.terms.narrow(size, false, Width::W64, value)
+            }
+        };
+        state.set(step.frame, dst.0, value);
     }
 
     fn address(&mut self, step: &Step, base: Reg, offset: i16, state: &mut State) -> Value {
@@ -394,6 +458,9 @@ impl Pass<'_, '_> {
                     state.written(at, size);
                 }
                 if !address {
+                    if size == Size::B2 {
+                        self.sums.store(&self.terms, id, value);
+                    }
                     let variable = self.variable(at, size);
                     state.hold(at, size, variable, number);
                     self.known.holds.insert(id, variable);

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use millrace_check::facts::{FrameId, StepId};
 use millrace_object::insn::{AluOp, ByteOrder, Size, Width};
 
+use super::fold::{self, Facts};
+
 /// The number of a term.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(u32);
@@ -60,6 +62,8 @@ pub enum Term {
 /// All terms of a function.
 pub struct Terms {
     known: HashMap<Term, Id>,
+    /// by number
+    all: Vec<(Term, Facts)>,
 }
 
 impl Terms {
@@ -67,14 +71,41 @@ impl Terms {
     pub fn new() -> Self {
         Self {
             known: HashMap::from([(Term::Zero, ZERO)]),
+            all: vec![(Term::Zero, Facts::constant(0))],
         }
     }
 
     /// The value of a term.
     pub fn value(&mut self, term: Term) -> Value {
-        let next = Id(u32::try_from(self.known.len()).unwrap_or(u32::MAX));
-        let term = *self.known.entry(term).or_insert(next);
-        Value { term, plus: 0 }
+        let next = Id(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        let id = *self.known.entry(term).or_insert(next);
+        if id == next {
+            let facts = fold::facts(self, &term);
+            self.all.push((term, facts));
+        }
+        Value { term: id, plus: 0 }
+    }
+
+    /// The term of a value, if it is no constant and nothing is added to it.
+    pub fn term(&self, value: Value) -> Option<&Term> {
+        let (term, _) = self.all.get(value.term.0 as usize)?;
+        (value.plus == 0).then_some(term)
+    }
+
+    /// Whether a value is what arithmetic gives, perhaps with a constant added.
+    pub fn computed(&self, value: Value) -> bool {
+        let term = self.all.get(value.term.0 as usize);
+        matches!(term, Some((Term::Alu(..), _)))
+    }
+
+    /// What is known of a value as a number.
+    pub fn facts(&self, value: Value) -> Facts {
+        match (self.all.get(value.term.0 as usize), value.plus) {
+            (Some((Term::Zero, _)), constant) => Facts::constant(constant),
+            (Some((_, facts)), 0) => *facts,
+            (Some((_, facts)), plus) => Facts::at_most(facts.most.saturating_add(plus)),
+            (None, _) => Facts::at_most(u64::MAX),
+        }
     }
 
     /// The address of the packet's first byte as it arrived.
@@ -84,17 +115,24 @@ impl Terms {
 
     /// The result of an operation.
     pub fn alu(&mut self, op: AluOp, width: Width, left: Value, right: Value) -> Value {
+        let width = match fold::same_at_64_bits(op, self.facts(left), self.facts(right), right) {
+            true => Width::W64,
+            false => width,
+        };
         let wide = width == Width::W64;
         let plus = |value: Value, by: u64| Value {
             plus: value.plus.wrapping_add(by),
             ..value
         };
+        let most = self.facts(left).most;
         match (op, left.as_constant(), right.as_constant()) {
             (AluOp::Mov, _, _) if wide => right,
             (AluOp::Mov, _, Some(c)) => Value::constant(c & u64::from(u32::MAX)),
             (AluOp::Add, _, Some(c)) if wide => plus(left, c),
             (AluOp::Add, Some(c), _) if wide => plus(right, c),
             (AluOp::Sub, _, Some(c)) if wide => plus(left, c.wrapping_neg()),
+            (AluOp::And, _, Some(c)) if wide && most <= c && c & c.wrapping_add(1) == 0 => left,
+            (AluOp::Rsh, _, Some(c)) if wide && most >> (c & 63) == 0 => Value::constant(0),
             _ => self.value(Term::Alu(op, width, left, right)),
         }
     }
@@ -102,9 +140,12 @@ impl Terms {
     /// The lowest bytes of a value, extended.
     pub fn narrow(&mut self, size: Size, signed: bool, width: Width, value: Value) -> Value {
         let mask = u64::MAX >> (64 - 8 * size.bytes());
+        let most = self.facts(value).most;
         match (size, signed, value.as_constant()) {
             (Size::B8, _, _) => value,
             (_, false, Some(c)) => Value::constant(c & mask),
+            (_, false, _) if most <= mask => value,
+            (_, true, _) if most <= mask >> 1 => value,
             _ => self.value(Term::Narrow(size, signed, width, value)),
         }
     }

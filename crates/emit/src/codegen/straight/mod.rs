@@ -382,7 +382,7 @@ impl Straight<'_, '_> {
                     writeln!(text, "\tu8 *{name} = {value};")
                 }
                 Local::Known(variable) if given.contains(variable) => Ok(()),
-                Local::Known(_) => writeln!(text, "\tu64 {name};"),
+                Local::Known(_) | Local::Sum(_) => writeln!(text, "\tu64 {name};"),
             };
         }
         text
