@@ -6,6 +6,7 @@
 //! costs against code by hand, `make bench` measures. Where several workers share state, a treatment adds to it
 //! ([`crate::sync`]).
 
+mod apart;
 mod arithmetic;
 mod body;
 mod branch;
@@ -41,6 +42,7 @@ mod tail;
 mod text;
 mod timers;
 mod unit;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,14 +107,13 @@ pub fn emit_as(
 ) -> Result<String, Error> {
     fits(program, checked)?;
     let helpers = helpers(program, checked)?;
-    let wholes: Vec<Slice> = (program.entries.iter().zip(&checked.flows))
-        .map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
-        .collect::<Result<_, _>>()?;
+    let wholes = whole(program, checked)?;
+    let tails = tail::among(&helpers);
     let input = Input {
         program,
         checked,
         wholes: &wholes,
-        tails: tail::among(&helpers),
+        tails,
         sharing,
     };
     let mut found = treatments.iter().map(|make| make(&input));
@@ -123,9 +124,17 @@ pub fn emit_as(
             what: "how its objects are placed: no treatment is for that".into(),
         })
     })?;
+    let apart = match treatment.takes_up() {
+        true => apart::of(program, checked, &wholes),
+        false => None,
+    };
+    let (checked, wholes) = match &apart {
+        Some(apart) => (apart, whole(program, apart)?),
+        None => (checked, wholes),
+    };
     let random = helpers.iter().any(|h| h.effects.random);
     let mut unit = Unit::new(program, &*treatment, sharing)?;
-    unit.tails = input.tails;
+    unit.tails = tails;
     unit.verdicts = tail::away_among(&helpers);
     let targets = [&REDIRECT, &REDIRECT_MAP];
     unit.targets = helpers.iter().any(|h| targets.contains(h));
@@ -178,6 +187,13 @@ pub fn emit_as(
     out.lines(&objects::control(&unit));
     out.lines(&module::table(&unit, &entries));
     Ok(out.finish())
+}
+
+/// All steps of each entry.
+fn whole<'a>(program: &'a Program, checked: &'a Checked) -> Result<Vec<Slice<'a>>, Error> {
+    let all = program.entries.iter().zip(&checked.flows);
+    all.map(|(entry, flow)| Slice::whole(program, flow, takes_packets(entry.role)))
+        .collect()
 }
 
 /// Refuses what is too large, and facts of another program.

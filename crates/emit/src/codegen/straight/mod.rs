@@ -2,15 +2,13 @@
 //!
 //! The pass for the first element and the one for those behind it ([`super::later`]) both read the packet's headers. What the first has
 //! read and compared is known where they meet only if it is so on all paths of the first, and these paths are as many as there are
-//! kinds of headers. So the paths of a few common packets (`packets`) are written once more, without joins: both passes one behind the other, where
+//! kinds of headers. So the paths of a few common packets ([`super::walk`]) are written once more, without joins: both passes one behind the other, where
 //! every load of a byte that was read before is a variable, and clang sees that a comparison was made before.
 //!
 //! The code is right for any packet: it goes on as long as each branch goes as it did for such a packet, and each address from which is read is where
 //! it was. Else it leaves, and the pass that it was in runs from its beginning. A prefetch pass
 //! has no effect but what it writes into its slot, so it may.
 
-mod machine;
-mod packets;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,18 +23,12 @@ use super::c::{Code, Local, Statement};
 use super::known::{Known, State, Terms, Value, Variable};
 use super::slice::Role;
 use super::text::{self, Text};
+use super::walk::{self, Path, Taken};
 use super::{branch, call, store_order};
 use crate::c;
 use crate::codegen::PARAMETERS;
 use crate::error::Error;
-use machine::{Path, Taken};
 use tree::{End, Tree};
-
-/// A packet and the port at which it arrives.
-pub struct Packet {
-    port: u32,
-    bytes: Vec<u8>,
-}
 
 /// What the C function returns where it leaves in the first pass, where it leaves in the second, and behind both.
 const NEITHER: u32 = 0;
@@ -80,14 +72,14 @@ pub fn write(
     first: &Body,
     second: &Body,
 ) -> Result<bool, Error> {
-    let packets = packets::all();
+    let packets = walk::packets();
     let all = packets.iter().enumerate();
     let mut firsts: Vec<(usize, Path)> = Vec::new();
     let mut paths = BTreeMap::new();
     for (number, packet) in all {
-        let behind = machine::paths(second, packet);
+        let behind = walk::paths(second.slice, &second.demand, packet);
         if !behind.is_empty() {
-            let own = machine::paths(first, packet).into_iter();
+            let own = walk::paths(first.slice, &first.demand, packet).into_iter();
             firsts.extend(own.map(|path| (number, path)));
             paths.insert(number, behind);
         }

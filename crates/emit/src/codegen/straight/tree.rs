@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::machine::{Path, Taken};
+use crate::codegen::walk::{Path, Taken};
 
 /// Steps that follow one another, and what comes behind them.
 pub struct Tree {

@@ -1,19 +1,29 @@
-//! The path that one packet takes through a prefetch pass.
+//! The path that one packet takes through a program, or through its prefetch pass.
 //!
 //! Nothing depends on it but speed: the emitted code looks at each branch, and at each address that is not the packet's first byte and a
 //! constant, before it goes on as this packet did. So a value here is a number in this one execution, with what it has in common
 //! with all executions that take the same path.
 
+mod packets;
+
 use std::collections::BTreeMap;
 
+use millrace_check::alters::changes;
 use millrace_check::domain::{Scalar, alu};
 use millrace_check::facts::{Access, FrameId, Kind, Op, Step, StepId};
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
 
-use super::Packet;
-use crate::codegen::body::Body;
-use crate::codegen::forms;
-use crate::codegen::slice::Role;
+use super::demand::Demand;
+use super::forms;
+use super::slice::{Role, Slice};
+
+pub use packets::all as packets;
+
+/// A packet and the port at which it arrives.
+pub struct Packet {
+    port: u32,
+    bytes: Vec<u8>,
+}
 
 /// Where the packet's first byte lies here.
 const DATA: u64 = 0x1000_0000;
@@ -58,31 +68,40 @@ pub struct Taken {
 /// A path from the beginning to a keyed operation, which is its last step.
 pub type Path = Vec<Taken>;
 
+/// What is followed.
+#[derive(Clone, Copy)]
+struct Followed<'w, 'a> {
+    slice: &'w Slice<'a>,
+    /// of a prefetch pass: what of it is needed; none: a program to its end
+    demand: Option<&'w Demand>,
+}
+
 /// One execution.
 #[derive(Clone)]
 struct Machine {
     registers: BTreeMap<(FrameId, u8), Maybe>,
     /// by byte of the stack: the value of which it is a byte, which one, and how many that has
     stack: BTreeMap<(FrameId, i32), (Value, u8, u8)>,
+    /// bytes of the packet that were written, by their place; none where it is not known as what
+    written: BTreeMap<u64, Option<u8>>,
     path: Path,
     at: StepId,
 }
 
-/// The paths of a packet to keyed operations.
-pub fn paths(body: &Body, packet: &Packet) -> Vec<Path> {
+/// The paths of a packet through a prefetch pass to keyed operations.
+pub fn paths(slice: &Slice, demand: &Demand, packet: &Packet) -> Vec<Path> {
+    let followed = Followed {
+        slice,
+        demand: Some(demand),
+    };
     let mut found = Vec::new();
-    let mut open = vec![Machine {
-        registers: BTreeMap::new(),
-        stack: BTreeMap::new(),
-        path: Vec::new(),
-        at: StepId(0),
-    }];
+    let mut open = vec![Machine::new()];
     while let Some(mut machine) = open.pop() {
         loop {
             if machine.path.len() > MOST_STEPS || open.len() + found.len() > MOST_PATHS {
                 return Vec::new();
             }
-            match machine.step(body, packet) {
+            match machine.step(followed, packet) {
                 Next::On => {}
                 Next::Fork(other) => open.push(*other),
                 Next::Found => {
@@ -94,6 +113,17 @@ pub fn paths(body: &Body, packet: &Packet) -> Vec<Path> {
         }
     }
     found
+}
+
+/// The path of a packet through a whole program: to its end, or as far as the packet decides it, where what is looked up is found.
+pub fn whole(slice: &Slice, packet: &Packet) -> Path {
+    let followed = Followed {
+        slice,
+        demand: None,
+    };
+    let mut machine = Machine::new();
+    while machine.path.len() < MOST_STEPS && matches!(machine.step(followed, packet), Next::On) {}
+    machine.path
 }
 
 /// What comes behind a step.
@@ -108,8 +138,19 @@ enum Next {
 }
 
 impl Machine {
-    fn step(&mut self, body: &Body, packet: &Packet) -> Next {
-        let slice = body.slice;
+    fn new() -> Self {
+        Self {
+            registers: BTreeMap::new(),
+            stack: BTreeMap::new(),
+            written: BTreeMap::new(),
+            path: Vec::new(),
+            at: StepId(0),
+        }
+    }
+
+    fn step(&mut self, followed: Followed, packet: &Packet) -> Next {
+        let slice = followed.slice;
+        let whole = followed.demand.is_none();
         let (id, step) = (self.at, slice.step(self.at));
         let taken = |holds| Taken {
             id,
@@ -125,6 +166,13 @@ impl Machine {
             }
             _ => return Next::Lost,
         }
+        if whole && step.op == Op::Exit {
+            self.path.push(taken(None));
+            return Next::Found;
+        }
+        if whole && changes(step) && !self.writes(step) {
+            return Next::Lost;
+        }
         let successors = slice.successors(id);
         let (Op::Branch { insn, .. }, [not, holds]) = (step.op, successors.as_slice()) else {
             let [next] = successors.as_slice() else {
@@ -133,7 +181,7 @@ impl Machine {
             self.at = *next;
             let mut taken = taken(None);
             match step.op {
-                Op::Plain(insn) => self.plain(body, step, &insn, packet, &mut taken),
+                Op::Plain(insn) => self.plain(followed, step, &insn, packet, &mut taken),
                 Op::Enter { frame, .. } => self.enter(step.frame, frame),
                 Op::Leave { .. } => {
                     let answer = self.register(step.frame, Reg(0));
@@ -148,12 +196,14 @@ impl Machine {
             self.path.push(taken);
             return Next::On;
         };
-        match self.outcome(step, &insn) {
+        let outcome = self.outcome(step, &insn);
+        match outcome.or_else(|| found(step, &insn).filter(|_| whole)) {
             Some(outcome) => {
                 self.path.push(taken(Some(outcome)));
                 self.at = if outcome { *holds } else { *not };
                 Next::On
             }
+            None if whole => Next::Lost,
             None => {
                 let mut other = self.clone();
                 other.path.push(taken(Some(true)));
@@ -230,7 +280,14 @@ impl Machine {
         })
     }
 
-    fn plain(&mut self, body: &Body, step: &Step, insn: &Insn, packet: &Packet, taken: &mut Taken) {
+    fn plain(
+        &mut self,
+        followed: Followed,
+        step: &Step,
+        insn: &Insn,
+        packet: &Packet,
+        taken: &mut Taken,
+    ) {
         let frame = step.frame;
         let (dst, value) = match *insn {
             Insn::Alu {
@@ -278,10 +335,10 @@ impl Machine {
                 let loaded = match step.access {
                     Some(Access::Context { offset }) => packet.field(offset, size),
                     Some(Access::Packet) => {
-                        self.looked_at(body, step, (dst, base, offset), taken);
+                        self.looked_at(followed, step, (dst, base, offset), taken);
                         let at = self.register(frame, base).map(|v| v.bits);
                         let at = at.map(|b| b.wrapping_add(i64::from(offset) as u64));
-                        at.and_then(|at| packet.number(at.wrapping_sub(DATA), size))
+                        at.and_then(|at| self.number(packet, at.wrapping_sub(DATA), size))
                     }
                     Some(Access::Stack { frame, from, to }) if to - from == size.bytes() as i32 => {
                         self.slot(frame, from, size, step.whole)
@@ -300,7 +357,10 @@ impl Machine {
             }
             Insn::Store { size, src, .. } => {
                 let value = self.operand(frame, src);
-                return self.store(step, size, value);
+                return match step.access {
+                    Some(Access::Packet) => self.write(step, insn, value),
+                    _ => self.store(step, size, value),
+                };
             }
             _ => {
                 if matches!(insn, Insn::Call { .. } | Insn::Atomic { .. }) {
@@ -319,12 +379,15 @@ impl Machine {
     /// Notes where a load from the packet reads; from then on its base is as far from the packet's first byte in all executions of the path.
     fn looked_at(
         &mut self,
-        body: &Body,
+        followed: Followed,
         step: &Step,
         (dst, base, offset): (Reg, Reg, i16),
         taken: &mut Taken,
     ) {
-        let demanded = body.demand.after(body.slice, taken.id, dst).any();
+        let Some(demand) = followed.demand else {
+            return;
+        };
+        let demanded = demand.after(followed.slice, taken.id, dst).any();
         if !demanded || step.after != Kind::Scalar {
             return;
         }
@@ -338,6 +401,46 @@ impl Machine {
             let same = Same::Distance;
             self.set(step.frame, base, Some(Value { same, ..value }));
         }
+    }
+
+    /// Whether a step that changes the packet writes a few of its bytes at a place that is known.
+    fn writes(&self, step: &Step) -> bool {
+        let Op::Plain(Insn::Store { base, .. }) = step.op else {
+            return false;
+        };
+        step.access == Some(Access::Packet) && self.register(step.frame, base).is_some()
+    }
+
+    /// A store to the packet.
+    fn write(&mut self, step: &Step, insn: &Insn, value: Maybe) {
+        let Insn::Store {
+            size, base, offset, ..
+        } = *insn
+        else {
+            return;
+        };
+        let Some(base) = self.register(step.frame, base) else {
+            return;
+        };
+        let at = base.bits.wrapping_add(i64::from(offset) as u64);
+        for byte in 0..size.bytes() {
+            let place = at.wrapping_sub(DATA).wrapping_add(u64::from(byte));
+            let written = value.map(|v| (v.bits >> (8 * byte)) as u8);
+            self.written.insert(place, written);
+        }
+    }
+
+    /// Bytes of the packet as a number.
+    fn number(&self, packet: &Packet, at: u64, size: Size) -> Maybe {
+        let mut bits = 0;
+        for byte in 0..size.bytes() {
+            let place = at.checked_add(u64::from(byte))?;
+            let there = usize::try_from(place).ok().and_then(|p| packet.bytes.get(p));
+            let written = self.written.get(&place).copied();
+            bits |= u64::from(written.unwrap_or(there.copied())?) << (8 * byte);
+        }
+        let same = Same::Nothing;
+        Some(Value { bits, same })
     }
 
     fn slot(&self, frame: FrameId, from: i32, size: Size, whole: bool) -> Maybe {
@@ -378,6 +481,22 @@ impl Machine {
             };
         }
     }
+}
+
+/// Whether a test for null holds, of something that was looked up and is there.
+fn found(step: &Step, insn: &Insn) -> Option<bool> {
+    let Insn::Branch {
+        condition: condition @ (Condition::Eq | Condition::Ne),
+        left,
+        right: Operand::Imm(0),
+        ..
+    } = *insn
+    else {
+        return None;
+    };
+    let kind = step.before.get(usize::from(left.0))?;
+    matches!(kind, Kind::Value(_) | Kind::Record(_) | Kind::Inner(_))
+        .then_some(condition == Condition::Ne)
 }
 
 fn constant(bits: u64) -> Value {
@@ -425,20 +544,6 @@ impl Packet {
             (12, Size::B4) => (u64::from(self.port), Same::Nothing),
             _ => return None,
         };
-        Some(Value { bits, same })
-    }
-
-    /// Bytes of the packet as a number.
-    fn number(&self, at: u64, size: Size) -> Maybe {
-        let from = usize::try_from(at).ok()?;
-        let bytes = self
-            .bytes
-            .get(from..from.checked_add(size.bytes() as usize)?)?;
-        let bits = bytes
-            .iter()
-            .rev()
-            .fold(0, |all, b| all << 8 | u64::from(*b));
-        let same = Same::Nothing;
         Some(Value { bits, same })
     }
 }
