@@ -10,15 +10,16 @@
 //!
 //! What a step is proved to be holds for each of its copies: it is said of all executions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op, Step, StepId};
 use millrace_object::program::{LINKED, Program};
 
 use super::module::takes_packets;
+use super::prefetch;
 use super::slice::Slice;
-use super::walk::{self, Path};
+use super::walk::{self, Taken};
 
 /// Most steps that are written once more: clang's time grows with them.
 const MOST_STEPS: usize = 4000;
@@ -39,20 +40,68 @@ pub fn of(program: &Program, checked: &Checked, wholes: &[Slice]) -> Option<Chec
 }
 
 fn copied(flow: &mut Flow, whole: &Slice) -> bool {
-    let mut ways = Ways::default();
+    let sites = sites(whole);
+    let mut ways: BTreeMap<Place, Ways> = BTreeMap::new();
     for packet in walk::packets() {
-        ways.add(&walk::whole(whole, &packet));
+        let Some(path) = walk::whole(whole, &packet) else {
+            continue;
+        };
+        let site = path.iter().rposition(|taken| sites.contains(&taken.id));
+        let (place, behind) = match site.and_then(|at| Some((path.get(at)?, path.get(at + 1..)?))) {
+            Some((site, behind)) => (Place::Behind(site.id), behind),
+            None if sites.is_empty() => (Place::Front, path.as_slice()),
+            None => continue,
+        };
+        ways.entry(place).or_default().add(behind);
     }
-    if ways.nodes.is_empty() || ways.nodes.len() > MOST_STEPS {
+    ways.retain(|_, ways| !ways.nodes.is_empty());
+    let count: usize = ways.values().map(|ways| ways.nodes.len()).sum();
+    if ways.is_empty() || count > MOST_STEPS {
         return false;
     }
-    let mut steps = ways.steps(whole);
-    let behind = steps.len();
-    let moved = |to: StepId| StepId(to.0 + behind);
-    let own = flow.steps.iter().map(|step| led(step, moved));
-    steps.extend(own);
+    let trees: Vec<(Place, Tree)> = ways.iter().map(|(at, w)| (*at, w.laid(whole))).collect();
+    // In front of which of the program's own steps a tree stands, and where that step will be.
+    let own = |id: StepId| {
+        let before = trees.iter().filter(|(at, _)| at.before(id));
+        StepId(id.0 + before.map(|(_, tree)| tree.steps.len()).sum::<usize>())
+    };
+    let mut steps = Vec::with_capacity(flow.steps.len() + count);
+    let mut trees_left = trees.iter().peekable();
+    for (at, step) in flow.steps.iter().enumerate() {
+        if let Some((_, tree)) = trees_left.next_if(|(place, _)| place.before(StepId(at))) {
+            tree.write(&mut steps, own);
+        }
+        steps.push(led(step, own));
+    }
     flow.steps = steps;
     true
+}
+
+/// The keyed operations at which a program is taken up behind its prefetch passes: these find them, so that what comes before stays as it is.
+fn sites(whole: &Slice) -> BTreeSet<StepId> {
+    let staged = prefetch::staged(whole);
+    let both = staged.into_iter().flat_map(|s| [s.first, s.second]);
+    let all = both.chain(prefetch::pass(whole));
+    all.flat_map(|pass| pass.sites.into_keys()).collect()
+}
+
+/// Where a tree of paths begins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// with the program
+    Front,
+    /// behind a step
+    Behind(StepId),
+}
+
+impl Place {
+    /// Whether it is before this step of the program.
+    fn before(self, id: StepId) -> bool {
+        match self {
+            Self::Front => true,
+            Self::Behind(step) => step < id,
+        }
+    }
 }
 
 /// The same step with another target.
@@ -87,7 +136,7 @@ struct Node {
 }
 
 impl Ways {
-    fn add(&mut self, path: &Path) {
+    fn add(&mut self, path: &[Taken]) {
         let mut from: Option<(usize, usize)> = None;
         for taken in path {
             let next = match from {
@@ -111,15 +160,15 @@ impl Ways {
         }
     }
 
-    /// The steps of the tree; those that lead out of it lead to the program's own, which will stand behind them.
-    fn steps(&self, whole: &Slice) -> Vec<Step> {
-        let mut laid: Vec<Laid> = Vec::new();
+    /// Its steps in their order; those that lead out of it lead to the program's own.
+    fn laid<'s>(&self, whole: &Slice<'s>) -> Tree<'s> {
+        let mut steps: Vec<Laid> = Vec::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         let mut open = vec![0];
         while let Some(first) = open.pop() {
             let mut at = Some(first);
             while let Some((number, node)) = at.and_then(|n| Some((n, self.nodes.get(n)?))) {
-                places.insert(number, laid.len());
+                places.insert(number, steps.len());
                 let step = whole.step(node.id);
                 let [behind, holds] = node.next;
                 let always = step.outcomes.holds && !step.outcomes.fails;
@@ -132,26 +181,38 @@ impl Ways {
                         (Some(End::of(behind, target)), false)
                     }
                 };
-                laid.push(Laid::Copy(step, to));
+                steps.push(Laid::Copy(step, to));
                 open.extend(holds);
                 if falls && behind.is_none() {
-                    laid.push(Laid::Jump(step, StepId(node.id.0 + 1)));
+                    steps.push(Laid::Jump(step, StepId(node.id.0 + 1)));
                 }
                 at = behind;
             }
         }
-        let count = laid.len();
-        let own = |id: StepId| StepId(count + id.0);
+        Tree { steps, places }
+    }
+}
+
+/// A tree of paths as steps.
+struct Tree<'s> {
+    steps: Vec<Laid<'s>>,
+    /// by node
+    places: BTreeMap<usize, usize>,
+}
+
+impl Tree<'_> {
+    /// Adds them; `own` says where a step of the program will be.
+    fn write(&self, steps: &mut Vec<Step>, own: impl Fn(StepId) -> StepId) {
+        let begin = steps.len();
         let place = |end: End| match end {
-            End::Way(node) => StepId(places.get(&node).copied().unwrap_or(0)),
+            End::Way(node) => StepId(begin + self.places.get(&node).copied().unwrap_or(0)),
             End::Own(id) => own(id),
         };
-        let step = |laid: &Laid| match *laid {
+        steps.extend(self.steps.iter().map(|laid| match *laid {
             Laid::Copy(step, None) => step.clone(),
             Laid::Copy(step, Some(to)) => led(step, |_| place(to)),
             Laid::Jump(behind, to) => jump(behind, own(to)),
-        };
-        laid.iter().map(step).collect()
+        }));
     }
 }
 

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 
 use millrace_check::alters::changes;
 use millrace_check::domain::{Scalar, alu};
-use millrace_check::facts::{Access, FrameId, Kind, Op, Step, StepId};
+use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, Step, StepId};
+use millrace_object::arithmetic::{arithmetic, compare};
+use millrace_object::helper;
 use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
 
 use super::demand::Demand;
@@ -115,15 +117,25 @@ pub fn paths(slice: &Slice, demand: &Demand, packet: &Packet) -> Vec<Path> {
     found
 }
 
-/// The path of a packet through a whole program: to its end, or as far as the packet decides it, where what is looked up is found.
-pub fn whole(slice: &Slice, packet: &Packet) -> Path {
+/// The path of a packet through a whole program where what it looks up is there; none where the packet is moved, or changed at a place that is not
+/// known. Where something else than the packet decides it goes where most elements are ahead, and most steps.
+pub fn whole(slice: &Slice, packet: &Packet) -> Option<Path> {
     let followed = Followed {
         slice,
         demand: None,
     };
     let mut machine = Machine::new();
-    while machine.path.len() < MOST_STEPS && matches!(machine.step(followed, packet), Next::On) {}
-    machine.path
+    loop {
+        match machine.run(followed, packet) {
+            None => return machine.ended(slice).then_some(machine.path),
+            Some(other) => {
+                let (own, others) = (machine.far(followed, packet), other.far(followed, packet));
+                if others > own {
+                    machine = *other;
+                }
+            }
+        }
+    }
 }
 
 /// What comes behind a step.
@@ -146,6 +158,32 @@ impl Machine {
             path: Vec::new(),
             at: StepId(0),
         }
+    }
+
+    /// Goes on to a branch that something else decides, and on with its condition not fulfilled: the other way. None at the end.
+    fn run(&mut self, followed: Followed, packet: &Packet) -> Option<Box<Machine>> {
+        while self.path.len() < MOST_STEPS {
+            match self.step(followed, packet) {
+                Next::On => {}
+                Next::Fork(other) => return Some(other),
+                Next::Found | Next::Lost => break,
+            }
+        }
+        None
+    }
+
+    /// How many elements it comes to, whether it comes to the program's end, and by how many steps.
+    fn far(&self, followed: Followed, packet: &Packet) -> (usize, bool, usize) {
+        let mut ahead = self.clone();
+        while ahead.run(followed, packet).is_some() {}
+        let steps = ahead.path.iter().map(|t| followed.slice.step(t.id));
+        let elements = steps.filter(|s| s.frame == FrameId(0) && matches!(s.op, Op::Enter { .. }));
+        (elements.count(), ahead.ended(followed.slice), ahead.path.len())
+    }
+
+    fn ended(&self, slice: &Slice) -> bool {
+        let last = self.path.last();
+        last.is_some_and(|taken| slice.step(taken.id).op == Op::Exit)
     }
 
     fn step(&mut self, followed: Followed, packet: &Packet) -> Next {
@@ -203,7 +241,6 @@ impl Machine {
                 self.at = if outcome { *holds } else { *not };
                 Next::On
             }
-            None if whole => Next::Lost,
             None => {
                 let mut other = self.clone();
                 other.path.push(taken(Some(true)));
@@ -254,30 +291,7 @@ impl Machine {
         };
         let left = self.register(step.frame, left)?.bits;
         let right = self.operand(step.frame, right)?.bits;
-        let (a, b) = match forms::width(step, width) {
-            Width::W64 => (left, right),
-            // As a signed number, so that both orders are those of 64 bits.
-            Width::W32 => match condition {
-                Condition::SignedGt
-                | Condition::SignedGe
-                | Condition::SignedLt
-                | Condition::SignedLe => (left as i32 as u64, right as i32 as u64),
-                _ => (u64::from(left as u32), u64::from(right as u32)),
-            },
-        };
-        Some(match condition {
-            Condition::Eq => a == b,
-            Condition::Ne => a != b,
-            Condition::Gt => a > b,
-            Condition::Ge => a >= b,
-            Condition::Lt => a < b,
-            Condition::Le => a <= b,
-            Condition::SignedGt => (a as i64) > (b as i64),
-            Condition::SignedGe => (a as i64) >= (b as i64),
-            Condition::SignedLt => (a as i64) < (b as i64),
-            Condition::SignedLe => (a as i64) <= (b as i64),
-            Condition::Test => a & b != 0,
-        })
+        Some(compare(condition, forms::width(step, width), left, right))
     }
 
     fn plain(
@@ -302,7 +316,7 @@ impl Machine {
                 };
                 let both = left.zip(self.operand(frame, src));
                 let width = forms::width(step, width);
-                (dst, both.and_then(|(a, b)| operation(op, width, a, b)))
+                (dst, both.map(|(a, b)| operation(op, width, a, b)))
             }
             Insn::Neg { width, dst } => {
                 let of = |s: &Scalar| alu::neg(width, s);
@@ -364,7 +378,7 @@ impl Machine {
             }
             _ => {
                 if matches!(insn, Insn::Call { .. } | Insn::Atomic { .. }) {
-                    self.stack.clear();
+                    self.overwritten(step, insn);
                     (0..=5).for_each(|reg| self.set(frame, Reg(reg), None));
                 }
                 if let Some(reg) = millrace_check::facts::written(insn) {
@@ -466,6 +480,36 @@ impl Machine {
         Some(Value { bits, same })
     }
 
+    /// What a call or an atomic instruction may write to the stack is not known any more.
+    fn overwritten(&mut self, step: &Step, insn: &Insn) {
+        let helper = match *insn {
+            Insn::Call { helper } => helper::by_number(helper),
+            _ => None,
+        };
+        let written: Vec<Access> = match helper {
+            Some(helper) => {
+                let all = helper.args.iter().zip(&step.args);
+                let written = all.filter(|(arg, _)| arg.writes_memory());
+                let memory = written.filter_map(|(_, fact)| match fact {
+                    ArgFact::Memory { access, .. } => Some(*access),
+                    _ => None,
+                });
+                memory.collect()
+            }
+            None => vec![step.access.unwrap_or(Access::Several)],
+        };
+        for access in written {
+            match access {
+                Access::Stack { frame, from, to } => {
+                    let other = |of: FrameId, at: i32| of != frame || !(from..to).contains(&at);
+                    self.stack.retain(|(of, at), _| other(*of, *at));
+                }
+                Access::Several => self.stack.clear(),
+                _ => {}
+            }
+        }
+    }
+
     fn store(&mut self, step: &Step, size: Size, value: Maybe) {
         let Some(Access::Stack { frame, from, to }) = step.access else {
             return;
@@ -515,14 +559,8 @@ fn unary(value: Value, of: impl Fn(&Scalar) -> Scalar) -> Maybe {
     Some(Value { bits, same })
 }
 
-fn operation(op: AluOp, width: Width, a: Value, b: Value) -> Maybe {
-    let result = alu::alu(
-        op,
-        width,
-        &Scalar::constant(a.bits),
-        &Scalar::constant(b.bits),
-    );
-    let bits = result.as_constant()?;
+fn operation(op: AluOp, width: Width, a: Value, b: Value) -> Value {
+    let bits = arithmetic(op, width, a.bits, b.bits);
     let same = match (op, width, a.same, b.same) {
         (AluOp::Mov, Width::W64, _, same) => same,
         (_, _, Same::Number, Same::Number) => Same::Number,
@@ -531,7 +569,7 @@ fn operation(op: AluOp, width: Width, a: Value, b: Value) -> Maybe {
         | (AluOp::Sub, Width::W64, Same::Distance, Same::Number) => Same::Distance,
         _ => Same::Nothing,
     };
-    Some(Value { bits, same })
+    Value { bits, same }
 }
 
 impl Packet {
