@@ -8,9 +8,12 @@
 //! The copies are right for any packet: a branch that goes otherwise leads to the program's own steps, with the same registers. Where the path of a
 //! packet is not known any further (a loop, a number from elsewhere), it goes on in those, too.
 //!
+//! Programs with a prefetch pass stay as they are: what packets run is taken up behind it, where their headers have been read, and is straight for common packets
+//! up to there ([`super::straight`]). In front of it copies gained nothing, and cost `firewall+nat` a quarter.
+//!
 //! What a step is proved to be holds for each of its copies: it is said of all executions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use millrace_check::Checked;
 use millrace_check::facts::{Flow, Op, Step, StepId};
@@ -32,7 +35,8 @@ pub fn of(program: &Program, checked: &Checked, wholes: &[Slice]) -> Option<Chec
     for (flow, (entry, whole)) in apart.flows.iter_mut().zip(entries) {
         let handler = program.functions.get(entry.function.0);
         let linked = handler.is_some_and(|f| f.section == LINKED);
-        if linked && takes_packets(entry.role) && flow.claims.is_none() {
+        let ahead = || prefetch::pass(whole).is_some();
+        if linked && takes_packets(entry.role) && flow.claims.is_none() && !ahead() {
             changed |= copied(flow, whole);
         }
     }
@@ -40,68 +44,21 @@ pub fn of(program: &Program, checked: &Checked, wholes: &[Slice]) -> Option<Chec
 }
 
 fn copied(flow: &mut Flow, whole: &Slice) -> bool {
-    let sites = sites(whole);
-    let mut ways: BTreeMap<Place, Ways> = BTreeMap::new();
+    let mut ways = Ways::default();
     for packet in walk::packets() {
-        let Some(path) = walk::whole(whole, &packet) else {
-            continue;
-        };
-        let site = path.iter().rposition(|taken| sites.contains(&taken.id));
-        let (place, behind) = match site.and_then(|at| Some((path.get(at)?, path.get(at + 1..)?))) {
-            Some((site, behind)) => (Place::Behind(site.id), behind),
-            None if sites.is_empty() => (Place::Front, path.as_slice()),
-            None => continue,
-        };
-        ways.entry(place).or_default().add(behind);
+        if let Some(path) = walk::whole(whole, &packet) {
+            ways.add(&path);
+        }
     }
-    ways.retain(|_, ways| !ways.nodes.is_empty());
-    let count: usize = ways.values().map(|ways| ways.nodes.len()).sum();
-    if ways.is_empty() || count > MOST_STEPS {
+    if ways.nodes.is_empty() || ways.nodes.len() > MOST_STEPS {
         return false;
     }
-    let trees: Vec<(Place, Tree)> = ways.iter().map(|(at, w)| (*at, w.laid(whole))).collect();
-    // In front of which of the program's own steps a tree stands, and where that step will be.
-    let own = |id: StepId| {
-        let before = trees.iter().filter(|(at, _)| at.before(id));
-        StepId(id.0 + before.map(|(_, tree)| tree.steps.len()).sum::<usize>())
-    };
-    let mut steps = Vec::with_capacity(flow.steps.len() + count);
-    let mut trees_left = trees.iter().peekable();
-    for (at, step) in flow.steps.iter().enumerate() {
-        if let Some((_, tree)) = trees_left.next_if(|(place, _)| place.before(StepId(at))) {
-            tree.write(&mut steps, own);
-        }
-        steps.push(led(step, own));
-    }
+    let mut steps = ways.steps(whole);
+    let behind = steps.len();
+    let own = |id: StepId| StepId(behind + id.0);
+    steps.extend(flow.steps.iter().map(|step| led(step, own)));
     flow.steps = steps;
     true
-}
-
-/// The keyed operations at which a program is taken up behind its prefetch passes: these find them, so that what comes before stays as it is.
-fn sites(whole: &Slice) -> BTreeSet<StepId> {
-    let staged = prefetch::staged(whole);
-    let both = staged.into_iter().flat_map(|s| [s.first, s.second]);
-    let all = both.chain(prefetch::pass(whole));
-    all.flat_map(|pass| pass.sites.into_keys()).collect()
-}
-
-/// Where a tree of paths begins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// with the program
-    Front,
-    /// behind a step
-    Behind(StepId),
-}
-
-impl Place {
-    /// Whether it is before this step of the program.
-    fn before(self, id: StepId) -> bool {
-        match self {
-            Self::Front => true,
-            Self::Behind(step) => step < id,
-        }
-    }
 }
 
 /// The same step with another target.
@@ -160,15 +117,15 @@ impl Ways {
         }
     }
 
-    /// Its steps in their order; those that lead out of it lead to the program's own.
-    fn laid<'s>(&self, whole: &Slice<'s>) -> Tree<'s> {
-        let mut steps: Vec<Laid> = Vec::new();
+    /// The steps of the tree; those that lead out of it lead to the program's own, which will stand behind them.
+    fn steps(&self, whole: &Slice) -> Vec<Step> {
+        let mut laid: Vec<Laid> = Vec::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         let mut open = vec![0];
         while let Some(first) = open.pop() {
             let mut at = Some(first);
             while let Some((number, node)) = at.and_then(|n| Some((n, self.nodes.get(n)?))) {
-                places.insert(number, steps.len());
+                places.insert(number, laid.len());
                 let step = whole.step(node.id);
                 let [behind, holds] = node.next;
                 let always = step.outcomes.holds && !step.outcomes.fails;
@@ -181,38 +138,26 @@ impl Ways {
                         (Some(End::of(behind, target)), false)
                     }
                 };
-                steps.push(Laid::Copy(step, to));
+                laid.push(Laid::Copy(step, to));
                 open.extend(holds);
                 if falls && behind.is_none() {
-                    steps.push(Laid::Jump(step, StepId(node.id.0 + 1)));
+                    laid.push(Laid::Jump(step, StepId(node.id.0 + 1)));
                 }
                 at = behind;
             }
         }
-        Tree { steps, places }
-    }
-}
-
-/// A tree of paths as steps.
-struct Tree<'s> {
-    steps: Vec<Laid<'s>>,
-    /// by node
-    places: BTreeMap<usize, usize>,
-}
-
-impl Tree<'_> {
-    /// Adds them; `own` says where a step of the program will be.
-    fn write(&self, steps: &mut Vec<Step>, own: impl Fn(StepId) -> StepId) {
-        let begin = steps.len();
+        let count = laid.len();
+        let own = |id: StepId| StepId(count + id.0);
         let place = |end: End| match end {
-            End::Way(node) => StepId(begin + self.places.get(&node).copied().unwrap_or(0)),
+            End::Way(node) => StepId(places.get(&node).copied().unwrap_or(0)),
             End::Own(id) => own(id),
         };
-        steps.extend(self.steps.iter().map(|laid| match *laid {
+        let step = |laid: &Laid| match *laid {
             Laid::Copy(step, None) => step.clone(),
             Laid::Copy(step, Some(to)) => led(step, |_| place(to)),
             Laid::Jump(behind, to) => jump(behind, own(to)),
-        }));
+        };
+        laid.iter().map(step).collect()
     }
 }
 

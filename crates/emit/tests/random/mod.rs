@@ -8,7 +8,7 @@ use crate::support;
 use millrace_check::{Options, check};
 use millrace_object::insn::Insn;
 use millrace_object::program::FunctionId;
-use millrace_object::program::{Program, Role};
+use millrace_object::program::{LINKED, Program, Role};
 use millrace_reference::{End, Machine};
 use support::random::Random;
 use support::{Bench, Packet, Way, function, program};
@@ -27,19 +27,30 @@ struct Shape {
     masks: &'static [u8],
     /// every byte that is not 0 has all of them
     full: bool,
+    /// as if linked: common packets have steps of their own
+    linked: bool,
 }
+
+/// The headers of a common packet: UDP over IPv4.
+const COMMON: [u8; 42] = [
+    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, // Ethernet
+    0x45, 0, 0, 114, 0, 1, 0, 0, 64, 17, 0x46, 0x45, 10, 0, 0, 1, 198, 51, 100, 1, // IPv4
+    0x9c, 0x40, 0, 53, 0, 94, 0, 0, // UDP
+];
 
 /// Small numbers as often as large ones: both sides of branches are taken.
 const ANY: Shape = Shape {
     program: generate::program,
     masks: &[0x01, 0x0f, 0xff],
     full: false,
+    linked: false,
 };
 /// Sums, and words that are zeros of one's complement.
 const SUMS: Shape = Shape {
     program: sums::program,
     masks: &[0x01, 0xff, 0xff],
     full: true,
+    linked: false,
 };
 
 /// The programs of a seed that the checker admits, as entries of one.
@@ -76,7 +87,11 @@ fn admitted(seed: u64, shape: Shape) -> Program {
                 *function = FunctionId(entries + index);
             }
         }
-        functions.push(function(&format!("entry{index}"), entry));
+        let mut entry = function(&format!("entry{index}"), entry);
+        if shape.linked {
+            entry.section = LINKED.to_owned();
+        }
+        functions.push(entry);
     }
     functions.extend(
         bodies
@@ -99,9 +114,18 @@ fn compare(seed: u64, sanitize: bool, shape: Shape) {
                 false if full => 0,
                 false => byte & mask,
             };
-            let bytes = (0..generate::PACKET)
+            let mut bytes: Vec<u8> = (0..generate::PACKET)
                 .map(|_| byte(random.next() as u8))
                 .collect();
+            if shape.linked && random.below(3) > 0 {
+                bytes.fill(0);
+                bytes[..COMMON.len()].copy_from_slice(&COMMON);
+                // It may leave the way of such a packet somewhere.
+                for _ in 0..random.below(3) {
+                    let at = random.below(generate::PACKET) as usize;
+                    bytes[at] = random.next() as u8;
+                }
+            }
             packets.push(Packet {
                 program: index,
                 port: 0,
@@ -144,6 +168,28 @@ fn emitted_code_agrees_with_the_interpreter() {
 #[test]
 fn and_under_sanitizers() {
     compare(100, true, ANY);
+}
+
+/// Packets that take the common packets' way, and such as leave it somewhere.
+#[test]
+fn the_way_of_common_packets_agrees() {
+    let mut apart = 0;
+    for (seed, shape) in (20..).zip([ANY, SUMS, ANY, SUMS]) {
+        let linked = Shape {
+            linked: true,
+            ..shape
+        };
+        let lines = |shape: Shape| {
+            let program = admitted(seed, shape);
+            let checked = check(&program, &Options::default()).unwrap();
+            let text = millrace_emit::alone::emit(&program, &checked, "ways.c").unwrap();
+            text.lines().count()
+        };
+        apart += lines(linked) - lines(shape);
+        compare(seed, seed == 20, linked);
+    }
+    println!("{apart} lines are of steps of their own");
+    assert!(apart > 1000, "{apart}");
 }
 
 #[test]

@@ -100,7 +100,12 @@ fn round(random: &mut Random, insns: &mut Vec<Insn>) {
 /// `r3 = (r3 & mask) + (r3 >> bits)`, or without the mask.
 fn half(insns: &mut Vec<Insn>, bits: i64, masked: bool, width: Width) {
     insns.push(mov(R4, R3));
-    insns.push(alui(AluOp::Rsh, width, R4, bits.min(31 + (width == Width::W64) as i64)));
+    insns.push(alui(
+        AluOp::Rsh,
+        width,
+        R4,
+        bits.min(31 + (width == Width::W64) as i64),
+    ));
     if masked {
         insns.push(match bits {
             32 => alu(AluOp::Mov, Width::W32, R3, R3),

@@ -1,7 +1,7 @@
 //! Bytes of the packet that are read and written several times: what is known of them is what is there.
 
 use millrace_check::Options;
-use millrace_object::insn::{Condition, Insn, Size, Width};
+use millrace_object::insn::{AluOp, Condition, Insn, Size, Width};
 
 use crate::semantics::{Case, run_all};
 use crate::support::asm::*;
@@ -80,7 +80,7 @@ fn a_store_through_another_pointer() {
             store(Size::B8, R6, 0, R1),
             load(load_at.0, R3, R6, load_at.1),
             mov(R4, R1),
-            alui(millrace_object::insn::AluOp::And, Width::W64, R4, 1),
+            alui(AluOp::And, Width::W64, R4, 1),
             add(R4, R6),
             store(Size::B1, R4, 0, R2),
             load(load_at.0, R0, R6, load_at.1),
@@ -111,6 +111,63 @@ fn a_store_through_another_pointer() {
     run_all(&cases);
 }
 
+/// At a distance of which it is known how much it is at most and, behind a branch, at least.
+#[test]
+fn a_store_at_some_distance() {
+    let mut cases = Vec::new();
+    for (load_at, (begin, least)) in places()
+        .flat_map(|l| (0..4).map(move |b| (l, b)))
+        .flat_map(|(l, begin)| (0..4).map(move |least| (l, (begin, least))))
+    {
+        let body = vec![
+            store(Size::B8, R6, 0, R1),
+            load(load_at.0, R3, R6, load_at.1),
+            mov(R5, R2),
+            alui(AluOp::And, Width::W64, R5, 3),
+            // Beyond the store where it is less.
+            branchi(Condition::Lt, Width::W64, R5, i64::from(least), 8),
+            mov(R4, R6),
+            add(R4, R5),
+            store(Size::B2, R4, begin, R2),
+            load(load_at.0, R0, R6, load_at.1),
+            add(R0, R3),
+        ];
+        let name = format!("{load_at:?}, from {begin}, at least {least}");
+        cases.push(Case::new(name, body, move |a, b| {
+            let place = (Size::B2, begin + (b & 3) as i16);
+            let after = match (b & 3) < u64::from(least as u16) {
+                true => a,
+                false => written(a, place, b & 0xffff),
+            };
+            read(a, load_at).wrapping_add(read(after, load_at))
+        }));
+    }
+    run_all(&cases);
+    // Two bytes in front of all that may be written are not read again, and one byte more is.
+    for (at, known) in [(1, 1), (2, 0)] {
+        let body = [
+            movi(R0, 0),
+            load(Size::B2, R3, R6, at),
+            mov(R5, R2),
+            alui(AluOp::And, Width::W64, R5, 3),
+            branchi(Condition::Lt, Width::W64, R5, 1, 10),
+            mov(R4, R6),
+            add(R4, R5),
+            store(Size::B2, R4, 2, R1),
+            load(Size::B2, R0, R6, at),
+            add(R0, R3),
+        ];
+        let text = emitted(&body);
+        assert_eq!(text.matches("MR_KNOWN(").count(), known, "at {at}: {text}");
+    }
+}
+
+fn emitted(body: &[Insn]) -> String {
+    let program = program(vec![function("f", around(body))], 1);
+    let checked = millrace_check::check(&program, &Options::default()).unwrap();
+    millrace_emit::alone::emit(&program, &checked, "known.c").unwrap()
+}
+
 #[test]
 fn what_is_known_is_not_read_again() {
     let body = [
@@ -119,9 +176,7 @@ fn what_is_known_is_not_read_again() {
         load(Size::B2, R0, R6, 0),
         add(R0, R3),
     ];
-    let program = program(vec![function("f", around(&body))], 1);
-    let checked = millrace_check::check(&program, &Options::default()).unwrap();
-    let text = millrace_emit::alone::emit(&program, &checked, "known.c").unwrap();
+    let text = emitted(&body);
     // The low byte is the stored one, the high one is what was loaded.
     let known = text.lines().find(|l| l.contains("MR_KNOWN(")).unwrap();
     assert!(

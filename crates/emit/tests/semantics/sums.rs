@@ -31,7 +31,10 @@ fn update(old: i64, new: i64, rounds: usize) -> Vec<Insn> {
             alui(AluOp::And, Width::W64, to, 0xffff),
         ]
     };
-    let mut insns = vec![load(Size::B2, R3, R6, 0), alui(AluOp::Xor, Width::W64, R3, 0xffff)];
+    let mut insns = vec![
+        load(Size::B2, R3, R6, 0),
+        alui(AluOp::Xor, Width::W64, R3, 0xffff),
+    ];
     insns.extend(word(R4, old));
     insns.extend([alui(AluOp::Xor, Width::W64, R4, 0xffff), add(R3, R4)]);
     insns.extend(word(R4, new));
@@ -39,7 +42,10 @@ fn update(old: i64, new: i64, rounds: usize) -> Vec<Insn> {
     for round in 0..rounds {
         insns.extend(half(round + 1 == rounds));
     }
-    insns.extend([alui(AluOp::Xor, Width::W64, R3, -1), store(Size::B2, R6, 0, R3)]);
+    insns.extend([
+        alui(AluOp::Xor, Width::W64, R3, -1),
+        store(Size::B2, R6, 0, R3),
+    ]);
     insns
 }
 

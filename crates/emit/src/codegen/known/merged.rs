@@ -90,10 +90,13 @@ impl Found {
         if parts == [Part::Operand; 2] {
             return;
         }
-        let most = parts.iter().zip(operands).map(|(part, operand)| match part {
-            Part::Operand => terms.facts(operand).most,
-            Part::Sum(sum) => self.most(terms, *sum),
-        });
+        let most = parts
+            .iter()
+            .zip(operands)
+            .map(|(part, operand)| match part {
+                Part::Operand => terms.facts(operand).most,
+                Part::Sum(sum) => self.most(terms, *sum),
+            });
         let most = most.fold(0, u64::saturating_add);
         if most < MOST {
             let far = self.far.entry(value).or_default();

@@ -4,7 +4,8 @@
 //! 16 bits of which it has just stored 8, for which a processor waits until the store has left its buffer. clang removes none of this: loads that carry a
 //! proof are volatile, and a store through one pointer may change what another points to. Here it is known more exactly:
 //!
-//! - Addresses are terms ([`value`]). Two places with the same term are apart by a constant; those of different terms may be the same.
+//! - Addresses are terms ([`value`]). Two places with the same term are apart by a constant; those of different terms may be the same, unless both are so
+//!   far from a third one: what is added to that is at most as large as arithmetic makes it, and at least what branches on the way say.
 //! - A load or a store puts its bytes into a variable (`k0`, `k1`, …), one for each address and size. A store ends what is known of the bytes that it
 //!   overlaps, and of all bytes of other terms. So does any call that changes packets ([`changes`]); where the packet may have moved, addresses are new terms.
 //! - A load whose bytes are all held by variables, on every path to it, is made of these.
@@ -29,7 +30,9 @@ use millrace_check::alters::changes;
 use millrace_check::facts::{Access, ArgFact, FrameId, Kind, Op, Step, StepId};
 use millrace_check::planted::{self, Planted};
 use millrace_object::helper;
-use millrace_object::insn::{AluOp, AtomicOp, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width};
+use millrace_object::insn::{
+    AluOp, AtomicOp, Condition, Imm64, Insn, Operand, REGISTERS, Reg, Size, Width,
+};
 
 pub use merged::{Addition, Stored, Sum};
 pub use state::State;
@@ -174,14 +177,53 @@ impl Pass<'_, '_> {
                 false => State::unknown(id),
             };
             self.step(id, &mut state);
-            let mut next = slice.successors(id);
-            let last = next.pop();
-            for other in next {
-                incoming.entry(other).or_default().push(state.clone());
+            let next = slice.successors(id);
+            let fails = next.len() > 1 || !slice.step(id).outcomes.holds;
+            let mut ways = [!fails, true].into_iter().zip(next).peekable();
+            let mut left = Some(state);
+            while let Some((holds, to)) = ways.next() {
+                let state = match ways.peek() {
+                    Some(_) => left.clone(),
+                    None => left.take(),
+                };
+                if let Some(mut state) = state {
+                    self.taken(id, holds, &mut state);
+                    incoming.entry(to).or_default().push(state);
+                }
             }
-            if let Some(last) = last {
-                incoming.entry(last).or_default().push(state);
-            }
+        }
+    }
+
+    /// What the outcome of a branch says of the least number that a value can be.
+    fn taken(&mut self, id: StepId, holds: bool, state: &mut State) {
+        let step = self.body.slice.step(id);
+        let Op::Branch {
+            insn:
+                Insn::Branch {
+                    condition,
+                    width,
+                    left,
+                    right: Operand::Imm(right),
+                    ..
+                },
+            ..
+        } = step.op
+        else {
+            return;
+        };
+        let right = match width {
+            Width::W32 => u64::from(right as u32),
+            Width::W64 => right as u64,
+        };
+        let least = match (condition, holds) {
+            (Condition::Ge, true) | (Condition::Lt, false) | (Condition::Eq, true) => right,
+            (Condition::Gt, true) | (Condition::Le, false) => right.saturating_add(1),
+            (Condition::Ne, false) => right,
+            _ => return,
+        };
+        let value = state.register(&mut self.terms, step.frame, left.0);
+        if width == Width::W64 || self.terms.facts(value).most <= u64::from(u32::MAX) {
+            state.at_least(value, least);
         }
     }
 
@@ -455,7 +497,7 @@ impl Pass<'_, '_> {
             Some(Access::Packet) => {
                 let at = self.address(step, base, offset, state);
                 if !planted::is(Planted::EmitStoreForgotten) {
-                    state.written(at, size);
+                    state.written(&self.terms, at, size);
                 }
                 if !address {
                     if size == Size::B2 {

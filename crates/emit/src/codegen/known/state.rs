@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use millrace_check::facts::{FrameId, StepId};
-use millrace_object::insn::Size;
+use millrace_object::insn::{AluOp, Size, Width};
 
 use super::value::{Id, Term, Terms, Value};
 
@@ -32,6 +32,8 @@ pub struct State {
     bytes: BTreeMap<Place, (Variable, u8)>,
     /// the last value of each variable
     held: BTreeMap<Variable, Value>,
+    /// the least numbers that values can be, by branches that were taken
+    least: BTreeMap<Value, u64>,
 }
 
 /// A run of a load's bytes that one variable holds.
@@ -57,6 +59,7 @@ impl State {
             slots: BTreeMap::new(),
             bytes: BTreeMap::new(),
             held: BTreeMap::new(),
+            least: BTreeMap::new(),
         }
     }
 
@@ -79,6 +82,13 @@ impl State {
             first.slots.retain(|k, v| other.slots.get(k) == Some(v));
             first.bytes.retain(|k, v| other.bytes.get(k) == Some(v));
             first.held.retain(|k, v| other.held.get(k) == Some(v));
+            first.least.retain(|k, v| match other.least.get(k) {
+                Some(least) => {
+                    *v = (*v).min(*least);
+                    true
+                }
+                None => false,
+            });
         }
         first
     }
@@ -167,15 +177,97 @@ impl State {
         self.held.get(&variable).copied()
     }
 
-    /// These bytes of the packet are overwritten. Addresses of different terms may be the same place.
-    pub fn written(&mut self, at: Value, size: Size) {
+    /// A value is at least this on the way that was taken.
+    pub fn at_least(&mut self, value: Value, least: u64) {
+        if self.least.len() < MOST {
+            let known = self.least.entry(value).or_default();
+            *known = least.max(*known);
+        }
+    }
+
+    /// These bytes of the packet are overwritten. Addresses of different terms may be the same place, unless they are so far apart from a common one.
+    pub fn written(&mut self, terms: &Terms, at: Value, size: Size) {
         let bytes = u64::from(size.bytes());
-        self.bytes
-            .retain(|(term, plus), _| *term == at.term && plus.wrapping_sub(at.plus) >= bytes);
+        let written = self.span(terms, at);
+        let mut apart: BTreeMap<Id, Option<Span>> = BTreeMap::new();
+        let mut bytes_left = std::mem::take(&mut self.bytes);
+        bytes_left.retain(|(term, plus), _| {
+            if *term == at.term {
+                return plus.wrapping_sub(at.plus) >= bytes;
+            }
+            let term = Value {
+                term: *term,
+                plus: 0,
+            };
+            let span = apart.entry(term.term);
+            let span = *span.or_insert_with(|| self.span(terms, term));
+            let other = span.and_then(|span| span.moved(*plus));
+            written
+                .zip(other)
+                .is_some_and(|(a, b)| a.root == b.root && (a.to + bytes <= b.from || b.to < a.from))
+        });
+        self.bytes = bytes_left;
+    }
+
+    /// Where an address lies, if it is a sum of another one and small numbers.
+    fn span(&self, terms: &Terms, at: Value) -> Option<Span> {
+        let mut root = at;
+        let (mut from, mut to) = (0_u64, 0_u64);
+        for _ in 0..MOST_SUMMANDS {
+            let term = Value { plus: 0, ..root };
+            let Some(Term::Alu(AluOp::Add, Width::W64, left, right)) = terms.term(term) else {
+                break;
+            };
+            // The address is the one of which the greatest value is not known.
+            let (base, by) = match terms.facts(*right).most <= MOST_DISTANCE {
+                true => (*left, *right),
+                false => (*right, *left),
+            };
+            let most = terms.facts(by).most;
+            if most > MOST_DISTANCE {
+                break;
+            }
+            from += self.least.get(&by).copied().unwrap_or(0).min(most);
+            to += most;
+            root = Value {
+                plus: base.plus.wrapping_add(root.plus),
+                ..base
+            };
+        }
+        let span = Span {
+            root: root.term,
+            from,
+            to,
+        };
+        span.moved(root.plus)
     }
 
     /// Any byte of the packet may be overwritten.
     pub fn written_anywhere(&mut self) {
         self.bytes.clear();
+    }
+}
+
+/// Most numbers that are added to an address one by one.
+const MOST_SUMMANDS: usize = 8;
+/// A packet's bytes are closer together than this.
+const MOST_DISTANCE: u64 = 1 << 20;
+
+/// An address: how far it is from another one, at least and at most.
+#[derive(Clone, Copy)]
+struct Span {
+    root: Id,
+    from: u64,
+    to: u64,
+}
+
+impl Span {
+    /// So much further; none where that is not near.
+    fn moved(self, by: u64) -> Option<Self> {
+        (by <= MOST_DISTANCE).then_some(Self {
+            from: self.from + by,
+            to: self.to + by,
+            ..self
+        })
     }
 }

@@ -178,7 +178,11 @@ impl Machine {
         while ahead.run(followed, packet).is_some() {}
         let steps = ahead.path.iter().map(|t| followed.slice.step(t.id));
         let elements = steps.filter(|s| s.frame == FrameId(0) && matches!(s.op, Op::Enter { .. }));
-        (elements.count(), ahead.ended(followed.slice), ahead.path.len())
+        (
+            elements.count(),
+            ahead.ended(followed.slice),
+            ahead.path.len(),
+        )
     }
 
     fn ended(&self, slice: &Slice) -> bool {
@@ -449,7 +453,9 @@ impl Machine {
         let mut bits = 0;
         for byte in 0..size.bytes() {
             let place = at.checked_add(u64::from(byte))?;
-            let there = usize::try_from(place).ok().and_then(|p| packet.bytes.get(p));
+            let there = usize::try_from(place)
+                .ok()
+                .and_then(|p| packet.bytes.get(p));
             let written = self.written.get(&place).copied();
             bits |= u64::from(written.unwrap_or(there.copied())?) << (8 * byte);
         }

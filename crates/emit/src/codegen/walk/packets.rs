@@ -4,8 +4,8 @@ use super::Packet;
 
 /// Destination and source address, EtherType of IPv4.
 const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
-/// The shortest frame without its checksum.
-const SHORTEST: usize = 60;
+/// Bytes of a frame, more than functions look at.
+const LENGTH: usize = 128;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -16,7 +16,8 @@ pub fn all() -> Vec<Packet> {
         (segment[12], segment[13]) = (5 << 4, 1 << 4);
         segment
     };
-    let udp = vec![0, 0, 0, 0, 0, 26, 0, 0];
+    let bytes = (LENGTH - ETHERNET.len() - 20) as u8;
+    let udp = vec![0, 0, 0, 0, 0, bytes, 0, 0];
     let ports = |(protocol, header): (u8, &[u8])| [0, 1].map(|port| frame(port, protocol, header));
     [(UDP, udp.as_slice()), (TCP, tcp.as_slice())]
         .into_iter()
@@ -27,7 +28,7 @@ pub fn all() -> Vec<Packet> {
 /// A frame with this header behind that of IPv4.
 fn frame(port: u32, protocol: u8, header: &[u8]) -> Packet {
     let mut bytes = ETHERNET.to_vec();
-    let length = (SHORTEST - ETHERNET.len()) as u16;
+    let length = (LENGTH - ETHERNET.len()) as u16;
     let mut ip = vec![
         0x45, 0, 0, 0, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 198, 51, 100, 1,
     ];
@@ -42,7 +43,7 @@ fn frame(port: u32, protocol: u8, header: &[u8]) -> Packet {
     bytes.extend(ip);
     let begin = bytes.len();
     bytes.extend(header);
-    bytes.resize(SHORTEST, 0);
+    bytes.resize(LENGTH, 0);
     // From a port of a client to one of a server.
     bytes[begin..begin + 4].copy_from_slice(&[0x9c, 0x40, 0, 53]);
     Packet { port, bytes }
