@@ -570,3 +570,73 @@ fn an_element_goes_on_from_what_was_found_ahead_where_the_first_leaves_packets_a
     // From both sides the first one changes packets: what a later one would find ahead is of another packet.
     assert!(!emitted("nat+nat").contains("later"));
 }
+
+/// A capture with wrong sums in IPv4 headers, both zeros of one's complement among them.
+fn with_wrong_sums(capture: &Path, to: &Path) {
+    let mut bytes = std::fs::read(capture).unwrap();
+    assert_eq!(bytes[..4], [0x4d, 0x3c, 0xb2, 0xa1], "pcap of nanoseconds");
+    let mut sums = [0, 0xffff, 1, 0xfffe, 0xfeff, 0x0100].into_iter().cycle();
+    let mut at = 24;
+    while at < bytes.len() {
+        let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        let frame = &mut bytes[at + 16..at + 16 + length];
+        if length >= 34 && frame[12..14] == [8, 0] {
+            frame[24..26].copy_from_slice(&u16::to_be_bytes(sums.next().unwrap()));
+        }
+        at += 16 + length;
+    }
+    std::fs::write(to, bytes).unwrap();
+}
+
+/// A sum that each element updates is what it would be element by element, right or wrong.
+#[test]
+fn ten_hops_leave_the_sum_of_ten_updates() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "#include <millrace/nf.h>\n\
+         PORTS(LAN, WAN);\n\
+         ON_PACKET(p)\n\
+         {\n\
+         \tstruct ipv4 *ip = packet_at(p, 14, struct ipv4);\n\
+         \tif (!ip || ip->version_ihl >> 4 != 4)\n\
+         \t\treturn FORWARD(peer(p));\n\
+         \tif (ip->ttl < 2)\n\
+         \t\treturn DROP_BECAUSE(ttl);\n\
+         \tipv4_decrement_ttl(ip);\n\
+         \tipv4_set_src(ip, ip->src ^ htonl(0x0101 << (ip->ttl & 7)));\n\
+         \treturn FORWARD(peer(p));\n\
+         }\n";
+    let row: Vec<String> = (1..=10)
+        .map(|n| {
+            let file = dir.path().join(format!("hop{n}.c"));
+            std::fs::write(&file, text).unwrap();
+            file.to_str().unwrap().to_owned()
+        })
+        .collect();
+    let row: Vec<&str> = row.iter().map(String::as_str).collect();
+    // Of each two updates of each element but the very first one, on the way of common packets.
+    let c = emitted(&row.join("+"));
+    let stores = c.matches("= MR_MERGED(").count();
+    assert!(stores >= 19, "{stores} sums of several updates");
+    let wrong = dir.path().join("wrong.pcap");
+    with_wrong_sums(&root().join(CAPTURE), &wrong);
+    let run = |link: &str, capture: &Path| {
+        let out = dir.path().join(format!("{link}.pcap"));
+        let mut run = millrace();
+        run.arg("run").args(&row).args(["--link", link]);
+        run.args([
+            "--in",
+            capture.to_str().unwrap(),
+            "--split",
+            "lan=10.0.0.0/8",
+        ]);
+        run.args(["--out", out.to_str().unwrap()]);
+        let (account, status) = json(&mut run);
+        assert_eq!(status, 0, "{account}");
+        (told(&account), std::fs::read(out).unwrap())
+    };
+    for capture in [root().join(CAPTURE), wrong] {
+        let (plain, linked) = (run("no", &capture), run("yes", &capture));
+        assert_eq!(plain.0, linked.0, "{}", capture.display());
+        assert!(plain.1 == linked.1, "{}: other packets", capture.display());
+    }
+}

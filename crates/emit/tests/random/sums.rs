@@ -106,11 +106,15 @@ fn half(insns: &mut Vec<Insn>, bits: i64, masked: bool, width: Width) {
         R4,
         bits.min(31 + (width == Width::W64) as i64),
     ));
-    if masked {
-        insns.push(match bits {
-            32 => alu(AluOp::Mov, Width::W32, R3, R3),
-            _ => alui(AluOp::And, width, R3, (1 << bits) - 1),
-        });
+    match (masked, bits) {
+        (false, _) => {}
+        // As clang cuts what it cannot take into an immediate.
+        (true, 32) if width == Width::W64 && insns.len() % 2 == 0 => insns.extend([
+            alui(AluOp::Lsh, width, R3, 32),
+            alui(AluOp::Rsh, width, R3, 32),
+        ]),
+        (true, 32) => insns.push(alu(AluOp::Mov, Width::W32, R3, R3)),
+        (true, _) => insns.push(alui(AluOp::And, width, R3, (1 << bits) - 1)),
     }
     insns.push(alu(AluOp::Add, width, R3, R4));
 }

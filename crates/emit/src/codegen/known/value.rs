@@ -125,6 +125,13 @@ impl Terms {
             ..value
         };
         let most = self.facts(left).most;
+        // To the left and back: what compilers write where no mask has room for 32 bits.
+        if let (AluOp::Rsh, Width::W64, Some(bits)) = (op, width, right.as_constant())
+            && let Some(&Term::Alu(AluOp::Lsh, Width::W64, cut, by)) = self.term(left)
+            && let (true, Some(size)) = (by == right, lowest(64 - bits.min(64)))
+        {
+            return self.narrow(size, false, Width::W64, cut);
+        }
         match (op, left.as_constant(), right.as_constant()) {
             (AluOp::Mov, _, _) if wide => right,
             (AluOp::Mov, _, Some(c)) => Value::constant(c & u64::from(u32::MAX)),
@@ -148,5 +155,15 @@ impl Terms {
             (_, true, _) if most <= mask >> 1 => value,
             _ => self.value(Term::Narrow(size, signed, width, value)),
         }
+    }
+}
+
+/// The size of so many bits.
+fn lowest(bits: u64) -> Option<Size> {
+    match bits {
+        8 => Some(Size::B1),
+        16 => Some(Size::B2),
+        32 => Some(Size::B4),
+        _ => None,
     }
 }
