@@ -13,6 +13,7 @@ use millrace_place::{Held, Treatment};
 use millrace_plan::Wanted;
 use millrace_steer::buckets::{Buckets, Drawn};
 use millrace_traffic::generate::{Mix, Spec};
+use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Moving, Schedule};
 
 /// Flows that start and end for more than two minutes: entries expire on the way.
@@ -349,6 +350,9 @@ fn planted(name: &str, place: &'static str, text: &'static str, wrong: &'static 
 
 #[test]
 fn entries_that_move_without_their_age_are_found() {
+    if !its_turn("entries that move without their age", 2, 3) {
+        return;
+    }
     let stamp = "u64 stamp = piece->bound ? piece->stamp : now;\n\n        *hash_stamp(entry) = stamp;\n        if (s->shared)";
     let late = "u64 stamp = now + 20000000000ull;\n\n        *hash_stamp(entry) = stamp;\n        if (s->shared)";
     planted("firewall", "state/hash.h", stamp, late);
@@ -360,6 +364,9 @@ fn entries_that_move_without_their_age_are_found() {
 
 #[test]
 fn leases_that_stay_behind_are_found() {
+    if !its_turn("leases that stay behind", 0, 3) {
+        return;
+    }
     let take = "allocator_take(a, s, index, stamp);\n        memcpy";
     let not = "if (index % 3)\n            allocator_take(a, s, index, stamp);\n        memcpy";
     planted("nat", "state/allocator.h", take, not);
