@@ -301,11 +301,11 @@ fn a_planted_bug_in_every_rule_is_found() {
     let rules: Vec<Rule> = Rule::ALL.iter().filter(exempt).copied().collect();
     let bench = Bench::new().unwrap();
     let begin = Instant::now();
-    let rules = of_today("planted mistakes of the checker", rules, 3);
+    // Of all rules, also where others have their turn: what is drawn for one depends on what was drawn before it.
     let programs = breaking(&rules);
     println!("programs found in {:?}", begin.elapsed());
     let mut missed = Vec::new();
-    for rule in rules {
+    for rule in of_today("planted mistakes of the checker", rules, 5) {
         let name = rule.name();
         let Some(broken) = programs.get(&rule) else {
             missed.push(format!("{name}: no program breaks it"));

@@ -8,7 +8,7 @@ use millrace::packet_test::execute;
 use millrace::{Asked, Make, Source};
 use millrace_synth::{Options, Synthesis, reference};
 use millrace_traffic::language::Case;
-use millrace_turns::of_today;
+use millrace_turns::{its_turn, of_today};
 
 use super::of_repository;
 
@@ -89,6 +89,9 @@ fn a_direction_may_be_quiet_for_longer_than_the_longest_age() {
 /// The same, where ages differ by hop: the middle one knows flows for the shortest time, the last one ages TCP as UDP.
 #[test]
 fn ages_may_differ_by_napt() {
+    if !its_turn("ages that differ by NAPT", 1, 2) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ages.click");
     let napt = |n: u8, class: &str, ages: &str| {
@@ -180,6 +183,9 @@ fn packet_tests_of_chains_pass() {
 
 #[test]
 fn nested_napts_shard_in_the_lines_of_their_configuration() {
+    if !its_turn("nested NAPTs in parts", 0, 2) {
+        return;
+    }
     let path = of_repository("chains/napts/napts-10.click");
     let found = millrace::find(&path).unwrap();
     let make = Make::default();

@@ -160,6 +160,9 @@ fn the_five_of_the_paper_are_equal() {
 /// Entries with their ages, of one direction and both, of keys that are parts of others', and of sums beside them.
 #[test]
 fn handlers_are_equal() {
+    if !its_turn("moves of handlers", 0, 2) {
+        return;
+    }
     equal("firewall", &[8], 6000);
     equal("abacus", &[3], 4000);
     equal("dpi", &[4], 4000);
@@ -180,6 +183,9 @@ fn packet_sets_that_end_are_equal() {
 /// Numbers go with the leases that have them, and so do those that are free.
 #[test]
 fn leases_are_equal() {
+    if !its_turn("moves of leases", 1, 2) {
+        return;
+    }
     // In others a client's own port is one that is leased by chance, and is taken for that (`probes.rs`).
     over("nat", &[3, 8], 6000, Some(3));
     over("einat", &[3], 4000, Some(3));
