@@ -1,7 +1,7 @@
 //! The checker's claims about registers and stack hold before each step while programs run, in the reference interpreter
 //! and in emitted code. With a hole put back, the test fails.
 //!
-//! `MILLRACE_CLAIMS_SECONDS` says how long the search goes on (10 otherwise), `MILLRACE_CLAIMS_SEED` where it begins (0).
+//! `MILLRACE_CLAIMS_SECONDS` says how long the search goes on (5 otherwise), `MILLRACE_CLAIMS_SEED` where it begins (0).
 //! Emitted code looks at its claims wherever it is made for the sanitizers: `millrace run --sanitize`, every packet test of
 //! the functions, and the tests of public objects.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -75,7 +75,7 @@ fn claimed_wrongly(trial: &Trial) -> (bool, bool) {
 #[test]
 fn what_is_claimed_holds_in_every_execution() {
     let bench = Bench::new().unwrap();
-    let limit = Duration::from_secs(number("MILLRACE_CLAIMS_SECONDS", 10));
+    let limit = Duration::from_secs(number("MILLRACE_CLAIMS_SECONDS", 5));
     let seed = number("MILLRACE_CLAIMS_SEED", 0);
     let (mut random, begin) = (ChaCha8Rng::seed_from_u64(seed), Instant::now());
     let (mut programs, mut looked_at, mut in_code) = (0, 0, 0);

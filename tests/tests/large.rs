@@ -8,12 +8,16 @@ use std::time::Instant;
 use millrace_check::{Options, check};
 use millrace_emit::cache::Cache;
 use millrace_tests::large::source;
+use millrace_turns::its_turn;
 
 /// Rules of the large program.
 const RULES: u32 = 1470;
 
 #[test]
 fn the_largest_program_is_checked_and_one_of_an_eighth_is_built() {
+    if !its_turn("the largest program", 0, 3) {
+        return;
+    }
     let rules = std::env::var("MILLRACE_LARGE").map_or(RULES / 8, |n| n.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("large.c");

@@ -10,6 +10,7 @@ use millrace_object::load_file;
 use millrace_object::program::Program;
 use millrace_tests::command::root;
 use millrace_tests::soundness::batch::Bench;
+use millrace_turns::of_today;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -41,12 +42,13 @@ fn places_have_the_distances_of_bpf() {
     let folder = tempfile::tempdir().unwrap();
     let bench = Bench::new().unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(3);
-    for flags in [
+    let ways = [
         ["-O1", "-mcpu=v4"],
         ["-O2", "-mcpu=v4"],
         ["-Os", "-mcpu=v3"],
         ["-O2", "-mcpu=v2"],
-    ] {
+    ];
+    for flags in of_today("ways to compile programs with places", ways, 2) {
         let program = compiled(folder.path(), "places.c", &flags);
         if let Err(refusals) = check(&program, &Options::default()) {
             let text: Vec<_> = refusals

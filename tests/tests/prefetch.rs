@@ -80,7 +80,7 @@ fn prefetching_changes_nothing() {
     let all = of_today(
         "functions with and without passes",
         functions.chain(programs),
-        3,
+        5,
     );
     for (name, source) in &all {
         let object = folder.path().join(format!("{name}.o"));

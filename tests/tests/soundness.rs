@@ -1,7 +1,7 @@
 //! Soundness: admitted programs never trip a sanitizer, and mean the same in the interpreter and in emitted code. With a
 //! rule of the checker switched off, the test fails.
 //!
-//! `MILLRACE_SOUNDNESS_SECONDS` says how long the search goes on (8 otherwise), `MILLRACE_SOUNDNESS_SEED`
+//! `MILLRACE_SOUNDNESS_SECONDS` says how long the search goes on (5 otherwise), `MILLRACE_SOUNDNESS_SEED`
 //! where it begins (0).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -52,7 +52,7 @@ fn candidate(random: &mut ChaCha8Rng) -> (Vec<Insn>, bool) {
 #[test]
 fn admitted_programs_do_the_same_everywhere_and_never_trip() {
     let bench = Bench::new().unwrap();
-    let limit = Duration::from_secs(number("MILLRACE_SOUNDNESS_SECONDS", 8));
+    let limit = Duration::from_secs(number("MILLRACE_SOUNDNESS_SECONDS", 5));
     let seed = number("MILLRACE_SOUNDNESS_SEED", 0);
     let begin = Instant::now();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -301,10 +301,11 @@ fn a_planted_bug_in_every_rule_is_found() {
     let rules: Vec<Rule> = Rule::ALL.iter().filter(exempt).copied().collect();
     let bench = Bench::new().unwrap();
     let begin = Instant::now();
+    // Of all rules, also where others have their turn: what is drawn for one depends on what was drawn before it.
     let programs = breaking(&rules);
     println!("programs found in {:?}", begin.elapsed());
     let mut missed = Vec::new();
-    for rule in of_today("planted mistakes of the checker", rules, 3) {
+    for rule in of_today("planted mistakes of the checker", rules, 5) {
         let name = rule.name();
         let Some(broken) = programs.get(&rule) else {
             missed.push(format!("{name}: no program breaks it"));

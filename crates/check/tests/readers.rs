@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millrace_check::{Options, check};
+use millrace_turns::of_today;
 
 use crate::refusals::compile;
 
@@ -106,7 +107,10 @@ fn refused(name: &str, text: &str, scratch: &Path) -> Result<Option<String>, ()>
 fn several_in_one_handler() {
     let cases: Vec<_> = match std::env::var("MILLRACE_READERS") {
         Ok(many) => sequences(READERS, many.parse().expect("a number")),
-        Err(_) => [sequences(READERS, 2), sequences(&READERS[..3], 3)].concat(),
+        Err(_) => {
+            let all = [sequences(READERS, 2), sequences(&READERS[..3], 3)].concat();
+            of_today("sequences of readers", all, 4)
+        }
     };
     let scratch = tempfile::tempdir().unwrap();
     let next = AtomicUsize::new(0);

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use common::{capture, millrace, output, refused, udp};
 use live::Live;
+use millrace_turns::of_today;
 use serde_json::Value;
 use stream::elements;
 
@@ -126,23 +127,28 @@ fn read(live: &Live) -> u64 {
     accounts.iter().map(|a| a["read"].as_u64().unwrap()).sum()
 }
 
-/// Waits until all workers have had packets again, and asks for a change.
-fn changed(live: &Live, words: &[&str]) -> Value {
+/// Packets that come between two changes: some of each host, so that each worker has had some.
+const BETWEEN: u64 = 4 * HOSTS as u64;
+
+/// Waits until all workers have had packets again.
+fn come(live: &Live, packets: u64) {
     let before = read(live);
     let began = std::time::Instant::now();
-    while read(live) < before + 600 {
+    while read(live) < before + packets {
         assert!(began.elapsed() < live::LONG, "packets stand still");
         common::pause();
     }
+}
+
+/// Asks for a change once packets have come again.
+fn changed(live: &Live, words: &[&str]) -> Value {
+    come(live, BETWEEN);
     live.ask(&[&["ctl", "chain"], words].concat())
 }
 
 /// Nothing was lost, doubled or overtaken, and each packet has one fate.
 fn ended(live: Live, cores: u32) -> Value {
-    let before = read(&live);
-    while read(&live) < before + 600 {
-        common::pause();
-    }
+    come(&live, BETWEEN);
     live.ask(&["ctl", "drain"]);
     let (account, status) = live.end();
     assert_eq!(status, 0, "{account}");
@@ -175,7 +181,7 @@ fn packets(account: &Value, name: &str) -> u64 {
 
 #[test]
 fn a_chain_whose_state_is_divided_is_changed_by_all_workers_at_one_moment() {
-    for cores in [2, 4] {
+    for cores in of_today("numbers of workers with parts", [2, 4], 2) {
         let dir = tempfile::tempdir().unwrap();
         let order = order(dir.path());
         let live = serving(dir.path(), &[&order], cores, &["--strategy", "shard"]);
@@ -215,7 +221,7 @@ fn a_chain_whose_state_is_divided_is_changed_by_all_workers_at_one_moment() {
 
 #[test]
 fn a_row_whose_state_is_under_a_lock_is_changed_by_all_workers_at_one_moment() {
-    for cores in [2, 4] {
+    for cores in of_today("numbers of workers under a lock", [4, 2], 2) {
         let dir = tempfile::tempdir().unwrap();
         let order = order(dir.path());
         let words = ["--link", "no"];
@@ -275,10 +281,7 @@ fn what_cannot_run_as_the_others_is_refused_and_the_chain_runs_on() {
         (&["attach", "guest:cat"], "packet class"),
         (&["detach", "order"], "the only element"),
     ] {
-        let before = read(&live);
-        while read(&live) < before + 500 {
-            common::pause();
-        }
+        come(&live, BETWEEN);
         let said = refused(&mut live.command(&[&["ctl", "chain"], words].concat()), 1);
         assert!(said.contains(what), "{words:?}: {said}");
         let shown = live.ask(&["ctl", "chain", "show"]);
@@ -337,10 +340,8 @@ char _license[] SEC("license") = "GPL";
         &["--strategy", "shard", "--map", &map],
     );
     for replaced in [false, true] {
-        let before = read(&live);
-        while read(&live) < before + 4 * u64::from(ROUND * HOSTS) {
-            common::pause();
-        }
+        // Each host's numbers once: whatever they held at the start is seen, and what follows it.
+        come(&live, u64::from(ROUND * HOSTS));
         for host in 0..HOSTS {
             let found = live.ask(&["map", "get", "seen", &host.to_string()]);
             assert!(found["value"].as_u64() >= Some(1000), "{host}: {found}");

@@ -433,7 +433,7 @@ fn replaced_one_after_the_other(cores: &str) {
 
 #[test]
 fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_shows_them() {
-    if !its_turn("the replacement of functions on two nodes", 1, 3) {
+    if !its_turn("the replacement of functions on two nodes", 1, 6) {
         return;
     }
     replaced_one_after_the_other("1");
@@ -443,8 +443,8 @@ fn nodes_whose_function_is_replaced_one_after_the_other_lose_nothing_and_top_sho
 fn nodes_of_two_cores_whose_function_is_replaced_lose_nothing() {
     if !its_turn(
         "the replacement of functions of two cores on two nodes",
-        0,
-        3,
+        5,
+        6,
     ) {
         return;
     }
@@ -468,7 +468,7 @@ fn until_kept(what: &str, holds: impl Fn() -> bool) {
 /// Copies end where one machine runs another version, and begin anew where both do: the one that is left goes on with what the other had.
 #[test]
 fn copies_begin_anew_when_both_machines_run_the_new_version() {
-    if !its_turn("the replacement of functions with copies", 2, 3) {
+    if !its_turn("the replacement of functions with copies", 3, 6) {
         return;
     }
     let Some(etcd) = etcd() else {

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::{json, millrace, output};
+use millrace_turns::its_turn;
 use netflow_parser::variable_versions::ipfix::FlowSetBody;
 use netflow_parser::{NetflowPacket, NetflowParser};
 use serde_json::Value;
@@ -176,6 +177,9 @@ fn a_collector_has_what_the_account_says_with_the_lines_of_drops() {
 
 #[test]
 fn samples_of_several_workers_that_share_state_are_all_there() {
+    if !its_turn("samples of workers that share state", 2, 3) {
+        return;
+    }
     let (collector, word) = Collector::new();
     let mut command = common::optimised();
     command.args(["run", "firewall", "--in", "mem:captures/talk.pcap"]);

@@ -96,7 +96,7 @@ fn garbage_is_named_and_closed() {
 #[test]
 fn a_request_that_does_not_end_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
-    let live = Live::looping(dir.path(), &[]);
+    let live = Live::seldom(dir.path());
     let mut slow = Raw::connect(&live.socket);
     let began = Instant::now();
     slow.send(b"{\"v\":1").unwrap();
@@ -164,7 +164,7 @@ impl Raw {
 #[test]
 fn a_client_that_never_reads_is_closed() {
     let dir = tempfile::tempdir().unwrap();
-    let live = Live::looping(dir.path(), &[]);
+    let live = Live::seldom(dir.path());
     let mut deaf = UnixStream::connect(&live.socket).unwrap();
     deaf.set_write_timeout(Some(LONG)).unwrap();
     let began = Instant::now();

@@ -168,7 +168,7 @@ fn verified(row: &[&str], seconds: &str, capture: &Path) -> String {
 fn random_rows_give_the_packets_of_the_linked_program() {
     let number = |name, none| std::env::var(name).map_or(none, |n| n.parse().unwrap());
     let (rows, skipped): (usize, usize) = (
-        number("MILLRACE_LINK_ROWS", 4),
+        number("MILLRACE_LINK_ROWS", 2),
         number("MILLRACE_LINK_SKIP", 0),
     );
     let seconds = std::env::var("MILLRACE_LINK_VERIFY").ok();

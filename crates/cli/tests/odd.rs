@@ -266,7 +266,7 @@ fn all_bundled_functions_are_equal_on_odd_packets() {
     names.sort();
     assert!(names.len() >= 16);
     let mut wrong = Vec::new();
-    for name in of_today("functions on odd packets", &names, 3) {
+    for name in of_today("functions on odd packets", &names, 5) {
         let (found, status) = verified(name, &inputs, &[]);
         if status != 0 || found["equal"] != true {
             wrong.push(format!("{name}: {:#}", found["differences"][0]));

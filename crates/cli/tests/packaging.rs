@@ -373,7 +373,7 @@ fn booted(package: &Path, script: &Path, output: &Path) -> Option<(String, Strin
 /// The package, installed in a system that systemd has booted: started, watched, started again, stopped, removed.
 #[test]
 fn the_service_of_the_package_runs_under_systemd() {
-    if !its_turn("the package under systemd", 0, 2) {
+    if !its_turn("the package under systemd", 0, 4) {
         return;
     }
     if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
@@ -438,7 +438,7 @@ printf '[Service]\nEnvironment=MILLRACE_UNOPTIMISED=1\n' > /run/systemd/system/m
 /// From the clone to an upgrade and a power cut, as the page has it.
 #[test]
 fn the_page_for_operators_is_typed_in_a_system_with_systemd() {
-    if !its_turn("the page for operators under systemd", 1, 2) {
+    if !its_turn("the page for operators under systemd", 2, 4) {
         return;
     }
     let tools = ["ping", "traceroute", "curl", "iperf3", "python3", "ip"];

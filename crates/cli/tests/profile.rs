@@ -124,7 +124,7 @@ fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
         ),
         ("exact", EXACT, "counts is exact", ".staleness"),
     ];
-    for (name, source, cause, recipe) in of_today("planted conflicts", conflicts, 2) {
+    for (name, source, cause, recipe) in of_today("planted conflicts", conflicts, 4) {
         let (nf, line) = planted(dir.path(), name, source);
         let (found, status) = json(&mut profile(&nf, &["--strategy", "lock"]));
         assert_eq!(status, 0, "{name}: {found}");
@@ -183,7 +183,7 @@ fn transactions_say_what_they_met() {
 /// Ten runs name the same causes in the same order, though counts differ.
 #[test]
 fn the_ranking_is_stable() {
-    if !its_turn("the ranking of ten profiles", 1, 2) {
+    if !its_turn("the ranking of ten profiles", 1, 4) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -283,7 +283,7 @@ type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, &'a str, &'a str);
 /// Whether what was predicted lies within what is measured is for a quiet machine: `MILLRACE_CASES=1` holds it.
 #[test]
 fn the_cases_of_the_paper_are_named_by_the_first_line() {
-    if !its_turn("the paper's cases", 0, 2) {
+    if !its_turn("the paper's cases", 3, 6) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@
 use crate::common;
 
 use common::{json, millrace};
+use millrace_turns::of_today;
 use serde_json::Value;
 
 /// All packets count in one row of counters.
@@ -134,7 +135,7 @@ fn a_planted_conflict_in_each_further_kind_is_named_by_its_line() {
         ),
         ("set", SET, "a store changes flows", "--strategy transact"),
     ];
-    for (name, source, cause, recipe) in all {
+    for (name, source, cause, recipe) in of_today("planted conflicts of further kinds", all, 3) {
         let file = dir.path().join(format!("{name}.c"));
         std::fs::write(&file, source).unwrap();
         let at = source.lines().position(|l| l.contains("/* here */"));

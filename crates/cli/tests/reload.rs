@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use millrace_turns::of_today;
 use serde_json::Value;
 
 use crate::common::live::Live;
@@ -529,7 +530,7 @@ fn what_a_start_makes_of_entries_a_reload_makes_of_them() {
     let capture = root.join("captures/talk.pcap");
     let up = "../".repeat(root.components().count() - 1);
     let element = "nf = \"networks.c\"\nset = { first = 7 }\nmap = { networks = \"n.csv\" }";
-    for workers in [1, 2] {
+    for workers in of_today("numbers of workers of a reload", [1, 2], 2) {
         file(
             "n.csv",
             "0,198.51.100.0 u32:24 u32:0\n1,192.0.2.0 u32:24 u32:0\n",

@@ -6,6 +6,7 @@ use crate::common;
 use std::process::Command;
 
 use common::{Faulty, capture, json, millrace, refused, udp};
+use millrace_turns::its_turn;
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
@@ -440,6 +441,9 @@ fn a_number_that_a_packet_had_by_chance_is_a_lease() {
 /// The second one leases for a flow that has the number which the first one leased.
 #[test]
 fn a_lease_that_keeps_another_lease_is_one_up_to_that() {
+    if !its_turn("leases that keep leases", 0, 3) {
+        return;
+    }
     let mut command = over("verify", "nat+nat", &["--strategy", "transact"]);
     let (found, status) = json(command.args(["--cores", "2,5"]));
     assert_eq!((status, &found["equal"]), (0, &true.into()), "{found:#}");

@@ -10,8 +10,9 @@ use support::{Bench, facts, nf};
 
 use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
+use millrace_turns::of_today;
 
-/// Runs events in each way there is, `made` for this many workers; each must be what one worker makes of them
+/// Runs events in each way that has its turn, `made` for this many workers; each must be what one worker makes of them
 /// in the order of commits.
 fn equal(
     bench: &Bench,
@@ -26,12 +27,14 @@ fn equal(
     let alone = bench.build("alone", &alone, Build::Reference);
     let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
     let mut results = Vec::new();
-    for (build, plain, burst) in [
+    // Each day threads are watched, and memory or what the optimiser makes of it.
+    let ways = [
         (Build::Thread, true, 32),
         (Build::Thread, false, 32),
         (Build::Address, false, 7),
         (Build::Plain, false, 100),
-    ] {
+    ];
+    for (build, plain, burst) in of_today("builds of a shared module", ways, 2) {
         let module = bench.build("shared", &format!("{cold}{text}"), build);
         for &workers in workers {
             let events = made(workers);
@@ -281,14 +284,18 @@ ON_PACKET(p)
 fn a_lock_that_is_dropped_shows() {
     let bench = Bench::new();
     let program = nf::compile(&bench, "counter", COUNTER);
-    let events = events(4, 4, 2000, SECOND, |random, _| {
-        (
-            u32::MAX,
-            0,
-            frame((1, 2), random.below(2) as u32, 9, (5, 6)),
-        )
-    });
-    equal(&bench, &program, &["counts"], &[4], |_| events.clone());
+    let made = |phases| {
+        events(4, phases, 2000, SECOND, |random, _| {
+            (
+                u32::MAX,
+                0,
+                frame((1, 2), random.below(2) as u32, 9, (5, 6)),
+            )
+        })
+    };
+    // Each of them writes, so that one phase meets often.
+    equal(&bench, &program, &["counts"], &[4], |_| made(1));
+    let events = made(4);
     let dropped = |seed: u64| {
         let sharing = Sharing {
             test: Some(Test {

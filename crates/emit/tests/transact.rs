@@ -171,7 +171,7 @@ fn others_are_replayed() {
         rounds: 1,
     };
     let names = ["conntrack", "dummy", "firewall", "lb"];
-    for name in of_today("functions under transactions", names, 2) {
+    for name in of_today("functions under transactions", names, 4) {
         let program = nf::load(&bench, name);
         let checked = facts(&program);
         let sharing = sharing(&program, &written(&program));

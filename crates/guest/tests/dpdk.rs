@@ -13,6 +13,7 @@ use common::{BURST, Caught, capture, installed};
 use millrace_guest::port::{OUT, Packet};
 use millrace_guest::{Over, describe};
 use millrace_traffic::capture::Reader;
+use millrace_turns::its_turn;
 
 const EXAMPLES: &str = "/usr/share/dpdk/examples";
 /// What DPDK's capture ports call themselves: 02, the letters `pcap`, and the number of the port.
@@ -254,6 +255,9 @@ fn example(folder: &Path, name: &str, change: impl Fn(String) -> String) -> Opti
 /// Its first thread empties the ports and then waits for input; another forwards.
 #[test]
 fn testpmd_forwards_the_same() {
+    if !its_turn("testpmd as a guest", 1, 3) {
+        return;
+    }
     if !installed("dpdk-testpmd") {
         return;
     }
@@ -295,6 +299,9 @@ fn a_program_of_dpdk_is_not_saved() {
 /// One thread polls both ports; or two do, one each, which the worker runs in turn.
 #[test]
 fn l2fwd_forwards_the_same() {
+    if !its_turn("l2fwd as a guest", 2, 3) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = example(dir.path(), "l2fwd", |text| text) else {
         return;
@@ -312,6 +319,9 @@ fn l2fwd_forwards_the_same() {
 
 #[test]
 fn l3fwd_forwards_the_same() {
+    if !its_turn("l3fwd as a guest", 0, 3) {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     // DPDK's ports for captures check no checksums, which the example insists on: what runs natively does not.
     let without = |text: String| text.replace("RTE_ETH_RX_OFFLOAD_CHECKSUM", "0");

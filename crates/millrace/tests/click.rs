@@ -8,6 +8,7 @@ use millrace::packet_test::execute;
 use millrace::{Asked, Make, Source};
 use millrace_synth::{Options, Synthesis, reference};
 use millrace_traffic::language::Case;
+use millrace_turns::{its_turn, of_today};
 
 use super::of_repository;
 
@@ -43,7 +44,7 @@ fn compared(chain: &str) -> [u64; 3] {
 
 #[test]
 fn chains_do_what_the_interpreter_does() {
-    for chain in [
+    let chains = [
         "routers/routers-1",
         "routers/routers-10",
         "firewall-router/firewall-router",
@@ -54,7 +55,8 @@ fn chains_do_what_the_interpreter_does() {
         "acl/acl-251",
         "acl/acl-8550",
         "acl/acl-251:lists",
-    ] {
+    ];
+    for chain in of_today("chains against the interpreter", chains, 3) {
         let [forwarded, dropped, _] = compared(chain);
         assert!(
             forwarded > 20 && dropped > 50,
@@ -66,7 +68,8 @@ fn chains_do_what_the_interpreter_does() {
 /// Packets end at any of k NAPTs, their time to live from 1 to k + 1: the merged function does what k interpreters do.
 #[test]
 fn packets_may_end_at_any_of_k_napts() {
-    for (hops, early) in [(1_u8, ""), (2, ""), (10, ""), (1, EARLY), (10, EARLY)] {
+    let rows = [(1_u8, ""), (2, ""), (10, ""), (1, EARLY), (10, EARLY)];
+    for (hops, early) in of_today("rows of NAPTs in which packets end", rows, 3) {
         let path = of_repository(&format!("chains/napts/napts-{hops}.click"));
         dies(&path, early, hops, 3 * PACKETS, None);
     }
@@ -76,7 +79,8 @@ fn packets_may_end_at_any_of_k_napts() {
 /// of Click, a day for TCP.
 #[test]
 fn a_direction_may_be_quiet_for_longer_than_the_longest_age() {
-    for (hops, early) in [(1_u8, ""), (2, ""), (2, EARLY)] {
+    let rows = [(1_u8, ""), (2, ""), (2, EARLY)];
+    for (hops, early) in of_today("rows of NAPTs with a quiet direction", rows, 3) {
         let path = of_repository(&format!("chains/napts/napts-{hops}.click"));
         dies(&path, early, hops, PACKETS, Some(1800));
     }
@@ -85,6 +89,9 @@ fn a_direction_may_be_quiet_for_longer_than_the_longest_age() {
 /// The same, where ages differ by hop: the middle one knows flows for the shortest time, the last one ages TCP as UDP.
 #[test]
 fn ages_may_differ_by_napt() {
+    if !its_turn("ages that differ by NAPT", 1, 2) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ages.click");
     let napt = |n: u8, class: &str, ages: &str| {
@@ -176,6 +183,9 @@ fn packet_tests_of_chains_pass() {
 
 #[test]
 fn nested_napts_shard_in_the_lines_of_their_configuration() {
+    if !its_turn("nested NAPTs in parts", 0, 2) {
+        return;
+    }
     let path = of_repository("chains/napts/napts-10.click");
     let found = millrace::find(&path).unwrap();
     let make = Make::default();

@@ -8,6 +8,7 @@ use millrace::Make;
 use millrace::click::compare::{Both, Given};
 use millrace::click::joined::Joined;
 use millrace_synth::{Options, Synthesis, reference};
+use millrace_turns::its_turn;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -96,6 +97,9 @@ fn configuration(rng: &mut ChaCha8Rng) -> String {
 
 #[test]
 fn random_rows_of_rewriters_do_what_the_interpreter_does() {
+    if !its_turn("random rows of rewriters", 0, 2) {
+        return;
+    }
     let fates = compared("random", SEEDS, configuration, |both, _, seed| {
         both.sessions(seed, PACKETS);
     });
@@ -129,6 +133,9 @@ const ROWS: u64 = 2;
 /// Rows of files, two or (where more are asked for) up to five, in turns of rewriters and of graphs: what a chain file makes of them is one function.
 #[test]
 fn random_rows_of_files_are_one_function() {
+    if !its_turn("random rows of files", 1, 2) {
+        return;
+    }
     let asked = std::env::var("MILLRACE_SYNTH_SEEDS").ok();
     let seeds: u64 = asked.and_then(|s| s.parse().ok()).unwrap_or(ROWS);
     let (mut done, mut fates, mut apart) = (0, [0; 3], Vec::new());

@@ -2,6 +2,7 @@
 
 use millrace::Make;
 use millrace_dataplane::worker::Code;
+use millrace_turns::of_today;
 
 use super::of_repository;
 
@@ -23,20 +24,22 @@ fn egress(name: &str) -> (bool, Vec<Option<u64>>) {
 #[test]
 fn functions_between_two_ports_send_packets_on() {
     let (lan, wan) = (Some(0b01), Some(0b10));
-    for name in ["firewall", "nat", "policer", "cl", "lb", "psd", "hhh"] {
+    let names = ["firewall", "nat", "policer", "cl", "lb", "psd", "hhh"];
+    for name in of_today("handlers between two ports", names, 3) {
         assert_eq!(egress(name), (false, vec![wan, lan]), "{name}");
     }
     assert_eq!(egress("nop"), (true, vec![wan, lan]));
     // A parameter says whether it sends packets of the LAN back, and may be set while it runs.
     assert_eq!(egress("einat"), (false, vec![Some(0b11), lan]));
     // `XDP_TX` sends a packet back.
-    for name in [
+    let names = [
         "portknock",
         "heavyhitter",
         "ddos",
         "tokenbucket",
         "conntrack",
-    ] {
+    ];
+    for name in of_today("programs of XDP between two ports", names, 3) {
         assert_eq!(egress(name), (false, vec![lan, wan]), "{name}");
     }
     // Where a bridge sends a packet, its table says.

@@ -13,6 +13,7 @@ use millrace_dataplane::moved::Contents;
 use millrace_dataplane::replica::Listing;
 use millrace_traffic::capture::Writer;
 use millrace_traffic::generate::{Generator, Spec};
+use millrace_turns::its_turn;
 
 use super::of_repository;
 
@@ -101,6 +102,9 @@ fn next(state: &mut u64) -> usize {
 
 #[test]
 fn a_firewall_drops_no_answer_while_buckets_move_and_the_key_changes() {
+    if !its_turn("answers while buckets move", 0, 2) {
+        return;
+    }
     static STOP: AtomicBool = AtomicBool::new(false);
     let moves = if long() { 1000 } else { 150 };
     let (account, seen) = while_packets_come("nfs/firewall", 3, &STOP, move |classes| {

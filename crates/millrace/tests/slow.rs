@@ -9,6 +9,7 @@ use millrace::{Function, Make, Ports};
 use millrace_dataplane::account::{Account, SlowAccount};
 use millrace_synth::{Options, Synthesis, reference};
 use millrace_traffic::capture::{Reader, Writer};
+use millrace_turns::its_turn;
 
 use super::of_repository;
 
@@ -334,6 +335,9 @@ fn each_of_ten_routers_answers() {
 /// Rewriters whose flows would be in two places are on the slow path, with the reason, and nothing else is different.
 #[test]
 fn a_rewriter_has_its_flows_in_one_place() {
+    if !its_turn("the flows of a rewriter", 1, 2) {
+        return;
+    }
     let text = |behind: &str| {
         format!(
             "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 1, drop);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use millrace::{Asked, Make, cluster};
+use millrace_turns::of_today;
 
 const SOURCE: &str = include_str!("../../../nfs/firewall/firewall.c");
 
@@ -38,7 +39,7 @@ fn a_source_is_one_version_wherever_it_lies() {
     let later = format!("/* A line more. */\n{SOURCE}");
     assert!(one == made("b", &later), "a comment");
     // What it does and holds.
-    for (what, from, to) in [
+    let changes = [
         (
             "code",
             "p->port == WAN && !map_get",
@@ -48,7 +49,8 @@ fn a_source_is_one_version_wherever_it_lies() {
         ("life of entries", "SECONDS(60)", "SECONDS(61)"),
         ("a reason", "no_flow", "no_session"),
         ("ports", "LAN", "INSIDE"),
-    ] {
+    ];
+    for (what, from, to) in of_today("changes of a source", changes, 3) {
         let other = SOURCE.replace(from, to);
         assert_ne!(other, SOURCE, "{what}");
         assert!(one != made(what, &other), "{what}");

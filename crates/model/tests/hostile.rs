@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use millrace_model::model::{Outcome, Use};
 use millrace_model::{Limits, Model, model};
+use millrace_turns::its_turn;
 use support::Loaded;
 
 /// What an answer may take beyond its budget, on a machine that has other things to do.
@@ -185,6 +186,9 @@ fn a_way_out_at_every_step() {
 
 #[test]
 fn as_many_instructions_as_the_largest_programs_have() {
+    if !its_turn("the model of a program of 48,000 instructions", 0, 3) {
+        return;
+    }
     let Some(loaded) = support::load("large") else {
         return;
     };

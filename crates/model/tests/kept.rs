@@ -5,6 +5,7 @@ use std::path::Path;
 use millrace_model::expr::ExprId;
 use millrace_model::model::Entry;
 use millrace_model::{Limits, Model, kept, model};
+use millrace_turns::its_turn;
 
 use crate::support::{self, Loaded};
 
@@ -67,6 +68,9 @@ fn equal(one: &Model, other: &Model) {
 
 #[test]
 fn a_model_that_is_read_is_the_one_that_was_made() {
+    if !its_turn("models that are kept", 1, 2) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     // Keys of packets; sums of headers; counters, of which each core may have a part.
     for name in ["policer", "nat", "psd"] {

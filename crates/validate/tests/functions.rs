@@ -71,7 +71,7 @@ fn check(name: &str) -> Findings {
 
 #[test]
 fn every_function_does_what_its_model_says() {
-    let all = of_today("functions against their models", functions(), 3);
+    let all = of_today("functions against their models", functions(), 5);
     let waiting = Mutex::new(all.clone());
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

@@ -6,6 +6,7 @@ use crate::common;
 use common::*;
 use millrace_steer::Field;
 use millrace_traffic::generate::{Mix, Spec};
+use millrace_turns::its_turn;
 use millrace_verify::{Generated, Kind};
 
 /// Flows that start and end for more than two minutes, with answers: entries expire on the way.
@@ -104,6 +105,9 @@ fn a_port_scan_detector_is_sharded_by_source() {
 
 #[test]
 fn a_nat_is_sharded_by_the_server_up_to_its_leases() {
+    if !its_turn("a NAT by the server", 1, 2) {
+        return;
+    }
     let nat = Function::named("nat");
     for workers in [1, 2, 4, 8] {
         let lan = by(

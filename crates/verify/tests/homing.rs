@@ -10,6 +10,7 @@ use millrace_dataplane::module::Homes;
 use millrace_place::Placement;
 use millrace_steer::{Field, Kind, Parsed, Steering};
 use millrace_traffic::generate::{Mix, Spec};
+use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Schedule};
 
 /// Hosts that come and go for ten minutes, longer than a mapping of UDP lives.
@@ -69,6 +70,9 @@ fn verified(of: &Function, workers: u32, wrong: u32, trace: &mut Generated) -> F
 
 #[test]
 fn einat_is_sharded_by_what_it_leased() {
+    if !its_turn("einat by what it leased", 0, 2) {
+        return;
+    }
     let einat = Function::named("einat");
     for workers in [1, 2, 4, 8] {
         let found = verified(&einat, workers, 0, &mut churning(20_000));
@@ -82,6 +86,9 @@ fn einat_is_sharded_by_what_it_leased() {
 
 #[test]
 fn numbers_that_do_not_come_home_are_found() {
+    if !its_turn("numbers that do not come home", 0, 3) {
+        return;
+    }
     let einat = Function::named("einat");
     // Leased as on one core: an answer comes to whoever it comes to.
     let steering = steering(4);
@@ -93,6 +100,9 @@ fn numbers_that_do_not_come_home_are_found() {
 
 #[test]
 fn an_index_without_numbers_is_counted() {
+    if !its_turn("an index without numbers", 1, 3) {
+        return;
+    }
     // 512 numbers over the indexes: hardly any flow waits where one core would have numbers.
     let einat = Function::with(
         "einat",

@@ -13,6 +13,7 @@ use millrace_place::{Held, Treatment};
 use millrace_plan::Wanted;
 use millrace_steer::buckets::{Buckets, Drawn};
 use millrace_traffic::generate::{Mix, Spec};
+use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Moving, Schedule};
 
 /// Flows that start and end for more than two minutes: entries expire on the way.
@@ -159,6 +160,9 @@ fn the_five_of_the_paper_are_equal() {
 /// Entries with their ages, of one direction and both, of keys that are parts of others', and of sums beside them.
 #[test]
 fn handlers_are_equal() {
+    if !its_turn("moves of handlers", 0, 2) {
+        return;
+    }
     equal("firewall", &[8], 6000);
     equal("abacus", &[3], 4000);
     equal("dpi", &[4], 4000);
@@ -179,6 +183,9 @@ fn packet_sets_that_end_are_equal() {
 /// Numbers go with the leases that have them, and so do those that are free.
 #[test]
 fn leases_are_equal() {
+    if !its_turn("moves of leases", 1, 2) {
+        return;
+    }
     // In others a client's own port is one that is leased by chance, and is taken for that (`probes.rs`).
     over("nat", &[3, 8], 6000, Some(3));
     over("einat", &[3], 4000, Some(3));
@@ -349,6 +356,9 @@ fn planted(name: &str, place: &'static str, text: &'static str, wrong: &'static 
 
 #[test]
 fn entries_that_move_without_their_age_are_found() {
+    if !its_turn("entries that move without their age", 2, 3) {
+        return;
+    }
     let stamp = "u64 stamp = piece->bound ? piece->stamp : now;\n\n        *hash_stamp(entry) = stamp;\n        if (s->shared)";
     let late = "u64 stamp = now + 20000000000ull;\n\n        *hash_stamp(entry) = stamp;\n        if (s->shared)";
     planted("firewall", "state/hash.h", stamp, late);
@@ -360,6 +370,9 @@ fn entries_that_move_without_their_age_are_found() {
 
 #[test]
 fn leases_that_stay_behind_are_found() {
+    if !its_turn("leases that stay behind", 0, 3) {
+        return;
+    }
     let take = "allocator_take(a, s, index, stamp);\n        memcpy";
     let not = "if (index % 3)\n            allocator_take(a, s, index, stamp);\n        memcpy";
     planted("nat", "state/allocator.h", take, not);

@@ -8,6 +8,7 @@ use common::*;
 use millrace_place::Held;
 use millrace_steer::{Field, Steering};
 use millrace_traffic::generate::{Mix, Spec};
+use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Schedule};
 
 /// Flows with pauses that are longer than a set lives, and shorter ones, from both sides.
@@ -120,6 +121,9 @@ fn each_set_ends_once_at_its_moment() {
 
 #[test]
 fn where_workers_share_sets_an_expiry_is_an_event_of_their_order() {
+    if !its_turn("sets that workers share", 0, 2) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let once = once(&folder);
     for schedule in [
@@ -137,6 +141,9 @@ fn where_workers_share_sets_an_expiry_is_an_event_of_their_order() {
 /// Where packets are transactions, too: an expiry that is due runs before the packet that comes to it, alone.
 #[test]
 fn where_packets_are_transactions_an_expiry_is_an_event_of_their_order() {
+    if !its_turn("sets of transactions", 1, 2) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let once = once(&folder);
     let transacted = |held: Held| match held {

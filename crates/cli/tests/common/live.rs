@@ -75,6 +75,22 @@ impl Live {
         live
     }
 
+    /// Has a packet now and then until it ends, or for a minute: for tests that wait, and look at nothing that many packets do.
+    pub fn seldom(folder: &Path) -> Self {
+        let words = ["--in", "-", "--out", "null:", "--seconds", "60"];
+        let mut live = Self::start(folder, &words);
+        let mut input = live.child.stdin.take().unwrap();
+        std::thread::spawn(move || {
+            let packet = record(1000, &from([10, 0, 0, 1]));
+            input.write_all(&header()).unwrap();
+            while input.write_all(&packet).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        live.until(|stats| stats["read"].as_u64() > Some(0));
+        live
+    }
+
     /// `millrace map` or `ctl` with these words.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = millrace();

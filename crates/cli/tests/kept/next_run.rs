@@ -422,7 +422,7 @@ fn every_function_goes_on_where_the_last_run_was() {
     functions.sort();
     let mut compared = 0;
     let all = functions.len();
-    let functions = of_today("functions that go on in the next run", functions, 3);
+    let functions = of_today("functions that go on in the next run", functions, 5);
     for function in &functions {
         let dir = tempfile::tempdir().unwrap();
         let name = function.display().to_string();

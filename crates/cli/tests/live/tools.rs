@@ -6,12 +6,11 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use millrace_turns::of_today;
+
 use super::instance::{Instance, count};
 use super::net::{KINDS, Net, Served, run};
-use super::transfer::{behind_nat, content};
-
-/// Bytes of the file.
-const BYTES: usize = 16 << 20;
+use super::transfer::{BYTES, behind_nat, content};
 
 /// Whether a tool is there; says so where it is not.
 fn there(tool: &str) -> bool {
@@ -65,7 +64,7 @@ fn serve(net: &Net) -> std::thread::JoinHandle<()> {
             format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\nConnection: close\r\n\r\n");
         let mut stream = &stream;
         stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(&content(3, BYTES)).unwrap();
+        stream.write_all(content(3)).unwrap();
     })
 }
 
@@ -86,11 +85,7 @@ fn curl(net: &Net, folder: &std::path::Path) {
     assert!(output.status.success(), "{}: curl: {text}", net.kind);
     server.join().unwrap();
     let got = std::fs::read(&file).unwrap();
-    assert!(
-        got == content(3, BYTES),
-        "{}: another file arrived",
-        net.kind
-    );
+    assert!(got == content(3), "{}: another file arrived", net.kind);
 }
 
 /// What the links carry, Mbit/s: less than any port does.
@@ -110,7 +105,9 @@ fn limit(net: &Net) {
 
 #[test]
 fn iperf3_and_curl_go_through_nat_firewall_and_bridge() {
-    KINDS.into_iter().for_each(tools_go_through);
+    of_today("kinds of port under iperf3 and curl", KINDS, 3)
+        .into_iter()
+        .for_each(tools_go_through);
 }
 
 /// Iperf3 and curl through functions on a kind of port, between links of limited rate.

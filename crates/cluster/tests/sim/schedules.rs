@@ -264,7 +264,12 @@ fn a_clock_that_stands() {
 
 /// The first of a few seeds whose schedule the check refuses.
 fn caught(variant: Variant, seeds: u64) -> String {
-    for seed in 0..seeds {
+    caught_from(0, variant, seeds)
+}
+
+/// The same, where the first that is known comes first: in front of it are many schedules that show nothing.
+fn caught_from(known: u64, variant: Variant, seeds: u64) -> String {
+    for seed in std::iter::once(known).chain(0..seeds) {
         if let Some(wrong) = schedule(seed, variant).wrong
             && !wrong.starts_with("not settled")
         {
@@ -289,7 +294,7 @@ fn weakened_margin_is_caught() {
         margin: true,
         ..Weakened::default()
     };
-    caught(without(weak), 200);
+    caught_from(135, without(weak), 200);
 }
 
 #[test]
@@ -307,7 +312,7 @@ fn broken_promise_is_caught() {
         promise: true,
         ..Weakened::default()
     };
-    caught(without(weak), 200);
+    caught_from(33, without(weak), 200);
 }
 
 #[test]
@@ -334,7 +339,7 @@ fn changes_by_a_node_that_is_vouched_for_are_caught() {
         own_change: true,
         ..Weakened::default()
     };
-    caught(without(weak), 200);
+    caught_from(56, without(weak), 200);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use millrace_object::insn::Insn;
 use millrace_object::program::FunctionId;
 use millrace_object::program::{LINKED, Program, Role};
 use millrace_reference::{End, Machine};
+use millrace_turns::of_today;
 use support::random::Random;
 use support::{Bench, Packet, Way, function, program};
 
@@ -160,7 +161,7 @@ fn compare(seed: u64, sanitize: bool, shape: Shape) {
 
 #[test]
 fn emitted_code_agrees_with_the_interpreter() {
-    for seed in 0..6 {
+    for seed in of_today("modules of random programs", 0..6, 3) {
         compare(seed, false, ANY);
     }
 }
@@ -174,7 +175,8 @@ fn and_under_sanitizers() {
 #[test]
 fn the_way_of_common_packets_agrees() {
     let mut apart = 0;
-    for (seed, shape) in (20..).zip([ANY, SUMS, ANY, SUMS]) {
+    let shapes = (20..).zip([ANY, SUMS, ANY, SUMS]);
+    for (seed, shape) in of_today("modules with the way of common packets", shapes, 2) {
         let linked = Shape {
             linked: true,
             ..shape
@@ -186,7 +188,7 @@ fn the_way_of_common_packets_agrees() {
             text.lines().count()
         };
         apart += lines(linked) - lines(shape);
-        compare(seed, seed == 20, linked);
+        compare(seed, seed < 22, linked);
     }
     println!("{apart} lines are of steps of their own");
     assert!(apart > 1000, "{apart}");
@@ -195,7 +197,7 @@ fn the_way_of_common_packets_agrees() {
 #[test]
 fn checksums_of_several_updates_agree() {
     let mut merged = 0;
-    for seed in 0..6 {
+    for seed in of_today("modules of random sums", 0..6, 3) {
         let program = admitted(seed, SUMS);
         let checked = check(&program, &Options::default()).unwrap();
         let text = millrace_emit::alone::emit(&program, &checked, "sums.c").unwrap();
@@ -203,6 +205,6 @@ fn checksums_of_several_updates_agree() {
         compare(seed, false, SUMS);
     }
     println!("{merged} sums of several updates are folded once");
-    assert!(merged > 100, "{merged}");
+    assert!(merged > 40, "{merged}");
     compare(100, true, SUMS);
 }

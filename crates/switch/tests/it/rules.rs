@@ -1,5 +1,6 @@
 //! Rules in the switch in software.
 
+use millrace_turns::its_turn;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -99,6 +100,9 @@ fn acl_713() {
 
 #[test]
 fn acl_8550() {
+    if !its_turn("8,550 rules in a switch", 0, 2) {
+        return;
+    }
     chains(&["acl/acl-8550.click"], Assumptions::default(), 2_000);
 }
 

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use millrace_classify::{Budget, Classifier, Form};
 use millrace_synth::Options;
 use millrace_synth::reference::witnesses;
+use millrace_turns::its_turn;
 
 use crate::compare::{compare, synthesis, synthesis_of};
 
@@ -44,6 +45,9 @@ fn rules(rng: &mut ChaCha8Rng, count: usize) -> String {
 
 #[test]
 fn long_filters_do_what_the_interpreter_does() {
+    if !its_turn("long filters", 0, 2) {
+        return;
+    }
     for seed in 0..6 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (first, second) = (rules(&mut rng, 40), rules(&mut rng, 24));
@@ -61,6 +65,9 @@ fn long_filters_do_what_the_interpreter_does() {
 /// The same of filters that are asked as lists, with writes of what they test in front of them.
 #[test]
 fn lists_do_what_the_interpreter_does() {
+    if !its_turn("filters as lists", 1, 2) {
+        return;
+    }
     let options = |reasons| Options {
         reasons,
         lists: true,

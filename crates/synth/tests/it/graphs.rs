@@ -1,5 +1,6 @@
 //! Random configurations: each synthesis does what the interpreter does.
 
+use millrace_turns::its_turn;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -9,6 +10,9 @@ use crate::generate::configuration;
 /// A row of elements is walked by recursion: a long one is refused, whatever stack a thread has.
 #[test]
 fn a_row_without_end_is_refused() {
+    if !its_turn("a row without end", 1, 3) {
+        return;
+    }
     let row = |elements: usize| {
         let row = vec!["Paint(1)"; elements].join(" -> ");
         synthesis(&format!("FromDevice(a) -> {row} -> ToDevice(a);"), false)
@@ -24,6 +28,9 @@ fn a_row_without_end_is_refused() {
 /// Each element leads on, back, and elsewhere, by a byte of its own: there are exponentially many ways through the loops.
 #[test]
 fn loops_in_loops_are_refused() {
+    if !its_turn("loops in loops", 0, 3) {
+        return;
+    }
     let count = 30;
     let mut text = String::from("out :: Queue; out -> Unqueue -> ToDevice(b);\n");
     for at in 0..count {

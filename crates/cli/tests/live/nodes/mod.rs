@@ -122,7 +122,7 @@ fn connects(fabric: &Fabric) -> bool {
 
 #[test]
 fn all_machines_are_upgraded_one_after_the_other_and_no_connection_is_lost() {
-    if !its_turn("the upgrade of three machines", 0, 3) {
+    if !its_turn("the upgrade of three machines", 0, 6) {
         return;
     }
     let Some((fabric, mut machines)) = running(&[], 3) else {
@@ -220,7 +220,7 @@ fn flows(fabric: &Fabric, node: &str) -> Vec<u64> {
 
 #[test]
 fn a_machine_that_is_killed_or_cut_off_costs_its_own_connections_and_no_other() {
-    if !its_turn("the loss of one of three machines", 1, 3) {
+    if !its_turn("the loss of one of three machines", 2, 6) {
         return;
     }
     let Some((fabric, mut machines)) = running(&[], 1) else {

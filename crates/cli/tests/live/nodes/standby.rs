@@ -27,7 +27,7 @@ fn until_copied(fabric: &Fabric, nodes: &[&str]) {
 
 #[test]
 fn connections_of_a_machine_that_is_killed_go_on_at_its_standby() {
-    if !its_turn("the standby of three machines", 2, 3) {
+    if !its_turn("the standby of three machines", 4, 6) {
         return;
     }
     let Some((fabric, mut machines)) = running(&["--standby", "1"], 1) else {

@@ -31,8 +31,11 @@ const IDLE_NS: f64 = 500_000.0;
 /// Packets sent from one queue before the next has its turn.
 const SEND: u32 = 64;
 /// Turns without work after which a thread without a processor of its own lets others run, among whom
-/// the workers may be. One that is pinned never does: a device does not pause.
+/// the workers may be. One that is pinned never does, since a device does not pause, unless its rate is [`SELDOM`].
 const PATIENCE: u32 = 256;
+/// Packets a second below which a thread with a processor of its own rests between them, too: two are further apart than a
+/// rest is long.
+const SELDOM: f64 = 20_000.0;
 
 /// A queue as the device sees it.
 struct Side {
@@ -85,7 +88,7 @@ pub fn run(work: Work) {
             continue;
         }
         idle = idle.saturating_add(1);
-        if idle > PATIENCE && !thread.work.pinned {
+        if idle > PATIENCE && thread.may_rest() {
             wait::rest(idle, Duration::MAX);
         } else {
             std::hint::spin_loop();
@@ -181,6 +184,15 @@ impl Thread {
         while !self.work.all.iter().all(polled) && !self.work.device.stopped() {
             std::thread::yield_now();
         }
+    }
+
+    /// Whether it leaves its processor to others where there is nothing to do.
+    fn may_rest(&self) -> bool {
+        let seldom = match self.rate {
+            Some(Rate::PerSecond(rate)) => rate < SELDOM,
+            Some(Rate::Taken) | None => false,
+        };
+        seldom || !self.work.pinned
     }
 
     /// Receives and sends what there is; false when there was nothing.
