@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_object::state;
 use millrace_state::{Content, Form, Identity, Object, Piece, What};
 
 use crate::saved::{LOCKED, REPLICATED};
@@ -45,11 +46,16 @@ pub fn contents(saved: &Object, now: &Identity, workers: usize) -> Result<Vec<Co
 }
 
 fn union(saved: &Object, parts: &[Content], form: Form) -> Result<Content, String> {
-    match saved.identity.kind.as_str() {
-        "map" | "hash" => keyed(parts, form),
-        "allocator" => leased(parts, form),
-        "vector" | "array" => elements(parts, form, &saved.before),
-        kind => Err(format!("parts of kind {kind} cannot be one")),
+    let name = saved.identity.kind.as_str();
+    let kind = state::by_name(name).filter(|kind| !kind.per_cpu && !kind.evicts);
+    match kind {
+        Some(kind) if kind.is_table() => keyed(parts, form),
+        Some(kind) if kind.leases() => leased(parts, form),
+        // Of a distributed object a part is no other place.
+        Some(kind) if kind.has_all() && *kind != state::distributed::KIND => {
+            elements(parts, form, &saved.before)
+        }
+        _ => Err(format!("parts of kind {name} cannot be one")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use millrace_wire::checksum::{replace, replace_udp};
-use millrace_wire::{ipv4, put, word};
+use millrace_wire::{ethernet, ipv4, put, word};
 
 use crate::compile::Rules;
 use crate::openflow::{Do, Field, Row};
@@ -78,7 +78,11 @@ impl Key {
         let mut at = 12;
         // Two tags are read at most.
         for _ in 0..2 {
-            if matches!(word(frame, at), Some(0x8100 | 0x88a8)) && frame.len() >= at + 6 {
+            let tagged = matches!(
+                word(frame, at),
+                Some(ethernet::VLAN | ethernet::SERVICE_VLAN)
+            );
+            if tagged && frame.len() >= at + 6 {
                 fields.insert(Field::Tagged, 1);
                 at += 4;
             }

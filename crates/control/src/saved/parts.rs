@@ -2,6 +2,7 @@
 
 use millrace_dataplane::module::Keeping;
 use millrace_dataplane::worker::keep::{Part, StagePart};
+use millrace_object::state::{self, StateKind};
 use millrace_place::Held;
 use millrace_state::{Element, Front, Identity, Object, State};
 
@@ -336,8 +337,9 @@ pub(super) fn unlike(saved: &Identity, now: &Identity) -> Option<String> {
             saved.held, now.held
         ));
     }
-    (saved.detail != now.detail).then(|| match now.kind.as_str() {
-        "global" => "variables may lie elsewhere, as the code is another".to_owned(),
-        _ => "what its keys, values or functions are is declared differently".to_owned(),
+    let variables = state::by_name(&now.kind).is_some_and(StateKind::is_global);
+    (saved.detail != now.detail).then(|| match variables {
+        true => "variables may lie elsewhere, as the code is another".to_owned(),
+        false => "what its keys, values or functions are is declared differently".to_owned(),
     })
 }

@@ -68,12 +68,6 @@ impl Module {
         // SAFETY: null, or a constant of the library, which is loaded as long as the module lives.
         unsafe { self.table().parts.as_ref() }
     }
-
-    /// Whether it tells what packets see of such numbers: it was made for tests.
-    #[must_use]
-    pub fn tells_parts(&self) -> bool {
-        self.parts().is_some()
-    }
 }
 
 impl Instance {

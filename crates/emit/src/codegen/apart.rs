@@ -5,8 +5,8 @@
 //! common packets ([`super::walk`]) get steps of their own, in front of all others, in which no other path joins them. Bytes that were read are known all along them
 //! ([`super::known`]), clang sees that a comparison was made before, and checksums are folded once.
 //!
-//! The copies are right for any packet: a branch that goes otherwise leads to the program's own steps, with the same registers. Where the path of a
-//! packet is not known any further (a loop, a number from elsewhere), it goes on in those, too.
+//! The copies are right for any packet: a branch that goes otherwise leads to the program's own steps, with the same registers. A packet whose path is not
+//! known to its end, since it is moved or changed at some place, has none.
 //!
 //! Programs with a prefetch pass stay as they are: what packets run is taken up behind it, where their headers have been read, and is straight for common packets
 //! up to there ([`super::straight`]). In front of it copies gained nothing, and cost `firewall+nat` a quarter.
@@ -16,8 +16,8 @@
 use std::collections::BTreeMap;
 
 use millrace_check::Checked;
-use millrace_check::facts::{Flow, Op, Step, StepId};
-use millrace_object::program::{LINKED, Program};
+use millrace_check::facts::{Op, Step, StepId};
+use millrace_object::program::{Entry, LINKED, Program};
 
 use super::module::takes_packets;
 use super::prefetch;
@@ -29,21 +29,28 @@ const MOST_STEPS: usize = 4000;
 
 /// The program's steps with those of common packets in front of each entry's; none where it was not linked, or claims of its steps are looked at.
 pub fn of(program: &Program, checked: &Checked, wholes: &[Slice]) -> Option<Checked> {
-    let mut apart = checked.clone();
-    let mut changed = false;
-    let entries = program.entries.iter().zip(wholes);
-    for (flow, (entry, whole)) in apart.flows.iter_mut().zip(entries) {
+    let linked = |entry: &Entry| {
         let handler = program.functions.get(entry.function.0);
-        let linked = handler.is_some_and(|f| f.section == LINKED);
-        let ahead = || prefetch::pass(whole).is_some();
-        if linked && takes_packets(entry.role) && flow.claims.is_none() && !ahead() {
-            changed |= copied(flow, whole);
+        takes_packets(entry.role) && handler.is_some_and(|f| f.section == LINKED)
+    };
+    let entries = program.entries.iter().zip(wholes);
+    let mut apart: Option<Checked> = None;
+    for (at, (_, whole)) in entries.enumerate().filter(|(_, (entry, _))| linked(entry)) {
+        if whole.flow.claims.is_some() || prefetch::pass(whole).is_some() {
+            continue;
+        }
+        if let Some(steps) = copied(whole) {
+            let apart = apart.get_or_insert_with(|| checked.clone());
+            if let Some(flow) = apart.flows.get_mut(at) {
+                flow.steps = steps;
+            }
         }
     }
-    changed.then_some(apart)
+    apart
 }
 
-fn copied(flow: &mut Flow, whole: &Slice) -> bool {
+/// The steps of a flow behind those of common packets; none where no path of these is known to its end.
+fn copied(whole: &Slice) -> Option<Vec<Step>> {
     let mut ways = Ways::default();
     for packet in walk::packets() {
         if let Some(path) = walk::whole(whole, &packet) {
@@ -51,14 +58,13 @@ fn copied(flow: &mut Flow, whole: &Slice) -> bool {
         }
     }
     if ways.nodes.is_empty() || ways.nodes.len() > MOST_STEPS {
-        return false;
+        return None;
     }
     let mut steps = ways.steps(whole);
     let behind = steps.len();
     let own = |id: StepId| StepId(behind + id.0);
-    steps.extend(flow.steps.iter().map(|step| led(step, own)));
-    flow.steps = steps;
-    true
+    steps.extend(whole.flow.steps.iter().map(|step| led(step, own)));
+    Some(steps)
 }
 
 /// The same step with another target.

@@ -6,12 +6,11 @@ use std::rc::Rc;
 use millrace_model::expr::sets::Set;
 use millrace_model::expr::{Arena, ExprId};
 use millrace_model::known::{Known, Of};
+use millrace_wire::ethernet::TAGS;
 
 use super::guard::conditions;
 use super::{Family, View};
 use crate::memo::{Bytes, Memo, furthest};
-
-const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// As many VLAN tags as crates/steer steps over.
 const MOST_TAGS: usize = 4;

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use millrace_model::expr::sets::{Place, Set};
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Rel, mask};
 use millrace_model::known::{Known, Of};
+use millrace_wire::ethernet;
 
 use crate::words::Memory;
 use fields::{ETHERNET, Field, ICMP_BYTES, IPV4, Name, TAG, transport};
@@ -77,7 +78,7 @@ fn says_tag(arena: &Arena, condition: ExprId, at: i64) -> bool {
                 } else {
                     return false;
                 };
-                let tag = matches!(kind, 0x8100 | 0x88a8 | 0x9100);
+                let tag = ethernet::is_tag(kind);
                 if holds && !tag {
                     return false;
                 }

@@ -3,6 +3,7 @@
 use millrace_synth::diagram::{Id, Node};
 use millrace_synth::field::{Base, Var, bit, ip};
 use millrace_synth::rows::{FROM, PROTOCOL, TO, var, word};
+use millrace_wire::ethernet;
 
 use super::{To, Work};
 use crate::Error;
@@ -52,7 +53,7 @@ impl Work<'_> {
         };
         let mut lines = Vec::new();
         // Behind a tag the switch reads the type of what is tagged.
-        let tagged = [0x8100, 0x88a8];
+        let tagged = [ethernet::VLAN, ethernet::SERVICE_VLAN].map(u64::from);
         let mut all = Vec::new();
         for kind in tagged {
             all.push(self.link(port, &frame(kind, kind, 18), false)?);

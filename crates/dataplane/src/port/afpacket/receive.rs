@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
 use libc::{tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
+use millrace_wire::ethernet;
 
 use super::{ETH_P_ALL, SMALLER, socket};
 use crate::packet::Layout;
@@ -215,7 +216,7 @@ impl Ring {
         let header = self.map.read(data.checked_sub(HEADER)?)?;
         let vlan = (head.tp_status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let kind = match head.tp_status & libc::TP_STATUS_VLAN_TPID_VALID {
-                0 => 0x8100,
+                0 => ethernet::VLAN,
                 _ => head.hv1.tp_vlan_tpid,
             };
             let [a, b] = kind.to_be_bytes();

@@ -264,7 +264,7 @@ struct Span {
 impl Span {
     /// So much further; none where that is not near.
     fn moved(self, by: u64) -> Option<Self> {
-        (by <= MOST_DISTANCE).then_some(Self {
+        (by <= MOST_DISTANCE).then(|| Self {
             from: self.from + by,
             to: self.to + by,
             ..self

@@ -31,6 +31,8 @@ pub struct Packet {
 const DATA: u64 = 0x1000_0000;
 /// Most steps of a path.
 const MOST_STEPS: usize = 1500;
+/// Most branches of a path of which both sides are looked at.
+const MOST_LOOKS: usize = 32;
 /// Most paths of one packet: those apart where the value of a setting decides.
 const MOST_PATHS: usize = 16;
 
@@ -67,7 +69,7 @@ pub struct Taken {
     pub guarded: bool,
 }
 
-/// A path from the beginning to a keyed operation, which is its last step.
+/// A path from the beginning to a keyed operation, or to the program's end, which is its last step.
 pub type Path = Vec<Taken>;
 
 /// What is followed.
@@ -88,6 +90,8 @@ struct Machine {
     written: BTreeMap<u64, Option<u8>>,
     path: Path,
     at: StepId,
+    /// where something else decides, a condition is not fulfilled
+    plain: bool,
 }
 
 /// The paths of a packet through a prefetch pass to keyed operations.
@@ -125,17 +129,17 @@ pub fn whole(slice: &Slice, packet: &Packet) -> Option<Path> {
         demand: None,
     };
     let mut machine = Machine::new();
-    loop {
-        match machine.run(followed, packet) {
-            None => return machine.ended(slice).then_some(machine.path),
-            Some(other) => {
-                let (own, others) = (machine.far(followed, packet), other.far(followed, packet));
-                if others > own {
-                    machine = *other;
-                }
-            }
+    for _ in 0..MOST_LOOKS {
+        let Some(other) = machine.run(followed, packet) else {
+            break;
+        };
+        if other.far(followed, packet) > machine.far(followed, packet) {
+            machine = *other;
         }
     }
+    machine.plain = true;
+    machine.run(followed, packet);
+    machine.ended(slice).then_some(machine.path)
 }
 
 /// What comes behind a step.
@@ -143,7 +147,7 @@ enum Next {
     On,
     /// both outcomes of a branch may be
     Fork(Box<Machine>),
-    /// a keyed operation
+    /// a keyed operation, or the program's end
     Found,
     /// none
     Lost,
@@ -157,10 +161,11 @@ impl Machine {
             written: BTreeMap::new(),
             path: Vec::new(),
             at: StepId(0),
+            plain: false,
         }
     }
 
-    /// Goes on to a branch that something else decides, and on with its condition not fulfilled: the other way. None at the end.
+    /// Goes on to a branch that something else decides, and there with its condition not fulfilled; gives the other way. None at the end.
     fn run(&mut self, followed: Followed, packet: &Packet) -> Option<Box<Machine>> {
         while self.path.len() < MOST_STEPS {
             match self.step(followed, packet) {
@@ -174,8 +179,11 @@ impl Machine {
 
     /// How many elements it comes to, whether it comes to the program's end, and by how many steps.
     fn far(&self, followed: Followed, packet: &Packet) -> (usize, bool, usize) {
-        let mut ahead = self.clone();
-        while ahead.run(followed, packet).is_some() {}
+        let mut ahead = Self {
+            plain: true,
+            ..self.clone()
+        };
+        ahead.run(followed, packet);
         let steps = ahead.path.iter().map(|t| followed.slice.step(t.id));
         let elements = steps.filter(|s| s.frame == FrameId(0) && matches!(s.op, Op::Enter { .. }));
         (
@@ -243,6 +251,11 @@ impl Machine {
             Some(outcome) => {
                 self.path.push(taken(Some(outcome)));
                 self.at = if outcome { *holds } else { *not };
+                Next::On
+            }
+            None if self.plain => {
+                self.path.push(taken(Some(false)));
+                self.at = *not;
                 Next::On
             }
             None => {

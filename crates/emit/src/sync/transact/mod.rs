@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_check::facts::Timed;
 use millrace_object::program::{ObjectId, Role, StateObject};
+use millrace_object::state;
 use millrace_place::Held;
 
 use super::lock::effects::reads_clock;
@@ -46,10 +47,10 @@ fn shared_kind(object: &StateObject) -> Option<&'static str> {
     if object.kind.per_cpu || object.has_moments() {
         return None;
     }
-    match object.kind.c {
-        "hash" => Some("shared_hash"),
-        "allocator" => Some("shared_allocator"),
-        "vector" => Some("shared_vector"),
+    match object.kind {
+        kind if kind.is_table() && !kind.evicts => Some("shared_hash"),
+        kind if kind.leases() => Some("shared_allocator"),
+        kind if *kind == state::vector::KIND => Some("shared_vector"),
         _ => None,
     }
 }
