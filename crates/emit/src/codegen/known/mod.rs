@@ -35,6 +35,7 @@ use millrace_object::insn::{
 };
 
 pub use merged::{Addition, Stored, Sum};
+use state::MOST_DISTANCE;
 pub use state::State;
 pub use state::{Run, Variable};
 use value::{Id, Term};
@@ -222,7 +223,8 @@ impl Pass<'_, '_> {
             _ => return,
         };
         let value = state.register(&mut self.terms, step.frame, left.0);
-        if width == Width::W64 || self.terms.facts(value).most <= u64::from(u32::MAX) {
+        // Of larger numbers none is a distance, and each state would keep them.
+        if least > 0 && self.terms.facts(value).most <= MOST_DISTANCE {
             state.at_least(value, least);
         }
     }

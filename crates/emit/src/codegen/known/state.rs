@@ -251,7 +251,7 @@ impl State {
 /// Most numbers that are added to an address one by one.
 const MOST_SUMMANDS: usize = 8;
 /// A packet's bytes are closer together than this.
-const MOST_DISTANCE: u64 = 1 << 20;
+pub const MOST_DISTANCE: u64 = 1 << 20;
 
 /// An address: how far it is from another one, at least and at most.
 #[derive(Clone, Copy)]
