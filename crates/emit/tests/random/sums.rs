@@ -109,7 +109,7 @@ fn half(insns: &mut Vec<Insn>, bits: i64, masked: bool, width: Width) {
     match (masked, bits) {
         (false, _) => {}
         // As clang cuts what it cannot take into an immediate.
-        (true, 32) if width == Width::W64 && insns.len() % 2 == 0 => insns.extend([
+        (true, 32) if width == Width::W64 && insns.len().is_multiple_of(2) => insns.extend([
             alui(AluOp::Lsh, width, R3, 32),
             alui(AluOp::Rsh, width, R3, 32),
         ]),
