@@ -29,11 +29,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// A constant.
-    pub const fn constant(number: u64) -> Self {
-        Self::at_most(number)
-    }
-
     /// Nothing but the greatest value.
     pub const fn at_most(most: u64) -> Self {
         Self {
@@ -79,7 +74,7 @@ pub fn same_at_64_bits(op: AluOp, left: Facts, right: Facts, operand: Value) -> 
 /// What is known of a term by what is known of its operands.
 pub fn facts(terms: &Terms, term: &Term) -> Facts {
     match *term {
-        Term::Zero => Facts::constant(0),
+        Term::Zero => Facts::at_most(0),
         // A field of the context may be an address, which here has more bits than there.
         Term::Entry(..) | Term::Result(..) | Term::Context(..) => Facts::at_most(u64::MAX),
         Term::Narrow(size, signed, _, of) => {
@@ -110,7 +105,7 @@ pub fn facts(terms: &Terms, term: &Term) -> Facts {
             let most = greatest(op, l.most.min(limit), r.most.min(limit), constant);
             let most = most.filter(|_| width == Width::W64 || op != AluOp::Rsh);
             let plain = Facts::at_most(most.unwrap_or(limit).min(limit));
-            // Of these no bit but the lowest 16 can differ.
+            // The lowest 16 bits stay as they are, or are all turned.
             let kept = constant.is_some_and(|c| c & HALF == HALF);
             match op {
                 AluOp::And if kept => Facts {

@@ -71,7 +71,7 @@ impl Terms {
     pub fn new() -> Self {
         Self {
             known: HashMap::from([(Term::Zero, ZERO)]),
-            all: vec![(Term::Zero, Facts::constant(0))],
+            all: vec![(Term::Zero, Facts::at_most(0))],
         }
     }
 
@@ -101,7 +101,7 @@ impl Terms {
     /// What is known of a value as a number.
     pub fn facts(&self, value: Value) -> Facts {
         match (self.all.get(value.term.0 as usize), value.plus) {
-            (Some((Term::Zero, _)), constant) => Facts::constant(constant),
+            (Some((Term::Zero, _)), constant) => Facts::at_most(constant),
             (Some((_, facts)), 0) => *facts,
             (Some((_, facts)), plus) => Facts::at_most(facts.most.saturating_add(plus)),
             (None, _) => Facts::at_most(u64::MAX),
