@@ -5,36 +5,29 @@ use std::fmt::Error;
 
 use millrace_dataplane::account::{Account, GuestAccount, StageAccount};
 use millrace_dataplane::worker::condition::State;
-use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::registry::Unit;
 
 use super::Latest;
-use super::family::{Labels, counts, gauges, times};
+use super::family::{Families, Labels};
 
-pub fn encode(encoder: &mut DescriptorEncoder<'_>, latest: &Latest) -> Result<(), Error> {
+pub fn encode(to: &mut Families<'_>, latest: &Latest) -> Result<(), Error> {
     let account = &latest.account;
-    counts(
-        encoder,
-        (
-            "drops",
-            "Packets dropped or aborted, by reason; function is empty where the run itself dropped them",
-        ),
-        None,
+    to.counts(
+        "drops",
+        "Packets dropped or aborted, by reason; function is empty where the run itself dropped them",
         drops(account),
     )?;
-    counts(
-        encoder,
-        ("function_packets", "Packets that went through a function"),
-        None,
+    to.counts(
+        "function_packets",
+        "Packets that went through a function",
         { account.stages.iter() }.map(|s| ([("function", s.name.clone())], s.packets)),
     )?;
-    times(
-        encoder,
-        ("function", "Time inside a function, over all workers"),
+    to.times(
+        "function",
+        "Time inside a function, over all workers",
         { latest.inside.iter() }.map(|(name, s)| ([("function", name.clone())], *s)),
     )?;
-    tables(encoder, account)?;
-    guests(encoder, account)
+    tables(to, account)?;
+    guests(to, account)
 }
 
 /// Reasons by element. What the account has beyond those of its elements the run itself has dropped.
@@ -74,7 +67,7 @@ fn of<'a>(stage: &'a StageAccount, name: &'a str) -> (&'a str, &'a str) {
     own.unwrap_or((&stage.name, name))
 }
 
-fn tables(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+fn tables(to: &mut Families<'_>, account: &Account) -> Result<(), Error> {
     let all = account.stages.iter().flat_map(|stage| {
         stage.tables.iter().map(|table| {
             let (function, object) = of(stage, &table.name);
@@ -87,33 +80,24 @@ fn tables(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), 
     });
     let all: Vec<_> = all.collect();
     let known = || all.iter().filter(|(_, t)| t.used.is_some());
-    gauges(
-        encoder,
-        (
-            "object_entries",
-            "Places of a state object that are taken, those of expired entries that are not reclaimed yet included",
-        ),
-        None,
+    to.gauges(
+        "object_entries",
+        "Places of a state object that are taken, those of expired entries that are not reclaimed yet included",
         known().map(|(labels, t)| (labels.clone(), t.used.unwrap_or(0) as f64)),
     )?;
-    gauges(
-        encoder,
-        ("object_capacity", "The most entries of a state object"),
-        None,
+    to.gauges(
+        "object_capacity",
+        "The most entries of a state object",
         known().map(|(labels, t)| (labels.clone(), t.capacity as f64)),
     )?;
-    counts(
-        encoder,
-        (
-            "object_refusals",
-            "Insertions that found every place of a state object taken: refused, or made in the place of another entry",
-        ),
-        None,
+    to.counts(
+        "object_refusals",
+        "Insertions that found every place of a state object taken: refused, or made in the place of another entry",
         all.iter().map(|(labels, t)| (labels.clone(), t.refused)),
     )
 }
 
-fn guests(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), Error> {
+fn guests(to: &mut Families<'_>, account: &Account) -> Result<(), Error> {
     let label = |function: &str, guest: &GuestAccount| -> Labels<2> {
         let class = guest.class.map_or_else(String::new, |c| c.to_string());
         [("function", function.to_owned()), ("class", class)]
@@ -128,29 +112,20 @@ fn guests(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), 
             (labels, f64::from(u8::from(guest.state == state)))
         })
     });
-    gauges(
-        encoder,
-        (
-            "guest_state",
-            "1 for the state that a guest is in, 0 for the others",
-        ),
-        None,
+    to.gauges(
+        "guest_state",
+        "1 for the state that a guest is in, 0 for the others",
         states,
     )?;
     let of = |value: fn(&GuestAccount) -> u64| all.iter().map(move |(l, g)| (l.clone(), value(g)));
-    counts(
-        encoder,
-        ("guest_failures", "Times that a guest has failed"),
-        None,
+    to.counts(
+        "guest_failures",
+        "Times that a guest has failed",
         of(|g| g.failures),
     )?;
-    counts(
-        encoder,
-        (
-            "guest_restarts",
-            "Times that a guest has been started again",
-        ),
-        None,
+    to.counts(
+        "guest_restarts",
+        "Times that a guest has been started again",
         of(|g| g.restarts),
     )?;
     let missed = all.iter().flat_map(|([function, class], guest)| {
@@ -159,13 +134,9 @@ fn guests(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), 
             (labels, packets)
         })
     });
-    counts(
-        encoder,
-        (
-            "guest_missed_packets",
-            "Packets that a guest did not see because it did not run: they passed it by, or were dropped",
-        ),
-        None,
+    to.counts(
+        "guest_missed_packets",
+        "Packets that a guest did not see because it did not run: they passed it by, or were dropped",
         missed,
     )?;
     let last = all.iter().filter_map(|([function, class], guest)| {
@@ -177,13 +148,9 @@ fn guests(encoder: &mut DescriptorEncoder<'_>, account: &Account) -> Result<(), 
         ];
         Some((labels, last.time))
     });
-    gauges(
-        encoder,
-        (
-            "guest_last_failure_time",
-            "When a guest failed last, since the epoch, and its cause in a word",
-        ),
-        Some(&Unit::Seconds),
+    to.seconds(
+        "guest_last_failure_time",
+        "When a guest failed last, since the epoch, and its cause in a word",
         last,
     )
 }
