@@ -17,7 +17,7 @@ pkg-config --exists 'libdpdk >= 22.11' || skipped "libdpdk-dev is not installed 
 [ "$(id -u)" = 0 ] || skipped "needs root, for network namespaces"
 [ "$(nproc)" -ge 2 ] || skipped "needs two processors: one for the worker, one for the software NIC"
 cargo build --release --quiet -p millrace-bench -p millrace-cli --features millrace-bench/dpdk,millrace-cli/dpdk \
-    --bin dispatch --bin millrace
+    --bin millrace-bench --bin millrace
 
 space=mrd$$
 work=$(mktemp -d)
@@ -33,7 +33,7 @@ target/release/millrace trace gen -o "$work/t.pcap" --packets 4096 --size 64 >/d
 
 echo "$(uname -sr), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), load $(cut -d ' ' -f 1 /proc/loadavg)," \
     "DPDK $(pkg-config --modversion libdpdk), $turns turns of $seconds s"
-ip netns exec "$space" target/release/dispatch --turns "$turns" --seconds "$seconds" --cpu 1 \
+ip netns exec "$space" target/release/millrace-bench dispatch --turns "$turns" --seconds "$seconds" --cpu 1 \
     "vnic=vnic:$work/t.pcap?measure=off&cores=0" \
     "dpdk net_ring=dpdk:net_ring0" \
     "dpdk net_ring, RSS in software for two workers*2=dpdk:net_ring0?steer=software" \

@@ -10,10 +10,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::Args;
 use millrace_dataplane::clock::{Rate, ticks};
 use millrace_dataplane::port::{self, Departure, Frame, LiveOptions, LivePort, Pool};
-use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::measure::pin_to;
 
 /// Packets a burst.
 const BURST: usize = 32;
@@ -28,8 +29,8 @@ const PATIENCE: u32 = 100_000;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-#[derive(Parser)]
-struct Arguments {
+#[derive(Args)]
+pub struct Dispatch {
     /// How often each case is measured
     #[arg(long, default_value_t = 7)]
     turns: usize,
@@ -52,11 +53,9 @@ struct Case {
     figures: Vec<(f64, f64)>,
 }
 
-fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    let mut set = CpuSet::new();
-    set.set(arguments.cpu);
-    sched_setaffinity(None, &set).context("cannot be pinned")?;
+/// Measures the cases, and prints a table.
+pub fn dispatch(arguments: &Dispatch) -> Result<()> {
+    pin_to(arguments.cpu)?;
     let rate = Rate::start();
     let mut cases = Vec::new();
     for case in &arguments.cases {
@@ -101,12 +100,7 @@ fn turn(words: &[String], workers: u32, time: Duration) -> Result<(f64, f64)> {
     let options = |port| LiveOptions {
         port,
         queues: workers,
-        burst: BURST,
-        loops: None,
-        stop: &NEVER,
-        steering: None,
-        classes: None,
-        sequencing: None,
+        ..LiveOptions::of_one_queue(BURST, &NEVER)
     };
     let mut ports = Vec::new();
     for (number, word) in words.iter().enumerate() {

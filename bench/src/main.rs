@@ -10,11 +10,13 @@
 mod agreement;
 mod classifier;
 mod contender;
+mod dispatch;
 mod guest;
 mod kernel;
 mod keys;
 mod measure;
 mod model;
+mod moving;
 mod plan;
 mod replicate;
 mod report;
@@ -22,7 +24,7 @@ mod start;
 mod workload;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use millrace_dataplane::clock::Rate;
 use millrace_emit::cache::Cache;
 
@@ -31,7 +33,10 @@ use report::{Row, Section};
 use workload::Skew;
 
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Turns of each comparison
     #[arg(long, default_value_t = 15)]
     turns: usize,
@@ -48,6 +53,17 @@ struct Arguments {
     /// Print the figures as one JSON document on stdout
     #[arg(long)]
     json: bool,
+}
+
+/// What is measured instead of the sections.
+#[derive(Subcommand)]
+enum What {
+    /// Cost of ports to a worker: ns a packet for receiving it and sending it back unprocessed
+    Dispatch(dispatch::Dispatch),
+    /// All buckets of a worker to another machine: ns of processor time an entry for each step
+    Handover(moving::handover::Handover),
+    /// Rows for a standby: ns a packet without and with them
+    Copies(moving::copies::Copied),
 }
 
 /// Live flows: what fits the first-level cache, the second, and neither.
@@ -76,6 +92,12 @@ fn main() -> std::process::ExitCode {
 
 fn run() -> Result<()> {
     let arguments = Arguments::parse();
+    match &arguments.what {
+        Some(What::Dispatch(asked)) => return dispatch::dispatch(asked),
+        Some(What::Handover(asked)) => return asked.measure(),
+        Some(What::Copies(asked)) => return asked.measure(),
+        None => {}
+    }
     let rate = Rate::start();
     let processor = measure::pin()?;
     let folder = tempfile::tempdir()?;

@@ -169,11 +169,16 @@ pub fn pin() -> Result<usize> {
     let all = all()?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|n| all.is_set(*n));
     let last = last.context("there is no processor")?;
-    let mut set = CpuSet::new();
-    set.set(last);
-    rustix::thread::sched_setaffinity(None, &set)
-        .with_context(|| format!("cannot pin to processor {last}"))?;
+    pin_to(last)?;
     Ok(last)
+}
+
+/// Pins this thread to a processor.
+pub fn pin_to(processor: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    rustix::thread::sched_setaffinity(None, &set)
+        .with_context(|| format!("cannot pin to processor {processor}"))
 }
 
 /// Lets this thread run on all processors again.

@@ -18,8 +18,8 @@ use millrace_dataplane::worker::Moves;
 use millrace_traffic::generate::Spec;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::made::{Made, SPLIT, made, trace};
-use crate::pin;
+use super::made::{Made, SPLIT, made, trace};
+use crate::measure::pin_to;
 
 /// Bursts that are filled before the first of them runs, as a receive queue is.
 const QUEUE: usize = 8;
@@ -105,7 +105,7 @@ struct Seen {
 
 impl Copied {
     pub fn measure(&self) -> Result<()> {
-        pin(self.cpu)?;
+        pin_to(self.cpu)?;
         let folder = tempfile::tempdir()?;
         for churn in &self.churn {
             let spec = Spec {

@@ -24,8 +24,8 @@ use millrace_peer::{Admits, Hands, Link, Listener, Secret, Security};
 use millrace_traffic::generate::Spec;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::made::{Made, SPLIT, made, trace};
-use crate::pin;
+use super::made::{Made, SPLIT, made, trace};
+use crate::measure::pin_to;
 
 const WORKERS: usize = 2;
 const PRINT: [u8; 32] = [7; 32];
@@ -342,7 +342,7 @@ fn measure(
         bail!("{:?}", ran.errors);
     }
     // Threads of the run, which never rest, have ended: what this process takes from here on is the hand-over.
-    pin(cpu)?;
+    pin_to(cpu)?;
     let create = |_| -> Result<Instance> {
         let made = Instance::create(function.module.clone(), &function.state(1, Vec::new()));
         made.map_err(|e| anyhow!("{e}"))

@@ -42,7 +42,25 @@ pub struct Desk<'a> {
     pub(crate) awake: bool,
 }
 
-impl Desk<'_> {
+impl<'a> Desk<'a> {
+    /// Of the first worker, before there is a state or where it is elsewhere.
+    pub(crate) fn stateless(now: u64, account: &'a dyn Fn() -> Account) -> Self {
+        Self {
+            worker: 0,
+            instance: None,
+            heavy: None,
+            chain: None,
+            group: None,
+            others: Vec::new(),
+            now,
+            account,
+            watch: None,
+            order: None,
+            keep: false,
+            awake: false,
+        }
+    }
+
     /// The state of an element of a run by workers; of any other run there is one state. None when there is no
     /// such element, or it is no function, or before the first packet.
     pub fn state(&mut self, element: u64) -> Option<&mut Instance> {
@@ -163,23 +181,10 @@ impl Mailbox {
         std::mem::take(&mut queue.jobs)
     }
 
-    /// Does what waits, for a run whose state is elsewhere (in the kernel): jobs see its counts and no state.
-    /// How the run is to end, where one asks for that.
+    /// Does what waits, for a run whose state is elsewhere (in the kernel): jobs see its counts and no state. Says how
+    /// the run is to end, where one asks for that.
     pub fn attend(&self, account: &dyn Fn() -> Account) -> Option<Order> {
-        let mut desk = Desk {
-            worker: 0,
-            instance: None,
-            heavy: None,
-            chain: None,
-            group: None,
-            others: Vec::new(),
-            now: crate::clock::now(),
-            account,
-            watch: None,
-            order: None,
-            keep: false,
-            awake: false,
-        };
+        let mut desk = Desk::stateless(crate::clock::now(), account);
         for job in self.take() {
             job(&mut desk);
         }
@@ -223,20 +228,7 @@ mod tests {
             })
             .collect();
         let account = Account::default;
-        let mut desk = Desk {
-            worker: 0,
-            instance: None,
-            heavy: None,
-            chain: None,
-            group: None,
-            others: Vec::new(),
-            now: 0,
-            account: &account,
-            watch: None,
-            order: None,
-            keep: false,
-            awake: false,
-        };
+        let mut desk = Desk::stateless(0, &account);
         let all = |done: &AtomicU32| done.load(Ordering::Relaxed) == 2000;
         let began = std::time::Instant::now();
         while !all(&done) && began.elapsed().as_secs() < 20 {

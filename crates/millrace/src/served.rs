@@ -96,13 +96,8 @@ impl Served {
             }
             let options = LiveOptions {
                 port: index as u32,
-                queues: 1,
-                burst: opening.job.burst * LENT,
                 loops: opening.job.loops,
-                stop: opening.stop,
-                steering: None,
-                classes: None,
-                sequencing: None,
+                ..LiveOptions::of_one_queue(opening.job.burst * LENT, opening.stop)
             };
             let (choice, live) = port::live(word, &options)?;
             let word = choice.as_ref().map_or(word, |c| &c.word).clone();

@@ -191,16 +191,7 @@ mod tests {
 
     fn refused(word: &str) -> PortError {
         static STOP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-        let options = LiveOptions {
-            port: 0,
-            queues: 1,
-            burst: 32,
-            loops: None,
-            stop: &STOP,
-            steering: None,
-            classes: None,
-            sequencing: None,
-        };
+        let options = LiveOptions::of_one_queue(32, &STOP);
         match open(word, &options, &never) {
             Err(error) => error,
             Ok(_) => panic!("opened"),

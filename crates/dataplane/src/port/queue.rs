@@ -305,6 +305,23 @@ pub struct LiveOptions<'a> {
     pub sequencing: Option<&'a Arc<Mutex<Sequencing>>>,
 }
 
+impl LiveOptions<'_> {
+    /// Of one queue of port 0, without end; whoever gets a packet owns it.
+    #[must_use]
+    pub const fn of_one_queue(burst: usize, stop: &'static AtomicBool) -> Self {
+        Self {
+            port: 0,
+            queues: 1,
+            burst,
+            loops: None,
+            stop,
+            steering: None,
+            classes: None,
+            sequencing: None,
+        }
+    }
+}
+
 /// A live port, opened.
 pub struct LivePort {
     /// one for each worker, in their order

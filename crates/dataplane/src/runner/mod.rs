@@ -310,20 +310,7 @@ fn await_first(run: &mut Run, mailboxes: &[Arc<Mailbox>], stop: &AtomicBool) {
     let deadline = run.time.and_then(|time| Instant::now().checked_add(time));
     while !run.sources.ready(IDLE) {
         for job in mailboxes.iter().flat_map(|m| m.take()) {
-            let mut desk = Desk {
-                worker: 0,
-                instance: None,
-                heavy: None,
-                chain: None,
-                group: None,
-                others: Vec::new(),
-                now: 0,
-                account: &Account::default,
-                watch: None,
-                order: None,
-                keep: false,
-                awake: false,
-            };
+            let mut desk = Desk::stateless(0, &Account::default);
             job(&mut desk);
             if desk.order.is_some() {
                 run.sources.drain();

@@ -305,20 +305,8 @@ fn await_first(serve: &mut Serve, shared: &Shared, stop: &AtomicBool) -> bool {
             let mut over = stop.load(Ordering::Relaxed);
             over |= deadline.is_some_and(|deadline| Instant::now() >= deadline);
             for job in serve.mailboxes.iter().flat_map(|m| m.take()) {
-                let mut desk = Desk {
-                    worker: 0,
-                    instance: None,
-                    heavy: None,
-                    chain: None,
-                    group: None,
-                    others: Vec::new(),
-                    now: 0,
-                    account: &|| shared.account(1.0, 0.0),
-                    watch: None,
-                    order: None,
-                    keep: false,
-                    awake: false,
-                };
+                let account = || shared.account(1.0, 0.0);
+                let mut desk = Desk::stateless(0, &account);
                 job(&mut desk);
                 ordered |= desk.order.is_some();
             }

@@ -99,20 +99,12 @@ pub fn finally(job: Job, ended: &mut [Option<Worker>], account: &Account) {
     let now = ended.iter().flatten().map(|w| w.clock).max().unwrap_or(0);
     let stages = ended.iter_mut().flatten();
     let mut instances = stages.filter_map(|w| w.chain.stages.first_mut()?.instance());
+    let account = || account.clone();
+    // At the end their owners have all keys: nothing is heavy.
     let mut desk = Desk {
-        worker: 0,
         instance: instances.next(),
-        // At the end their owners have all keys.
-        heavy: None,
-        chain: None,
-        group: None,
         others: instances.collect(),
-        now,
-        account: &|| account.clone(),
-        watch: None,
-        order: None,
-        keep: false,
-        awake: false,
+        ..Desk::stateless(now, &account)
     };
     job(&mut desk);
 }

@@ -92,14 +92,13 @@ impl Rig {
             settings.sequence()?;
         }
         let options = LiveOptions {
-            port: 0,
             queues: settings.queues,
-            burst: place.burst * if steering.is_some() { LENT } else { 1 },
-            loops: None,
-            stop: signal::flag(),
             steering: steering.as_deref(),
-            classes: None,
             sequencing: sequencing.as_ref(),
+            ..LiveOptions::of_one_queue(
+                place.burst * if steering.is_some() { LENT } else { 1 },
+                signal::flag(),
+            )
         };
         let (nic, queues) = Nic::open(&settings, &options)?;
         nic.set_rate(None);

@@ -92,16 +92,7 @@ mod without {
     #[test]
     fn a_build_without_dpdk_says_so() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let options = LiveOptions {
-            port: 0,
-            queues: 1,
-            burst: 32,
-            loops: None,
-            stop: &STOP,
-            steering: None,
-            classes: None,
-            sequencing: None,
-        };
+        let options = LiveOptions::of_one_queue(32, &STOP);
         let error = live("dpdk:net_ring0", &options).err().unwrap();
         assert!(error.to_string().contains("this build has no DPDK ports"));
         let built = super::BUILT;

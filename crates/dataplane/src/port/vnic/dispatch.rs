@@ -32,16 +32,7 @@ pub fn measure(settings: &Settings) -> Result<f64, PortError> {
         rate: Rate::Taken,
         ..settings.clone()
     };
-    let options = LiveOptions {
-        port: 0,
-        queues: 1,
-        burst: BURST,
-        loops: None,
-        stop: &NEVER,
-        steering: None,
-        classes: None,
-        sequencing: None,
-    };
+    let options = LiveOptions::of_one_queue(BURST, &NEVER);
     let traffic = Arc::new(Traffic::read(&one, 0)?);
     let (nic, mut queues) = Nic::over(&one, &options, &traffic)?;
     let Some(queue) = queues.first_mut() else {

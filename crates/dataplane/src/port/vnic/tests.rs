@@ -45,14 +45,9 @@ fn capture(frames: &[Vec<u8>]) -> Fixture {
 
 fn options(queues: u32, loops: Option<u64>) -> LiveOptions<'static> {
     LiveOptions {
-        port: 0,
         queues,
-        burst: 32,
         loops,
-        stop: &STOP,
-        steering: None,
-        classes: None,
-        sequencing: None,
+        ..LiveOptions::of_one_queue(32, &STOP)
     }
 }
 

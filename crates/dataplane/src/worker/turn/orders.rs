@@ -115,13 +115,8 @@ impl Worker {
             heavy,
             chain,
             group: self.group.clone(),
-            others: Vec::new(),
-            now: self.clock,
-            account: &account,
             watch,
-            order: None,
-            keep: false,
-            awake: false,
+            ..Desk::stateless(self.clock, &account)
         };
         job(&mut desk);
         let (order, keep, awake) = (desk.order, desk.keep, desk.awake);

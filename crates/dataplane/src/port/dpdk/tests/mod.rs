@@ -22,14 +22,9 @@ fn opened_once(text: &str, queues: u32) -> LivePort {
 
 fn looped(text: &str, queues: u32, loops: Option<u64>) -> LivePort {
     let options = LiveOptions {
-        port: 0,
         queues,
-        burst: 32,
         loops,
-        stop: &STOP,
-        steering: None,
-        classes: None,
-        sequencing: None,
+        ..LiveOptions::of_one_queue(32, &STOP)
     };
     port::live(text, &options)
         .unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -224,14 +219,8 @@ fn a_device_goes_and_comes_again() {
     }
     assert!(word::Device::parse("net_null71").is_ok());
     let options = LiveOptions {
-        port: 0,
         queues: 200,
-        burst: 32,
-        loops: None,
-        stop: &STOP,
-        steering: None,
-        classes: None,
-        sequencing: None,
+        ..LiveOptions::of_one_queue(32, &STOP)
     };
     let insisted = open::open("net_ring72?steer=device", &options);
     let refused = insisted.err().expect("refused");
