@@ -207,6 +207,15 @@ pub struct Common {
     pub destroy: &'static str,
 }
 
+impl Common {
+    /// The lock of all workers.
+    pub const LOCK: Self = Self {
+        member: "\tstruct lock lock;\n",
+        create: "lock_create(&self->lock, config->workers)",
+        destroy: "lock_destroy(&self->lock)",
+    };
+}
+
 /// The bodies of one program.
 pub struct Bodies<'a> {
     /// hooks of the body that packets run first
@@ -218,6 +227,18 @@ pub struct Bodies<'a> {
     /// keyed operations of which the treatment's own passes may have the token, with their numbers from 1; the body then
     /// takes a slot, or NULL, of a type that [`Treatment::includes`] declares
     pub sites: Option<&'a BTreeMap<StepId, u32>>,
+}
+
+impl<'a> Bodies<'a> {
+    /// What packets try beside each other, where they may, and what each runs alone then.
+    pub fn attempted(attempt: Option<&'a dyn Hooks>, alone: &'a dyn Hooks) -> Self {
+        Self {
+            first: attempt.unwrap_or(alone),
+            fallback: attempt.map(|_| alone),
+            hot: attempt.is_some(),
+            sites: None,
+        }
+    }
 }
 
 /// How a body that may leave before its end differs from the program.

@@ -153,29 +153,15 @@ impl Treatment for Lock {
         Some(Common {
             member: match self.sites.any() {
                 true => "\tstruct lock lock;\n\tu32 site; /* of the last writer */\n",
-                false => "\tstruct lock lock;\n",
+                false => Common::LOCK.member,
             },
-            create: "lock_create(&self->lock, config->workers)",
-            destroy: "lock_destroy(&self->lock)",
+            ..Common::LOCK
         })
     }
 
     fn bodies(&self, entry: usize) -> Bodies<'_> {
         let Locked { reader, writer, .. } = &self.bodies[entry];
-        match reader {
-            Some(reader) => Bodies {
-                sites: None,
-                first: reader,
-                fallback: Some(writer),
-                hot: true,
-            },
-            None => Bodies {
-                first: writer,
-                fallback: None,
-                hot: false,
-                sites: None,
-            },
-        }
+        Bodies::attempted(reader.as_ref().map(|r| r as &dyn Hooks), writer)
     }
 
     fn timer(&self, timer: usize) -> &dyn Hooks {

@@ -199,29 +199,12 @@ impl Treatment for Transact {
     }
 
     fn common(&self) -> Option<Common> {
-        Some(Common {
-            member: "\tstruct lock lock;\n",
-            create: "lock_create(&self->lock, config->workers)",
-            destroy: "lock_destroy(&self->lock)",
-        })
+        Some(Common::LOCK)
     }
 
     fn bodies(&self, entry: usize) -> Bodies<'_> {
         let Body { attempt, alone, .. } = &self.bodies[entry];
-        match attempt {
-            Some(attempt) => Bodies {
-                sites: None,
-                first: attempt,
-                fallback: Some(alone),
-                hot: true,
-            },
-            None => Bodies {
-                first: alone,
-                fallback: None,
-                hot: false,
-                sites: None,
-            },
-        }
+        Bodies::attempted(attempt.as_ref().map(|a| a as &dyn Hooks), alone)
     }
 
     fn timer(&self, timer: usize) -> &dyn Hooks {
