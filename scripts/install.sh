@@ -8,10 +8,11 @@
 #   MILLRACE_COMMAND  that command, where it lies elsewhere
 set -euo pipefail
 cd "$(dirname "$0")/.."
+umask 022
 
 prefix=${PREFIX:-/usr/local}
 etc=${SYSCONFDIR:-/etc}
-destdir=${DESTDIR:-}
+destdir=${DESTDIR:+$(realpath -m "$DESTDIR")}
 profile=${PROFILE:-release}
 for path in "$prefix" "$etc"; do
     if [[ $path != /* || $path == *[[:space:]\|\&]* ]]; then
@@ -31,7 +32,14 @@ fi
 put() {
     install -D -m "${3:-644}" "$1" "$destdir$2"
 }
-# The same, of a text in which the unit's paths are filled in.
+# Puts files below a folder, under the names that they have here.
+put_below() {
+    local below=$destdir$1
+    shift
+    install -d "$below"
+    cp --parents --no-preserve=mode -t "$below" "$@"
+}
+# The same as put, of a text in which the unit's paths are filled in.
 fill() {
     local made
     made=$(mktemp)
@@ -43,31 +51,23 @@ fill() {
 put "$command" "$prefix/bin/millrace" 755
 
 # Functions with their tests and pages, and the headers for authors; the command has its own copy of the headers.
-while IFS= read -r file; do
-    put "$file" "$prefix/share/millrace/$file"
-done < <(find nfs -type f \( -name '*.c' -o -name '*.h' -o -name '*.md' -o -name '*.pkt' -o -path '*/tests/*' \) | sort)
-while IFS= read -r file; do
-    put "$file" "$prefix/$file"
-done < <(find include/millrace -type f | sort)
+mapfile -t files < <(find nfs -type f \( -name '*.c' -o -name '*.h' -o -name '*.md' -o -name '*.pkt' -o -path '*/tests/*' \) | sort)
+put_below "$prefix/share/millrace" "${files[@]}"
+mapfile -t files < <(find include/millrace -type f | sort)
+put_below "$prefix" "${files[@]}"
 
 manual=$(mktemp -d)
 trap 'rm -rf "$manual"' EXIT
 "$command" manual "$manual" >/dev/null
-for page in "$manual"/man1/*.1; do
-    gzip -9n "$page"
-    put "$page.gz" "$prefix/share/man/man1/$(basename "$page").gz"
-done
+gzip -9n "$manual"/man1/*.1
+install -D -m 644 -t "$destdir$prefix/share/man/man1" "$manual"/man1/*.gz
 put "$manual/completions/millrace.bash" "$prefix/share/bash-completion/completions/millrace"
 put "$manual/completions/_millrace" "$prefix/share/zsh/site-functions/_millrace"
 put "$manual/completions/millrace.fish" "$prefix/share/fish/vendor_completions.d/millrace.fish"
 
-for page in README.md LICENSE docs/*.md docs/*.svg docs/measurements/*.md; do
-    [ ! -e "$page" ] || put "$page" "$prefix/share/doc/millrace/$page"
-done
-
-for file in packaging/examples/*/*; do
-    put "$file" "$prefix/share/doc/millrace/${file#packaging/}"
-done
+shopt -s nullglob
+put_below "$prefix/share/doc/millrace" README.md LICENSE docs/*.md docs/*.svg docs/measurements/*.md
+(cd packaging && put_below "$prefix/share/doc/millrace" examples/*/*)
 
 # systemd reads units and users below /usr/local, too.
 for unit in millrace@.service millrace-node@.service; do
