@@ -17,7 +17,7 @@ esac
 day=${MILLRACE_DAY:-$(($(date +%s) / 86400))}
 skipped=
 case $name in
-    "millrace it" | "packet tests of every NF")
+    "millrace it" | "millrace-emit it" | "millrace-tests it" | "packet tests of every NF")
         if [ -z "${MILLRACE_LONG+said}" ] && [ $((day % 3)) != 0 ]; then
             export MILLRACE_UNOPTIMISED=1
             skipped="skipped: optimised modules in $name have their turn on another day than $day (MILLRACE_LONG=1: each day)"

@@ -23,6 +23,7 @@ fn compiler(folder: &Path, script: &str) -> Toolchain {
         clang,
         version: "a script".to_owned(),
         major: 19,
+        link: None,
     }
 }
 

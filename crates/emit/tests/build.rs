@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use millrace_emit::cache::Cache;
+use millrace_emit::toolchain::Toolchain;
 use millrace_emit::{Built, Error, Options, Stage, build};
 use millrace_place::Placement;
 
@@ -251,4 +252,22 @@ fn kernel_headers_that_have_the_library_in_them_compile() {
     let (built, _) = case.build(&[]);
     let said = built.err().unwrap().to_string();
     assert!(said.contains("`string.h` belongs to the host"), "{said}");
+}
+
+/// clang compiles, and the linker is started without its driver: what comes out is what the driver makes.
+#[test]
+fn a_module_is_linked_as_the_driver_links_it() {
+    let bench = crate::support::Bench::new();
+    let program = crate::support::nf::load(&bench, "firewall");
+    let linked = std::fs::read(bench.module(&program, false)).unwrap();
+    let toolchain = Toolchain {
+        link: None,
+        ..bench.toolchain.clone()
+    };
+    assert!(bench.toolchain.link.is_some(), "clang says how it links");
+    let by_driver = crate::support::Bench { toolchain, ..bench };
+    let module = std::fs::read(by_driver.module(&program, false)).unwrap();
+    assert!(linked == module, "the modules differ");
+    let left = by_driver.path("module.o");
+    assert!(!left.exists(), "the object stays");
 }

@@ -259,8 +259,7 @@ impl Bench {
         let fastpath = fastpath.join("fastpath");
         let options = ModuleOptions {
             sanitize,
-            strict: false,
-            unoptimised: false,
+            ..ModuleOptions::of_command()
         };
         // A module of many programs, on a machine that may have other work, is no object of somebody's.
         let budget = Budget::begin(MODULE, budget::MEMORY);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
+use super::link::{self, Link};
 use crate::cache::Cache;
 use crate::error::Error;
 
@@ -18,16 +19,18 @@ const PACKAGE: &str = "clang-19";
 pub struct Toolchain {
     /// the program
     pub clang: PathBuf,
-    /// what `--version` says, whole: it goes into every cache key
+    /// what it says of itself, whole: it goes into every cache key
     pub version: String,
     /// the major release
     pub major: u32,
+    /// how it links shared objects; none where it does not say so in words that are understood
+    pub link: Option<Link>,
 }
 
 /// Finds the newest clang on the path.
 ///
-/// `--version` is run once for each program file: the answer is kept in the cache under the file's
-/// path, time and length, so that a warm start starts no process.
+/// It is asked for its version and its way to link once for each program file: the answer is kept in the cache under the
+/// file's path, time and length, so that a warm start starts no process.
 ///
 /// # Errors
 /// [`Error::Toolchain`] when there is none, or only older ones.
@@ -65,19 +68,23 @@ pub fn find(cache: &Cache) -> Result<Toolchain, Error> {
 }
 
 fn usable(program: &Path, cache: &Cache) -> Result<Toolchain, String> {
-    let version = version(program, cache).map_err(|e| format!("{}: {e}", program.display()))?;
-    match major(&version) {
+    let said = said(program, cache).map_err(|e| format!("{}: {e}", program.display()))?;
+    let words = said.find("\n \"").unwrap_or(said.len());
+    let (version, words) = said.split_at_checked(words).unwrap_or((&said, ""));
+    match major(version) {
         Some(major) if major >= OLDEST => Ok(Toolchain {
             clang: program.to_owned(),
-            version,
+            version: version.to_owned(),
             major,
+            link: Link::of(words),
         }),
         Some(major) => Err(format!("{} is {major}", program.display())),
         None => Err(format!("{} does not say its version", program.display())),
     }
 }
 
-fn version(program: &Path, cache: &Cache) -> Result<String, String> {
+/// What it says of itself and of how it links.
+fn said(program: &Path, cache: &Cache) -> Result<String, String> {
     // The file behind the links: an upgrade replaces it.
     let real = program.canonicalize().map_err(|e| e.to_string())?;
     let file = real.metadata().map_err(|e| e.to_string())?;
@@ -86,19 +93,22 @@ fn version(program: &Path, cache: &Cache) -> Result<String, String> {
         .ok()
         .and_then(|t| t.duration_since(UNIX_EPOCH).ok())
         .map_or(0, |d| d.as_nanos());
-    let identity = format!("{}\0{modified}\0{}", real.display(), file.len());
+    let identity = format!("link\0{}\0{modified}\0{}", real.display(), file.len());
     let entry = cache.entry("clang", &crate::cache::key(&[identity.as_bytes()]), "txt");
-    if let Ok(known) = std::fs::read_to_string(&entry) {
+    // What it links with is of another package, which may be upgraded alone.
+    if let Ok(known) = std::fs::read_to_string(&entry)
+        && Link::of(&known).is_none_or(|link| link.stands())
+    {
         return Ok(known);
     }
     let output = Command::new(program)
-        .arg("--version")
+        .args(link::QUESTION)
         .output()
         .map_err(|e| e.to_string())?;
     if !output.status.success() {
-        return Err(format!("--version ends with {}", output.status));
+        return Err(format!("-### ends with {}", output.status));
     }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     cache
         .write(&entry, text.as_bytes())
         .map_err(|e| e.to_string())?;

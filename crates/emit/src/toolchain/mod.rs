@@ -2,6 +2,7 @@
 
 mod bounded;
 mod find;
+mod link;
 mod module;
 mod nf;
 

@@ -54,11 +54,10 @@ impl Found {
 
 /// The driver, with a fault of recover.h if one is planted.
 fn driver(bench: &Bench, planted: Option<u32>) -> PathBuf {
-    let name = format!("lossy{}", planted.unwrap_or(0));
     let planted = planted.map(|fault| format!("-DPLANTED={fault}"));
     let mut flags = vec!["-O2", "-fno-strict-aliasing", "-Wno-unused-function"];
     flags.extend(planted.as_deref());
-    bench.driver(&name, "replicate/lossy.c", &flags)
+    bench.driver("replicate/lossy.c", &flags)
 }
 
 fn small(bench: &Bench, name: &str) -> Program {

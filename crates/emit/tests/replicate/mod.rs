@@ -63,8 +63,7 @@ pub fn run(
     (sanitize, fault): (bool, Fault),
     packets: &[Packet],
 ) -> Replicas {
-    let name = ["replica", "replica-sanitized"][usize::from(sanitize)];
-    let driver = bench.driver(name, "replicate/driver.c", flags(sanitize));
+    let driver = bench.driver("replicate/driver.c", flags(sanitize));
     let mut input = Input::of(&[packets.len() as u32, fault.cleared.0, fault.cleared.1]);
     input.objects(program, Some(&|at| replicated(program, ObjectId(at))));
     for (at, packet) in packets.iter().enumerate() {

@@ -1,8 +1,10 @@
-//! Drivers in C: compiled once a bench, and fed by their standard input. `host.h` is the other side.
+//! Drivers in C: compiled once a process, and fed by their standard input. `host.h` is the other side.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use millrace_object::Program;
 
@@ -111,12 +113,22 @@ pub fn flags(sanitize: bool) -> &'static [&'static str] {
 }
 
 impl Bench {
-    /// A driver, compiled at the first call for this name; its source is named from the folder of the tests.
-    pub fn driver(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
-        let driver = self.path(name);
-        if driver.exists() {
-            return driver;
-        }
+    /// A driver, compiled at the first call for this source and these flags; the source is named from the folder of the
+    /// tests.
+    pub fn driver(&self, source: &str, flags: &[&str]) -> PathBuf {
+        static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+        let mut made = MADE.lock().unwrap();
+        let known = made.len();
+        let driver = made
+            .entry(format!("{source} {flags:?}"))
+            .or_insert_with(|| self.compile_driver(known, source, flags));
+        driver.clone()
+    }
+
+    fn compile_driver(&self, number: usize, source: &str, flags: &[&str]) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let name = format!("driver-{}-{number}", std::process::id());
+        let (made, driver) = (folder.join(name), folder.join(format!("driver-{number}")));
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests")
             .join(source);
@@ -124,8 +136,9 @@ impl Bench {
         let mut command = Command::new(&self.toolchain.clang);
         command.args(["-Wall", "-Wextra", "-Werror", "-rdynamic"]);
         command.args(flags).arg("-I").arg(fastpath);
-        command.arg("-o").arg(&driver).arg(source).arg("-ldl");
+        command.arg("-o").arg(&made).arg(source).arg("-ldl");
         assert!(command.status().unwrap().success());
+        std::fs::rename(made, &driver).unwrap();
         driver
     }
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use drive::{Input, Output, flags};
 use millrace_check::{Checked, check};
@@ -94,10 +95,11 @@ impl Bench {
     pub fn new() -> Bench {
         let work = tempfile::tempdir().unwrap();
         let cache = Cache::at(&work.path().join("cache")).unwrap();
-        let toolchain = find(&cache).unwrap();
+        static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
+        let toolchain = TOOLCHAIN.get_or_init(|| find(&cache).unwrap());
         Bench {
+            toolchain: toolchain.clone(),
             cache,
-            toolchain,
             work,
         }
     }
@@ -124,7 +126,7 @@ impl Bench {
         let options = ModuleOptions {
             sanitize,
             strict: true,
-            unoptimised: false,
+            ..ModuleOptions::of_command()
         };
         if let Err(error) = compile_module(&self.toolchain, &source, &fastpath, &module, options) {
             panic!("{error}\n{text}");
@@ -140,8 +142,7 @@ impl Bench {
         way: Way,
         packets: &[Packet],
     ) -> (Vec<Outcome>, Vec<u64>) {
-        let name = ["driver", "driver-sanitized"][usize::from(way.sanitize)];
-        let driver = self.driver(name, "support/driver.c", flags(way.sanitize));
+        let driver = self.driver("support/driver.c", flags(way.sanitize));
         let mut input = Input::of(&[u32::from(way.plain), way.burst, packets.len() as u32]);
         input.objects(program, None);
         for packet in packets {

@@ -1,6 +1,8 @@
 //! The repository's own NFs, compiled for a test.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use millrace_emit::toolchain::compile_nf;
 use millrace_object::Program;
@@ -15,8 +17,17 @@ pub fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// An NF of nfs/, compiled and read.
+/// An NF of nfs/, compiled and read; once a process.
 pub fn load(bench: &Bench, name: &str) -> Program {
+    static LOADED: Mutex<BTreeMap<String, Program>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap();
+    let program = loaded
+        .entry(name.to_owned())
+        .or_insert_with(|| read(bench, name));
+    program.clone()
+}
+
+fn read(bench: &Bench, name: &str) -> Program {
     let include = bench.cache.headers().unwrap().join("include");
     let source = repository().join(format!("nfs/{name}/{name}.c"));
     let object = bench.path(&format!("{name}.o"));

@@ -33,7 +33,7 @@ pub fn circuit(program: &Program) -> Result<Circuit, String> {
 /// What the module's `extract` gives for each packet; the time is cleared.
 fn extracted(bench: &Bench, program: &Program, packets: &[Packet]) -> Vec<Option<Vec<u8>>> {
     let module = compiled(bench, &text(program).unwrap(), false);
-    let driver = bench.driver("rows", "target/rows.c", flags(false));
+    let driver = bench.driver("target/rows.c", flags(false));
     let mut input = Input::of(&[packets.len() as u32]);
     input.objects(program, None);
     packets.iter().for_each(|p| input.packet(p, None));
