@@ -7,6 +7,7 @@ use millrace_object::insn::{Condition, Insn, Operand, Width};
 use super::body::Body;
 use super::c::Code;
 use super::forms::{self, compares_pointers};
+use super::operators::operator;
 use super::text::signed;
 use crate::c;
 use crate::error::Error;
@@ -27,19 +28,7 @@ pub fn condition(body: &Body, id: StepId, insn: &Insn) -> Result<Code, Error> {
     else {
         return Err(body.slice.contradiction(step, "a branch that is none"));
     };
-    let (operator, is_signed) = match condition {
-        Condition::Eq => ("==", false),
-        Condition::Ne => ("!=", false),
-        Condition::Gt => (">", false),
-        Condition::Ge => (">=", false),
-        Condition::Lt => ("<", false),
-        Condition::Le => ("<=", false),
-        Condition::SignedGt => (">", true),
-        Condition::SignedGe => (">=", true),
-        Condition::SignedLt => ("<", true),
-        Condition::SignedLe => ("<=", true),
-        Condition::Test => ("&", false),
-    };
+    let (operator, is_signed) = operator(condition);
     if compares_pointers(step, insn) {
         let pointer = body.pointer(id, left)?;
         return Ok(match (right, condition) {

@@ -27,6 +27,7 @@ mod module;
 mod nested;
 mod objects;
 mod operand;
+pub mod operators;
 mod origin;
 mod parts;
 mod prefetch;

@@ -2,10 +2,10 @@
 
 use millrace_check::facts::StepId;
 use millrace_history::expr::Expr;
-use millrace_object::insn::{AluOp, ByteOrder, Condition, Size, Width};
+use millrace_object::insn::{Size, Width};
 
 use crate::c;
-use crate::codegen::{Body, Code, Local, context_number, memory_type, number};
+use crate::codegen::{Body, Code, Local, context_number, memory_type, number, operators};
 use crate::error::Error;
 
 /// The expression where the body is at a step; binds as tightly as a cast.
@@ -41,7 +41,10 @@ pub fn code(body: &Body, at: StepId, expr: &Expr) -> Result<Code, Error> {
         }
         Expr::Byte(of, index) => c!("((u64){} >> {} & 0xff)", go(of)?, 8 * u32::from(*index)),
         Expr::Bytes(all) => bytes(body, at, all)?,
-        Expr::Alu(op, width, a, b) => arithmetic(*op, *width, &go(a)?, &go(b)?),
+        // A history has no signed divisions (crates/history).
+        Expr::Alu(op, width, a, b) => {
+            operators::arithmetic(*op, *width, &go(a)?, &go(b)?).unwrap_or_else(|| "0".into())
+        }
         Expr::Neg(Width::W64, e) => c!("(0 - {})", go(e)?),
         Expr::Neg(Width::W32, e) => c!("(u64)(u32)(0 - (u32){})", go(e)?),
         Expr::Extend(width, size, e) => {
@@ -51,12 +54,11 @@ pub fn code(body: &Body, at: StepId, expr: &Expr) -> Result<Code, Error> {
                 Width::W32 => c!("(u64)(u32)(s32){}", from),
             }
         }
-        Expr::Order(ByteOrder::ToLittle, bits, e) => match bits {
-            64 => go(e)?,
-            bits => c!("(u64)(u{}){}", bits, go(e)?),
-        },
-        Expr::Order(_, bits, e) => c!("(u64)__builtin_bswap{}((u{}){})", bits, bits, go(e)?),
-        Expr::Compare(condition, width, a, b) => compare(*condition, *width, &go(a)?, &go(b)?),
+        Expr::Order(order, bits, e) => operators::ordered(*order, *bits, &go(e)?),
+        Expr::Compare(condition, width, a, b) => {
+            let compared = operators::compare(*condition, *width, &go(a)?, &go(b)?);
+            c!("(u64)({})", compared)
+        }
         Expr::Select(a, b, c) => c!("({} ? {} : {})", go(a)?, go(b)?, go(c)?),
         Expr::Index(e, list) => {
             let e = go(e)?;
@@ -113,63 +115,6 @@ fn bytes(body: &Body, at: StepId, all: &[Expr]) -> Result<Code, Error> {
         true => "0".into(),
         false => c!("({})", Code::join(&parts, " | ")),
     })
-}
-
-fn arithmetic(op: AluOp, width: Width, a: &Code, b: &Code) -> Code {
-    let (cast, mask) = match width {
-        Width::W64 => ("(u64)", 63),
-        Width::W32 => ("(u32)", 31),
-    };
-    let (a, b) = (c!("{}{}", cast, a), c!("{}{}", cast, b));
-    let signed = if mask == 63 { "(s64)" } else { "(s32)" };
-    let value = match op {
-        AluOp::Mov => b,
-        AluOp::Add => c!("({} + {})", a, b),
-        AluOp::Sub => c!("({} - {})", a, b),
-        AluOp::Mul => c!("({} * {})", a, b),
-        AluOp::Or => c!("({} | {})", a, b),
-        AluOp::And => c!("({} & {})", a, b),
-        AluOp::Xor => c!("({} ^ {})", a, b),
-        AluOp::Lsh => c!("({} << ({} & {}))", a, b, mask),
-        AluOp::Rsh => c!("({} >> ({} & {}))", a, b, mask),
-        AluOp::Arsh => c!("{}({}{} >> ({} & {}))", cast, signed, a, b, mask),
-        // A history has none of these (crates/history).
-        AluOp::Div | AluOp::SignedDiv | AluOp::Mod | AluOp::SignedMod => "0".into(),
-    };
-    match width {
-        Width::W64 => value,
-        Width::W32 => c!("(u64){}", value),
-    }
-}
-
-fn compare(condition: Condition, width: Width, a: &Code, b: &Code) -> Code {
-    let bits = if width == Width::W64 { 64 } else { 32 };
-    let (operator, signed) = match condition {
-        Condition::Eq => ("==", false),
-        Condition::Ne => ("!=", false),
-        Condition::Gt => (">", false),
-        Condition::Ge => (">=", false),
-        Condition::Lt => ("<", false),
-        Condition::Le => ("<=", false),
-        Condition::SignedGt => (">", true),
-        Condition::SignedGe => (">=", true),
-        Condition::SignedLt => ("<", true),
-        Condition::SignedLe => ("<=", true),
-        Condition::Test => {
-            return c!("(u64)(((u{}){} & (u{}){}) != 0)", bits, a, bits, b);
-        }
-    };
-    let sign = if signed { "s" } else { "u" };
-    c!(
-        "(u64)(({}{}){} {} ({}{}){})",
-        sign,
-        bits,
-        a,
-        operator,
-        sign,
-        bits,
-        b
-    )
 }
 
 /// The bits of a mask, moved together; `value` binds as tightly as a cast.

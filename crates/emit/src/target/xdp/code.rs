@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use millrace_object::insn::{AluOp, ByteOrder, Condition, Width};
+use millrace_object::insn::Width;
 
 /// Bits of a row, numbered from the lowest of the first byte.
 pub fn bits(row: &str, at: u32, count: u32) -> String {
@@ -58,57 +58,4 @@ pub fn narrow(width: Width, value: &str) -> String {
         Width::W64 => value.into(),
         Width::W32 => format!("(u64)(u32){value}"),
     }
-}
-
-pub fn ordered(order: ByteOrder, bits: u32, value: &str) -> String {
-    match (order, bits) {
-        (ByteOrder::ToLittle, 64) => value.into(),
-        (ByteOrder::ToLittle, bits) => format!("(u64)(u{bits}){value}"),
-        (_, bits) => format!("(u64)__builtin_bswap{bits}((u{bits}){value})"),
-    }
-}
-
-pub fn arithmetic(op: AluOp, width: Width, a: &str, b: &str) -> Option<String> {
-    let bits = if width == Width::W64 { 64 } else { 32 };
-    let (a, b) = (format!("(u{bits}){a}"), format!("(u{bits}){b}"));
-    let amount = bits - 1;
-    let value = match op {
-        AluOp::Mov => b,
-        AluOp::Add => format!("({a} + {b})"),
-        AluOp::Sub => format!("({a} - {b})"),
-        AluOp::Mul => format!("({a} * {b})"),
-        AluOp::Or => format!("({a} | {b})"),
-        AluOp::And => format!("({a} & {b})"),
-        AluOp::Xor => format!("({a} ^ {b})"),
-        AluOp::Lsh => format!("({a} << ({b} & {amount}))"),
-        AluOp::Rsh => format!("({a} >> ({b} & {amount}))"),
-        AluOp::Arsh => format!("(u{bits})((s{bits}){a} >> ({b} & {amount}))"),
-        // By zero: as the kernel has it.
-        AluOp::Div => format!("({b} ? {a} / {b} : 0)"),
-        AluOp::Mod => format!("({b} ? {a} % {b} : {a})"),
-        AluOp::SignedDiv | AluOp::SignedMod => return None,
-    };
-    Some(match width {
-        Width::W64 => value,
-        Width::W32 => format!("(u64){value}"),
-    })
-}
-
-pub fn compare(condition: Condition, width: Width, a: &str, b: &str) -> String {
-    let bits = if width == Width::W64 { 64 } else { 32 };
-    let (sign, signed) = match condition {
-        Condition::Eq => ("==", false),
-        Condition::Ne => ("!=", false),
-        Condition::Gt => (">", false),
-        Condition::Ge => (">=", false),
-        Condition::Lt => ("<", false),
-        Condition::Le => ("<=", false),
-        Condition::SignedGt => (">", true),
-        Condition::SignedGe => (">=", true),
-        Condition::SignedLt => ("<", true),
-        Condition::SignedLe => ("<=", true),
-        Condition::Test => return format!("((u{bits}){a} & (u{bits}){b}) != 0"),
-    };
-    let kind = if signed { 's' } else { 'u' };
-    format!("({kind}{bits}){a} {sign} ({kind}{bits}){b}")
 }

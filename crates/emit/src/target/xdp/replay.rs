@@ -11,9 +11,10 @@ use millrace_object::helper;
 use millrace_object::insn::{AtomicOp, Imm64, Insn, Operand, Reg, Size};
 use millrace_object::program::{ObjectId, Program};
 
-use super::code::{arithmetic, bits, chosen, compare, narrow, ordered, scattered};
+use super::code::{bits, chosen, narrow, scattered};
 use super::{Input, object_name};
 use crate::codegen::comment_text;
+use crate::codegen::operators::{arithmetic, compare, ordered};
 use crate::error::Error;
 use crate::target::unsupported;
 
@@ -323,7 +324,7 @@ impl Printer<'_> {
                     let (a, b) = (self.register(step, left), self.operand(step, right));
                     format!(
                         "\tif ({})\n\t\tgoto L{to};\n",
-                        compare(condition, width, &a, &b)
+                        compare(condition, width, &a, &b).text()
                     )
                 }
                 _ => String::new(),
@@ -358,7 +359,9 @@ impl Printer<'_> {
                 set(
                     dst,
                     arithmetic(op, width, &a, &b)
-                        .ok_or_else(|| (at, "a signed division".into()))?,
+                        .ok_or_else(|| (at, "a signed division".into()))?
+                        .text()
+                        .to_owned(),
                 )
             }
             Insn::Neg { width, dst } => {
@@ -379,7 +382,7 @@ impl Printer<'_> {
             }
             Insn::ByteOrder { order, bits, dst } => {
                 let a = self.register(step, dst);
-                set(dst, ordered(order, bits, &a))
+                set(dst, ordered(order, bits, &a).text().to_owned())
             }
             Insn::LoadImm { dst, value } => match value {
                 Imm64::Number(n) => set(dst, format!("{n:#x}ull")),
@@ -551,17 +554,21 @@ impl Printer<'_> {
                 }
             }
             Expr::Alu(op, width, a, b) => {
-                let text = arithmetic(*op, *width, &go(a)?, &go(b)?);
-                text.ok_or_else(|| (at, "a signed division".into()))?
+                let code = arithmetic(*op, *width, &go(a)?, &go(b)?);
+                let code = code.ok_or_else(|| (at, "a signed division".into()))?;
+                code.text().to_owned()
             }
             Expr::Neg(width, e) => narrow(*width, &format!("(0 - {})", go(e)?)),
             Expr::Extend(width, size, e) => narrow(
                 *width,
                 &format!("(u64)(s64)(s{}){}", 8 * size.bytes(), go(e)?),
             ),
-            Expr::Order(order, bits, e) => ordered(*order, *bits, &go(e)?),
+            Expr::Order(order, bits, e) => ordered(*order, *bits, &go(e)?).text().to_owned(),
             Expr::Compare(condition, width, a, b) => {
-                format!("(u64)({})", compare(*condition, *width, &go(a)?, &go(b)?))
+                format!(
+                    "(u64)({})",
+                    compare(*condition, *width, &go(a)?, &go(b)?).text()
+                )
             }
             Expr::Select(c, a, b) => format!("({} ? {} : {})", go(c)?, go(a)?, go(b)?),
             Expr::Constant(address, size, signed) => {
