@@ -18,23 +18,55 @@ pub(crate) fn is_xdp(section: &str) -> bool {
 
 /// The sections of programs of other types, as libbpf has them (`section_defs`): what an object
 /// without type information has there is not for packets.
-const OTHERS: &str = "\
-    action cgroup classifier connect dev fentry fexit flow_dissector fmod_ret freplace iter \
-    kprobe kretprobe ksyscall kretsyscall license lirc_mode2 lsm lwt netfilter netkit \
-    perf_event raw_tp raw_tracepoint sk_ sockops socket struct_ops syscall tc tp tracepoint \
-    uprobe uretprobe usdt version \
-";
+const OTHERS: &[&str] = &[
+    "action",
+    "cgroup",
+    "classifier",
+    "connect",
+    "dev",
+    "fentry",
+    "fexit",
+    "flow_dissector",
+    "fmod_ret",
+    "freplace",
+    "iter",
+    "kprobe",
+    "kretprobe",
+    "ksyscall",
+    "kretsyscall",
+    "license",
+    "lirc_mode2",
+    "lsm",
+    "lwt",
+    "netfilter",
+    "netkit",
+    "perf_event",
+    "raw_tp",
+    "raw_tracepoint",
+    "sk_",
+    "sockops",
+    "socket",
+    "struct_ops",
+    "syscall",
+    "tc",
+    "tp",
+    "tracepoint",
+    "uprobe",
+    "uretprobe",
+    "usdt",
+    "version",
+];
 
 /// Sections of second programs, which a device map or a CPU map runs on what was redirected through it;
 /// nothing here runs them, and the host cannot enter one into a map.
-const SECOND: &str = "\
-    xdp/devmap xdp/cpumap xdp.frags/devmap xdp.frags/cpumap xdp_devmap xdp_cpumap \
-";
-
-fn begins_with_one(section: &str, of: &str) -> bool {
-    of.split_whitespace()
-        .any(|begin| section.starts_with(begin))
-}
+const SECOND: &[&str] = &[
+    "xdp/devmap",
+    "xdp/cpumap",
+    "xdp.frags/devmap",
+    "xdp.frags/cpumap",
+    "xdp_devmap",
+    "xdp_cpumap",
+];
 
 /// Properties given by a function's section and type.
 #[derive(PartialEq, Eq)]
@@ -45,7 +77,7 @@ enum Says {
 }
 
 fn says(section: &str, signature: Option<&Signature<'_>>) -> Says {
-    if begins_with_one(section, SECOND) {
+    if SECOND.iter().any(|second| section.starts_with(second)) {
         return Says::Other;
     }
     if is_xdp(section) {
@@ -58,7 +90,7 @@ fn says(section: &str, signature: Option<&Signature<'_>>) -> Says {
     match signature {
         Some(s) if s.takes_pointer(Some("xdp_md")) => Says::Packet,
         Some(_) => Says::Other,
-        None if begins_with_one(section, OTHERS) => Says::Other,
+        None if OTHERS.iter().any(|other| section.starts_with(other)) => Says::Other,
         // Names like `xdp1` and `xdp_fw` are customary where the loader is the author's own.
         None if section.starts_with("xdp") => Says::Packet,
         None => Says::Nothing,
