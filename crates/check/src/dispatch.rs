@@ -27,7 +27,7 @@
 //! at most one shape may remain there (`part` handles more).
 
 use millrace_object::helper::{self, Helper};
-use millrace_object::insn::{Condition, Imm64, Insn, Operand, Reg, Width};
+use millrace_object::insn::{Condition, Insn, Operand, Reg};
 use millrace_object::program::{ObjectId, Program};
 
 use crate::facts::{Flow, Op, Step, StepId};
@@ -73,23 +73,14 @@ pub fn compares(program: &Program, flow: &Flow, step: &Step) -> bool {
 }
 
 fn load(dst: Reg, object: ObjectId) -> Op {
-    Op::Plain(Insn::LoadImm {
-        dst,
-        value: Imm64::Object(object),
-    })
+    Op::Plain(Insn::object(dst, object))
 }
 
 /// Goes to a step if a register holds an object; overwrites `r0`.
 #[must_use]
 pub fn if_object(register: Reg, object: ObjectId, target: StepId) -> [Op; 2] {
     let compared = Op::Branch {
-        insn: Insn::Branch {
-            condition: Condition::Eq,
-            width: Width::W64,
-            left: register,
-            right: Operand::Reg(Reg(0)),
-            target: 0,
-        },
+        insn: Insn::branch(Condition::Eq, register, Operand::Reg(Reg(0)), 0),
         target,
     };
     [load(Reg(0), object), compared]

@@ -27,12 +27,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The words that may stand before arguments; called first.
-    pub fn keywords(&mut self, keywords: &[&'static str]) -> &mut Self {
+    /// The words that may stand before arguments, blanks between them; called first. An argument whose word is not asked for afterwards is ignored.
+    pub fn keywords(&mut self, keywords: &'static str) -> &mut Self {
         let mut rest = std::collections::VecDeque::new();
         for argument in std::mem::take(&mut self.rest) {
             let (word, value) = args::first_word(&argument);
-            match keywords.iter().find(|k| **k == word) {
+            match keywords.split_whitespace().find(|k| *k == word) {
                 Some(keyword) if !value.is_empty() => {
                     self.words.insert(keyword, value.to_owned());
                 }
@@ -61,6 +61,31 @@ impl<'a> Args<'a> {
     /// The argument with a keyword, or the next without one.
     pub fn take(&mut self, keyword: &str) -> Option<String> {
         self.keyword(keyword).or_else(|| self.positional())
+    }
+
+    /// An argument that has to be there, by keyword or position; `all` are the arguments that the element needs.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn needed(&mut self, keyword: &str, all: &str) -> Result<String, String> {
+        self.take(keyword)
+            .ok_or_else(|| format!("too few arguments: {all}"))
+    }
+
+    /// A text as an IPv4 address.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn ip(&self, text: &str) -> Result<[u8; 4], String> {
+        ip(text, self.names).ok_or_else(|| format!("bad address '{text}'"))
+    }
+
+    /// A text as an Ethernet address.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn ethernet(&self, text: &str) -> Result<[u8; 6], String> {
+        ethernet(text, self.names).ok_or_else(|| format!("bad address '{text}'"))
     }
 
     /// An argument as some value; `none` where it is not given.
@@ -129,6 +154,30 @@ impl<'a> Args<'a> {
     ) -> Result<usize, String> {
         let argument = self.take(keyword);
         self.value(keyword, argument, none, |t, _| annotation(t, bytes))
+    }
+
+    /// An annotation of some bytes by keyword alone; none where it is not given.
+    ///
+    /// # Errors
+    /// There is none such.
+    pub fn annotation_word(
+        &mut self,
+        keyword: &str,
+        bytes: usize,
+    ) -> Result<Option<usize>, String> {
+        let argument = self.keyword(keyword);
+        self.value(keyword, argument, None, |t, _| {
+            annotation(t, bytes).map(Some)
+        })
+    }
+
+    /// A duration in nanoseconds by keyword alone.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn duration_word(&mut self, keyword: &str, none: i64) -> Result<i64, String> {
+        let argument = self.keyword(keyword);
+        self.value(keyword, argument, none, |t, _| duration(t))
     }
 
     /// After all are taken.

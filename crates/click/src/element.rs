@@ -13,9 +13,29 @@ pub struct Class {
     /// push (`h`), pull (`l`) or agnostic (`a`) of inputs and outputs; the last letter holds for all further ports
     pub processing: &'static str,
     /// makes one from its arguments
-    pub make: fn(&mut Args<'_>, &mut Setup<'_>) -> Made,
+    pub make: Make,
 }
 
+impl Class {
+    /// A class with its fields in their order.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        ports: &'static str,
+        processing: &'static str,
+        make: Make,
+    ) -> Self {
+        Self {
+            name,
+            ports,
+            processing,
+            make,
+        }
+    }
+}
+
+/// Makes an element from its arguments.
+pub type Make = fn(&mut Args<'_>, &mut Setup<'_>) -> Made;
 /// An element, or what is wrong with its arguments.
 pub type Made = Result<Box<dyn Element>, String>;
 /// An answer of a write handler: none if there is no such handler.

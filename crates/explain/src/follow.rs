@@ -418,11 +418,7 @@ fn differs(
         if let Ok(theirs) = element.instance.get(object.0, key, at.packet.time)
             && theirs != mine
         {
-            let name = part
-                .program
-                .objects
-                .get(object.0)
-                .map_or("", |o| o.name.as_str());
+            let name = part.program.object(*object).map_or("", |o| o.name.as_str());
             return Some(format!(
                 "{}: emitted code leaves `{name}[{}]` otherwise than the interpreter; please report it",
                 part.name,

@@ -90,10 +90,7 @@ pub(crate) fn hidden(
 
 fn way(program: &Program, entry: &mut Entry, path: usize, object: ObjectId) -> Option<Way> {
     let Entry { arena, paths, .. } = entry;
-    let name = program
-        .objects
-        .get(object.0)
-        .map_or("", |o| o.name.as_str());
+    let name = program.object(object).map_or("", |o| o.name.as_str());
     let path_of = paths.get(path)?;
     let mut way = Way {
         path,

@@ -49,10 +49,7 @@ const NOTHING: [&str; 4] = ["full", "none free", "absent", "beyond the last"];
 /// maps has those of the maps there, too.
 pub(crate) fn of_object(program: &Program, entries: &[Entry], object: ObjectId) -> Vec<Writer> {
     let fits = |other: ObjectId| {
-        let pair = program
-            .objects
-            .get(object.0)
-            .zip(program.objects.get(other.0));
+        let pair = program.object(object).zip(program.object(other));
         other == object
             || pair.is_some_and(|(a, b)| (a.is_shape() && b.fits(a)) || (b.is_shape() && a.fits(b)))
     };

@@ -301,6 +301,43 @@ pub enum Insn {
 }
 
 impl Insn {
+    /// `dst = dst op src`, of 64 bits.
+    #[must_use]
+    pub const fn alu(op: AluOp, dst: Reg, src: Operand) -> Self {
+        let width = Width::W64;
+        Self::Alu {
+            op,
+            width,
+            dst,
+            src,
+        }
+    }
+
+    /// `dst = src`, of 64 bits.
+    #[must_use]
+    pub const fn mov(dst: Reg, src: Operand) -> Self {
+        Self::alu(AluOp::Mov, dst, src)
+    }
+
+    /// The address of a state object.
+    #[must_use]
+    pub const fn object(dst: Reg, object: ObjectId) -> Self {
+        let value = Imm64::Object(object);
+        Self::LoadImm { dst, value }
+    }
+
+    /// A jump where `left condition right`, of 64 bits.
+    #[must_use]
+    pub const fn branch(condition: Condition, left: Reg, right: Operand, target: usize) -> Self {
+        Self::Branch {
+            condition,
+            width: Width::W64,
+            left,
+            right,
+            target,
+        }
+    }
+
     /// The register that it writes; of a call that of the result.
     #[must_use]
     pub fn written(&self) -> Option<Reg> {

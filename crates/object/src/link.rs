@@ -9,7 +9,7 @@ use crate::elf::{Elf, Relocation, Section};
 use crate::error::LoadError;
 use crate::functions::{Functions, Span};
 use crate::helper;
-use crate::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS, Width};
+use crate::insn::{AluOp, BUDGET, Condition, Imm64, Insn, Operand, ROUNDS};
 use crate::layout::Layout;
 use crate::nulls;
 use crate::program::{Function, FunctionId};
@@ -296,12 +296,7 @@ pub(crate) struct Body {
 }
 
 fn budget(op: AluOp, by: i64) -> Insn {
-    Insn::Alu {
-        op,
-        width: Width::W64,
-        dst: BUDGET,
-        src: Operand::Imm(by),
-    }
+    Insn::alu(op, BUDGET, Operand::Imm(by))
 }
 
 impl Body {
@@ -315,13 +310,7 @@ impl Body {
 
     /// Expansion of a `may_goto`.
     pub fn push_may_goto(&mut self, slot: u32, delta: i64) {
-        let branch = Insn::Branch {
-            condition: Condition::Eq,
-            width: Width::W64,
-            left: BUDGET,
-            right: Operand::Imm(0),
-            target: usize::MAX,
-        };
+        let branch = Insn::branch(Condition::Eq, BUDGET, Operand::Imm(0), usize::MAX);
         self.push(slot, branch, Some(delta));
         self.push(slot, budget(AluOp::Sub, 1), None);
         self.counts = true;

@@ -241,19 +241,8 @@ fn rewrite(insns: &mut Vec<Insn>, slots: &mut Vec<u32>, tests: &BTreeSet<usize>)
         let begin = made.len();
         match joined(*insn).filter(|_| tests.contains(&at)) {
             Some((dst, src)) => {
-                let there = |left| Insn::Branch {
-                    condition: Condition::Ne,
-                    width: Width::W64,
-                    left,
-                    right: Operand::Imm(0),
-                    target: begin + 4,
-                };
-                let number = |n| Insn::Alu {
-                    op: AluOp::Mov,
-                    width: Width::W64,
-                    dst,
-                    src: Operand::Imm(n),
-                };
+                let there = |left| Insn::branch(Condition::Ne, left, Operand::Imm(0), begin + 4);
+                let number = |n| Insn::mov(dst, Operand::Imm(n));
                 let behind = Insn::Jump {
                     target: begin + EACH,
                 };
@@ -277,22 +266,11 @@ mod tests {
     use super::*;
 
     fn alu(op: AluOp, dst: u8, src: Operand) -> Insn {
-        Insn::Alu {
-            op,
-            width: Width::W64,
-            dst: Reg(dst),
-            src,
-        }
+        Insn::alu(op, Reg(dst), src)
     }
 
     fn branch(left: u8, target: usize) -> Insn {
-        Insn::Branch {
-            condition: Condition::Eq,
-            width: Width::W64,
-            left: Reg(left),
-            right: Operand::Imm(0),
-            target,
-        }
+        Insn::branch(Condition::Eq, Reg(left), Operand::Imm(0), target)
     }
 
     /// Two lookups, of which `rest` makes something: its first instruction is number 4.

@@ -54,6 +54,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// The object of a number.
+    #[must_use]
+    pub fn object(&self, id: ObjectId) -> Option<&StateObject> {
+        self.objects.get(id.0)
+    }
+
     /// Content of these bytes of an object in every run: those of a constant global that no parameter covers. None
     /// where a run may find something else.
     #[must_use]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::decode::{Decoded, SLOT, Slot, decode};
 use crate::elf::Elf;
 use crate::error::LoadError;
-use crate::insn::{AluOp, Imm64, Insn, Operand, Reg, Size, Width};
+use crate::insn::{Imm64, Insn, Operand, Reg, Size};
 use crate::link::{Body, MAX_SLOTS};
 use crate::program::{Dialect, Entry, Function, FunctionId, ObjectId, Program, Role, StateObject};
 use crate::state::global;
@@ -53,7 +53,7 @@ pub fn program(name: &str, mut functions: Vec<Function>, memory: &[u8]) -> Progr
         mov(1, 0)
     } else {
         objects.push(variable("memory", memory.to_vec()));
-        address(Reg(1), ObjectId(1))
+        Insn::object(Reg(1), ObjectId(1))
     };
     let insns = vec![
         begin,
@@ -61,7 +61,7 @@ pub fn program(name: &str, mut functions: Vec<Function>, memory: &[u8]) -> Progr
         Insn::CallLocal {
             function: FunctionId(0),
         },
-        address(Reg(1), RESULT),
+        Insn::object(Reg(1), RESULT),
         Insn::Store {
             size: Size::B8,
             base: Reg(1),
@@ -97,19 +97,7 @@ pub fn program(name: &str, mut functions: Vec<Function>, memory: &[u8]) -> Progr
 const XDP_PASS: i64 = 2;
 
 fn mov(dst: u8, value: i64) -> Insn {
-    Insn::Alu {
-        op: AluOp::Mov,
-        width: Width::W64,
-        dst: Reg(dst),
-        src: Operand::Imm(value),
-    }
-}
-
-fn address(dst: Reg, object: ObjectId) -> Insn {
-    Insn::LoadImm {
-        dst,
-        value: Imm64::ObjectValue { object, offset: 0 },
-    }
+    Insn::mov(Reg(dst), Operand::Imm(value))
 }
 
 fn variable(name: &str, content: Vec<u8>) -> StateObject {

@@ -1,57 +1,33 @@
 //! Names of what is done with a whole function, and with one of its objects.
 
+use millrace_steer::named;
 use serde::Serialize;
 
-/// How a function runs as a whole: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// on one core
-    Alone,
-    /// any packet on any core
-    Spread,
-    /// packets that touch the same state meet on one core, which keeps it for itself
-    Shard,
-    /// the state is shared, and guarded by locks
-    Lock,
-    /// the state is shared, and packets that write it are transactions
-    Transact,
-    /// every core has all state, and repeats what packets of others do to it
-    Replicate,
-    /// a few heavy keys are replicated, all others shard
-    Hybrid,
-    /// some objects shard, others are locked
-    Mixed,
+named! {
+    /// How a function runs as a whole: the one treatment that its objects have beside `spread` and `merge`, or `mixed`.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Strategy {
+        /// on one core
+        Alone = "alone",
+        /// any packet on any core
+        Spread = "spread",
+        /// packets that touch the same state meet on one core, which keeps it for itself
+        Shard = "shard",
+        /// the state is shared, and guarded by locks
+        Lock = "lock",
+        /// the state is shared, and packets that write it are transactions
+        Transact = "transact",
+        /// every core has all state, and repeats what packets of others do to it
+        Replicate = "replicate",
+        /// a few heavy keys are replicated, all others shard
+        Hybrid = "hybrid",
+        /// some objects shard, others are locked
+        Mixed = "mixed",
+    }
 }
 
 impl Strategy {
-    /// Every one.
-    pub const ALL: [Self; 8] = [
-        Self::Alone,
-        Self::Spread,
-        Self::Shard,
-        Self::Lock,
-        Self::Transact,
-        Self::Replicate,
-        Self::Hybrid,
-        Self::Mixed,
-    ];
-
-    /// As it is written, e.g. `shard`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Spread => "spread",
-            Self::Shard => "shard",
-            Self::Lock => "lock",
-            Self::Transact => "transact",
-            Self::Replicate => "replicate",
-            Self::Hybrid => "hybrid",
-            Self::Mixed => "mixed",
-        }
-    }
-
     /// Names that users may ask for: those of strategies, and `sequential` for `alone`.
     pub const WORDS: [&str; 9] = [
         "alone",
@@ -115,54 +91,27 @@ impl Strategy {
     }
 }
 
-/// Treatment of one state object.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Treatment {
-    /// one core runs everything that touches it
-    Alone,
-    /// each core has a copy, and no packet changes it
-    Spread,
-    /// each core has its own entries; the steering brings a packet to the core that has its entry
-    Shard,
-    /// one copy for all cores, guarded by per-core read/write locks
-    Lock,
-    /// one copy for all cores, of which packets of several cores write different entries at a time
-    Transact,
-    /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
-    Merge,
-    /// each core has all of it, and repeats what packets of other cores do to it
-    Replicate,
-    /// each core has its own entries, and beside them all those of a few heavy keys, which it keeps as `replicate` does
-    Hybrid,
-}
-
-impl Treatment {
-    /// Every one, in the order of their declaration.
-    pub const ALL: [Self; 8] = [
-        Self::Alone,
-        Self::Spread,
-        Self::Shard,
-        Self::Lock,
-        Self::Transact,
-        Self::Merge,
-        Self::Replicate,
-        Self::Hybrid,
-    ];
-
-    /// As it is written, e.g. `shard`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Spread => "spread",
-            Self::Shard => "shard",
-            Self::Lock => "lock",
-            Self::Transact => "transact",
-            Self::Merge => "merge",
-            Self::Replicate => "replicate",
-            Self::Hybrid => "hybrid",
-        }
+named! {
+    /// Treatment of one state object.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Treatment {
+        /// one core runs everything that touches it
+        Alone = "alone",
+        /// each core has a copy, and no packet changes it
+        Spread = "spread",
+        /// each core has its own entries; the steering brings a packet to the core that has its entry
+        Shard = "shard",
+        /// one copy for all cores, guarded by per-core read/write locks
+        Lock = "lock",
+        /// one copy for all cores, of which packets of several cores write different entries at a time
+        Transact = "transact",
+        /// each core adds to its own part; whoever reads from outside sees the sum, or the records of all
+        Merge = "merge",
+        /// each core has all of it, and repeats what packets of other cores do to it
+        Replicate = "replicate",
+        /// each core has its own entries, and beside them all those of a few heavy keys, which it keeps as `replicate` does
+        Hybrid = "hybrid",
     }
 }
 

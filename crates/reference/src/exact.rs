@@ -40,6 +40,18 @@ pub(super) const EINVAL: i64 = 22;
 const EOPNOTSUPP: i64 = 95;
 const EAFNOSUPPORT: i64 = 97;
 
+/// A call of a helper that works on an object.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// the helper's
+    pub(super) name: &'a str,
+    pub(super) id: ObjectId,
+    /// the object's declaration
+    pub(super) o: &'a StateObject,
+    /// the call's arguments
+    pub(super) a: [u64; 5],
+}
+
 /// State that outlives a helper call.
 #[derive(Default)]
 pub struct Exact {
@@ -229,18 +241,18 @@ impl<'a> Machine<'a> {
         let id = Self::named(which.unwrap_or(a[0]));
         // Of a helper that takes no object the registers hold whatever was there before.
         let object = which.and_then(|_| self.declaration(id));
-        match (h.name, object) {
-            (name, Some(o)) if *o.kind == lpm_trie::KIND => self.prefixes(name, id, o, a),
-            ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => {
-                self.sequence(h, id, o, a)
-            }
+        let name = h.name;
+        let on = |o| Asked { name, id, o, a };
+        match (name, object) {
+            (_, Some(o)) if *o.kind == lpm_trie::KIND => self.prefixes(on(o)),
+            ("map_push_elem" | "map_pop_elem" | "map_peek_elem", Some(o)) => self.sequence(on(o)),
             (
                 "map_lookup_elem"
                 | "map_lookup_percpu_elem"
                 | "map_update_elem"
                 | "map_delete_elem",
                 Some(o),
-            ) => self.keyed(h, id, o, a),
+            ) => self.keyed(on(o)),
             ("ringbuf_output", Some(o)) => {
                 let bytes = self.bytes_at(a[1], a[2] as u32)?;
                 Ok(self.output(id, o, bytes, a[3]))
@@ -340,7 +352,7 @@ impl<'a> Machine<'a> {
                 | "sketch_count" | "sketch_add" | "lpm_get" | "lpm_put" | "lpm_delete" | "classify"
                 | "distributed_add" | "distributed_max" | "distributed_or" | "distributed_read",
                 Some(o),
-            ) => self.handlers(h.name, id, o, a),
+            ) => self.handlers(on(o)),
             ("crc32c", _) => Ok(handlers::crc32c(a[0], a[1])),
             ("multiply_high", _) => Ok(((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64),
             ("ringbuf_query", Some(o)) => Ok(self.query(id, o, a[1])),

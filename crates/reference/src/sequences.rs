@@ -2,10 +2,9 @@
 //! has no false positives.
 
 use millrace_object::contract::Holds;
-use millrace_object::helper::Helper;
-use millrace_object::program::{ObjectId, StateObject};
+use millrace_object::program::ObjectId;
 
-use super::exact::{E2BIG, EINVAL, ENOENT, error};
+use super::exact::{Asked, E2BIG, EINVAL, ENOENT, error};
 use super::{Machine, Violation};
 
 const BPF_EXIST: u64 = 2;
@@ -20,24 +19,21 @@ impl Machine<'_> {
 
     pub(super) fn sequence(
         &mut self,
-        helper: &Helper,
-        id: ObjectId,
-        object: &StateObject,
-        a: [u64; 5],
+        Asked { name, id, o, a }: Asked<'_>,
     ) -> Result<u64, Violation> {
-        let filter = object.kind.membership();
-        let value = match helper.name {
-            "map_push_elem" => self.bytes_at(a[1], object.value_bytes)?,
-            _ if filter => self.bytes_at(a[1], object.value_bytes)?,
+        let filter = o.kind.membership();
+        let value = match name {
+            "map_push_elem" => self.bytes_at(a[1], o.value_bytes)?,
+            _ if filter => self.bytes_at(a[1], o.value_bytes)?,
             _ => Vec::new(),
         };
         let Some(exact) = &mut self.exact else {
             return Ok(0);
         };
         let held = exact.sequences.entry(id).or_default();
-        let full = held.len() as u64 >= object.capacity;
-        let newest = object.kind.holds == Holds::Sequence { newest: true };
-        let taken = match helper.name {
+        let full = held.len() as u64 >= o.capacity;
+        let newest = o.kind.holds == Holds::Sequence { newest: true };
+        let taken = match name {
             "map_push_elem" if filter => {
                 if a[2] != 0 {
                     return Ok(error(EINVAL));
@@ -68,7 +64,7 @@ impl Machine<'_> {
             _ => held.front().cloned(),
         };
         let result = if taken.is_some() { 0 } else { error(ENOENT) };
-        let bytes = taken.unwrap_or_else(|| vec![0; object.value_bytes as usize]);
+        let bytes = taken.unwrap_or_else(|| vec![0; o.value_bytes as usize]);
         self.put(a[1], &bytes)?;
         Ok(result)
     }

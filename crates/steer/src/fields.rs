@@ -7,118 +7,58 @@ use millrace_wire::{Fragment, Layers, Rule, Upper, Version, link, walk};
 use millrace_wire::{ethernet, ipv4, ipv6, protocol};
 use serde::Deserialize;
 
-/// Kinds of packets that a NIC distinguishes when it chooses the fields to hash.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// TCP over IPv4, not fragmented
-    Ipv4Tcp,
-    /// UDP over IPv4, not fragmented
-    Ipv4Udp,
-    /// SCTP over IPv4, not fragmented
-    Ipv4Sctp,
-    /// a fragment over IPv4, the first one too: the ones behind it carry no ports
-    Ipv4Fragment,
-    /// any other IPv4
-    Ipv4,
-    /// TCP over IPv6, not fragmented
-    Ipv6Tcp,
-    /// UDP over IPv6, not fragmented
-    Ipv6Udp,
-    /// SCTP over IPv6, not fragmented
-    Ipv6Sctp,
-    /// a fragment over IPv6
-    Ipv6Fragment,
-    /// any other IPv6
-    Ipv6,
-    /// not IP, or too short for addresses
-    NotIp,
-    /// named TCP over IPv4, where the NIC reads something else than the program ([`crate::odd`]); no NIC's own kind
-    Ipv4OddTcp,
-    /// the same of UDP
-    Ipv4OddUdp,
-    /// the same of ICMP
-    Ipv4OddIcmp,
-    /// the same of any other protocol
-    Ipv4Odd,
-    /// named TCP over IPv6, where the NIC reads something else than the program
-    Ipv6OddTcp,
-    /// the same of UDP
-    Ipv6OddUdp,
-    /// the same of ICMPv6
-    Ipv6OddIcmp,
-    /// the same of any other next header
-    Ipv6Odd,
+named! {
+    /// Kinds of packets that a NIC distinguishes when it chooses the fields to hash.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind {
+        /// TCP over IPv4, not fragmented
+        Ipv4Tcp = "ipv4-tcp",
+        /// UDP over IPv4, not fragmented
+        Ipv4Udp = "ipv4-udp",
+        /// SCTP over IPv4, not fragmented
+        Ipv4Sctp = "ipv4-sctp",
+        /// a fragment over IPv4, the first one too: the ones behind it carry no ports
+        Ipv4Fragment = "ipv4-fragment",
+        /// any other IPv4
+        Ipv4 = "ipv4",
+        /// TCP over IPv6, not fragmented
+        Ipv6Tcp = "ipv6-tcp",
+        /// UDP over IPv6, not fragmented
+        Ipv6Udp = "ipv6-udp",
+        /// SCTP over IPv6, not fragmented
+        Ipv6Sctp = "ipv6-sctp",
+        /// a fragment over IPv6
+        Ipv6Fragment = "ipv6-fragment",
+        /// any other IPv6
+        Ipv6 = "ipv6",
+        /// not IP, or too short for addresses
+        NotIp = "not-ip",
+        /// named TCP over IPv4, where the NIC reads something else than the program ([`crate::odd`]); no NIC's own kind
+        Ipv4OddTcp = "ipv4-odd-tcp",
+        /// the same of UDP
+        Ipv4OddUdp = "ipv4-odd-udp",
+        /// the same of ICMP
+        Ipv4OddIcmp = "ipv4-odd-icmp",
+        /// the same of any other protocol
+        Ipv4Odd = "ipv4-odd",
+        /// named TCP over IPv6, where the NIC reads something else than the program
+        Ipv6OddTcp = "ipv6-odd-tcp",
+        /// the same of UDP
+        Ipv6OddUdp = "ipv6-odd-udp",
+        /// the same of ICMPv6
+        Ipv6OddIcmp = "ipv6-odd-icmp",
+        /// the same of any other next header
+        Ipv6Odd = "ipv6-odd",
+    }
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 19] = [
-        Self::Ipv4Tcp,
-        Self::Ipv4Udp,
-        Self::Ipv4Sctp,
-        Self::Ipv4Fragment,
-        Self::Ipv4,
-        Self::Ipv6Tcp,
-        Self::Ipv6Udp,
-        Self::Ipv6Sctp,
-        Self::Ipv6Fragment,
-        Self::Ipv6,
-        Self::NotIp,
-        Self::Ipv4OddTcp,
-        Self::Ipv4OddUdp,
-        Self::Ipv4OddIcmp,
-        Self::Ipv4Odd,
-        Self::Ipv6OddTcp,
-        Self::Ipv6OddUdp,
-        Self::Ipv6OddIcmp,
-        Self::Ipv6Odd,
-    ];
-
-    /// As it is written in data files, e.g. `ipv4-tcp`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ipv4Tcp => "ipv4-tcp",
-            Self::Ipv4Udp => "ipv4-udp",
-            Self::Ipv4Sctp => "ipv4-sctp",
-            Self::Ipv4Fragment => "ipv4-fragment",
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6Tcp => "ipv6-tcp",
-            Self::Ipv6Udp => "ipv6-udp",
-            Self::Ipv6Sctp => "ipv6-sctp",
-            Self::Ipv6Fragment => "ipv6-fragment",
-            Self::Ipv6 => "ipv6",
-            Self::NotIp => "not-ip",
-            Self::Ipv4OddTcp => "ipv4-odd-tcp",
-            Self::Ipv4OddUdp => "ipv4-odd-udp",
-            Self::Ipv4OddIcmp => "ipv4-odd-icmp",
-            Self::Ipv4Odd => "ipv4-odd",
-            Self::Ipv6OddTcp => "ipv6-odd-tcp",
-            Self::Ipv6OddUdp => "ipv6-odd-udp",
-            Self::Ipv6OddIcmp => "ipv6-odd-icmp",
-            Self::Ipv6Odd => "ipv6-odd",
-        }
-    }
-
     /// Whether only software tells it apart, by what a program reads.
     #[must_use]
     pub fn is_odd(self) -> bool {
-        use Kind::{
-            Ipv4Odd, Ipv4OddIcmp, Ipv4OddTcp, Ipv4OddUdp, Ipv6Odd, Ipv6OddIcmp, Ipv6OddTcp,
-            Ipv6OddUdp,
-        };
-        matches!(
-            self,
-            Ipv4OddTcp
-                | Ipv4OddUdp
-                | Ipv4OddIcmp
-                | Ipv4Odd
-                | Ipv6OddTcp
-                | Ipv6OddUdp
-                | Ipv6OddIcmp
-                | Ipv6Odd
-        )
+        // All of them stand behind the kinds of NICs.
+        self > Self::NotIp
     }
 
     /// The kind that a NIC takes this one for when it has no rule for it: any IP packet is at least IP.
@@ -132,40 +72,23 @@ impl Kind {
     }
 }
 
-/// A header field that a NIC can hash, in the order in which it enters the hash.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Field {
-    /// source address of IPv4 or IPv6
-    SourceAddress,
-    /// destination address of IPv4 or IPv6
-    DestinationAddress,
-    /// source port of TCP, UDP or SCTP
-    SourcePort,
-    /// destination port of TCP, UDP or SCTP
-    DestinationPort,
+named! {
+    /// A header field that a NIC can hash, in the order in which it enters the hash.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Field {
+        /// source address of IPv4 or IPv6
+        SourceAddress = "source-address",
+        /// destination address of IPv4 or IPv6
+        DestinationAddress = "destination-address",
+        /// source port of TCP, UDP or SCTP
+        SourcePort = "source-port",
+        /// destination port of TCP, UDP or SCTP
+        DestinationPort = "destination-port",
+    }
 }
 
 impl Field {
-    /// Every field.
-    pub const ALL: [Self; 4] = [
-        Self::SourceAddress,
-        Self::DestinationAddress,
-        Self::SourcePort,
-        Self::DestinationPort,
-    ];
-
-    /// As it is written in data files, e.g. `source-address`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SourceAddress => "source-address",
-            Self::DestinationAddress => "destination-address",
-            Self::SourcePort => "source-port",
-            Self::DestinationPort => "destination-port",
-        }
-    }
-
     /// Bits of the field in packets of a kind; 0 where the kind does not have it.
     #[must_use]
     pub fn bits(self, kind: Kind) -> usize {

@@ -12,6 +12,9 @@
 //! Where packets are sprayed instead and every core keeps all state, a sequencer numbers them ([`sequence`]); [`hybrid`] does so for
 //! a few heavy keys and shards the others. [`buckets`] says what goes along when a place of the table gets another queue.
 
+#[macro_use]
+mod named;
+
 pub mod buckets;
 pub mod carried;
 pub mod fields;

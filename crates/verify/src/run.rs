@@ -280,15 +280,8 @@ impl<'a, 'b> Going<'a, 'b> {
         let others = ample.as_mut().map(|ample| ample.work(&packets));
         let lost = packets.len() - steps.len();
         if lost > 0 {
-            self.differs(Difference {
-                kind: Kind::Verdict,
-                what: format!("{lost} packets were not done by every side"),
-                packet: None,
-                sequential: None,
-                parallel: None,
-                parts: None,
-                state: Vec::new(),
-            });
+            let what = format!("{lost} packets were not done by every side");
+            self.differs(Difference::of(Kind::Verdict, what));
         }
         for (i, (step, packet)) in steps.iter().zip(&packets).enumerate() {
             if self.ended {
@@ -500,19 +493,12 @@ impl<'a, 'b> Going<'a, 'b> {
         let object = self.case.program.objects.get(e.object);
         let name = object.map_or("?", |o| o.name.as_str());
         let key: String = e.key.iter().map(|b| format!("{b:02x}")).collect();
-        self.differs(Difference {
-            kind: Kind::State,
-            what: format!(
-                "an entry of {name} lies at worker {}, and its key, hex:{key}, says index {} of the table, which leads to \
-                 worker {}",
-                e.at, e.index, e.worker
-            ),
-            packet: None,
-            sequential: None,
-            parallel: None,
-            parts: None,
-            state: Vec::new(),
-        });
+        let what = format!(
+            "an entry of {name} lies at worker {}, and its key, hex:{key}, says index {} of the table, which leads to \
+             worker {}",
+            e.at, e.index, e.worker
+        );
+        self.differs(Difference::of(Kind::State, what));
     }
 
     fn entries(&mut self, found: &StateFound, prefix: &str) {

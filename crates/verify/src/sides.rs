@@ -272,22 +272,18 @@ impl<'a> Sides<'a> {
             .map(|d| d.as_ref().map_or(0, |d| d.outcome.worker))
             .collect();
         let mut wrong = self.order.look(self.parallel.shares, window, &parallel);
+        let mut faults: Vec<distributed::Fault> = Vec::new();
         let sequential = if let Some(order) = versions {
             let did = self.repeated(window, &cpus, &parallel, &order);
-            for (packet, kind, what) in order.faults {
-                let at = window.iter().position(|p| Some(p.number) == packet);
-                match at.and_then(|at| wrong.get_mut(at)) {
-                    Some(place) => *place = place.take().or(Some((kind, what))),
-                    None => self.beyond.push(what),
-                }
-            }
+            faults.extend(order.faults);
             did
         } else if self.parallel.shares {
             self.in_order(window, &cpus, &parallel)
         } else {
             self.sequential.work(window, Some(&cpus))
         };
-        for (packet, kind, what) in self.stale() {
+        faults.extend(self.stale());
+        for (packet, kind, what) in faults {
             let at = window.iter().position(|p| Some(p.number) == packet);
             match at.and_then(|at| wrong.get_mut(at)) {
                 Some(place) => *place = place.take().or(Some((kind, what))),

@@ -108,20 +108,14 @@ impl Tnum {
     pub fn and(self, other: Tnum) -> Tnum {
         let possible = (self.value | self.mask) & (other.value | other.mask);
         let certain = self.value & other.value;
-        Tnum {
-            value: certain,
-            mask: possible & !certain,
-        }
+        Tnum::new(certain, possible & !certain)
     }
 
     /// `self | other`
     #[must_use]
     pub fn or(self, other: Tnum) -> Tnum {
         let certain = self.value | other.value;
-        Tnum {
-            value: certain,
-            mask: (self.mask | other.mask) & !certain,
-        }
+        Tnum::new(certain, (self.mask | other.mask) & !certain)
     }
 
     /// `self ^ other`
@@ -138,15 +132,9 @@ impl Tnum {
         let mut uncertain = Tnum::constant(0);
         while a.value != 0 || a.mask != 0 {
             if a.value & 1 != 0 {
-                uncertain = uncertain.plus(Tnum {
-                    value: 0,
-                    mask: b.mask,
-                });
+                uncertain = uncertain.plus(Tnum::new(0, b.mask));
             } else if a.mask & 1 != 0 {
-                uncertain = uncertain.plus(Tnum {
-                    value: 0,
-                    mask: b.value | b.mask,
-                });
+                uncertain = uncertain.plus(Tnum::new(0, b.value | b.mask));
             }
             a = a.rsh(1);
             b = b.lsh(1);
@@ -157,29 +145,20 @@ impl Tnum {
     /// `self << by`; `by` below 64
     #[must_use]
     pub fn lsh(self, by: u32) -> Tnum {
-        Tnum {
-            value: self.value << by,
-            mask: self.mask << by,
-        }
+        Tnum::new(self.value << by, self.mask << by)
     }
 
     /// `self >> by`, logical; `by` below 64
     #[must_use]
     pub fn rsh(self, by: u32) -> Tnum {
-        Tnum {
-            value: self.value >> by,
-            mask: self.mask >> by,
-        }
+        Tnum::new(self.value >> by, self.mask >> by)
     }
 
     /// The lowest `bits`, the others 0.
     #[must_use]
     pub fn low(self, bits: u32) -> Tnum {
         let keep = low_mask(bits);
-        Tnum {
-            value: self.value & keep,
-            mask: self.mask & keep,
-        }
+        Tnum::new(self.value & keep, self.mask & keep)
     }
 
     /// The lowest `bits`, their top bit copied into all higher ones.

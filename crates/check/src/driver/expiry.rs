@@ -4,10 +4,10 @@
 //! through the copy.
 
 use millrace_object::helper::{MAP_DELETE, TIMER_FIRED};
-use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Operand, Reg, STACK, Size};
+use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, STACK, Size};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
-use super::{Driver, alu, branch, call, imm, mov, reg};
+use super::{Driver, alu, branch, call, call_helper, imm, mov, reg};
 
 /// The instructions around the function.
 ///
@@ -27,10 +27,7 @@ pub fn driver(
         return Err("for a map whose keys and values are longer than a stack");
     }
     let of_map = [
-        Insn::LoadImm {
-            dst: Reg(1),
-            value: Imm64::Object(object),
-        },
+        Insn::object(Reg(1), object),
         mov(2, reg(10)),
         alu(AluOp::Add, 2, imm(-key)),
     ];
@@ -39,17 +36,13 @@ pub fn driver(
         .collect();
     let mut insns = vec![mov(6, reg(1))];
     insns.extend(of_map);
-    insns.push(Insn::Call {
-        helper: TIMER_FIRED.number,
-    });
+    insns.push(call_helper(&TIMER_FIRED));
     // Behind the branch: the copies, four to delete, six to call.
     let end = insns.len() + 1 + copies.len() + 4 + 6;
     insns.push(branch(Condition::Eq, 0, imm(0), end));
     insns.extend(copies);
     insns.extend(of_map);
-    insns.push(Insn::Call {
-        helper: MAP_DELETE.number,
-    });
+    insns.push(call_helper(&MAP_DELETE));
     insns.extend([
         mov(1, reg(6)),
         mov(2, reg(10)),

@@ -2,10 +2,10 @@
 //! of the map in turn; where an entry is, one call with the map, its key, its value and the context.
 
 use millrace_object::helper::MAP_SLOT;
-use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, STACK};
+use millrace_object::insn::{AluOp, Condition, Insn, Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
-use super::{alu, branch, call, imm, mov, reg};
+use super::{alu, branch, call, call_helper, imm, mov, reg};
 
 const EINVAL: i64 = 22;
 
@@ -19,8 +19,7 @@ pub fn insns(
     function: FunctionId,
 ) -> Result<Vec<Insn>, &'static str> {
     let map = program
-        .objects
-        .get(object.0)
+        .object(object)
         .ok_or("for a map that does not exist")?;
     if map.does(&MAP_SLOT).is_none() {
         return Err("for a map whose entries it cannot visit");
@@ -31,10 +30,6 @@ pub fn insns(
         return Err("for a map whose keys are longer than a stack");
     }
     let capacity = i64::try_from(map.capacity).map_err(|_| "for a map that is too large")?;
-    let load = |dst| Insn::LoadImm {
-        dst: Reg(dst),
-        value: Imm64::Object(object),
-    };
     Ok(vec![
         branch(Condition::Ne, 4, imm(0), 23),
         mov(6, reg(3)),
@@ -42,16 +37,14 @@ pub fn insns(
         mov(8, imm(0)),
         // 4: the next place
         branch(Condition::Ge, 7, imm(capacity), 21),
-        load(1),
+        Insn::object(Reg(1), object),
         mov(2, reg(7)),
         mov(3, reg(10)),
         alu(AluOp::Add, 3, imm(-room)),
-        Insn::Call {
-            helper: MAP_SLOT.number,
-        },
+        call_helper(&MAP_SLOT),
         alu(AluOp::Add, 7, imm(1)),
         branch(Condition::Eq, 0, imm(0), 4),
-        load(1),
+        Insn::object(Reg(1), object),
         mov(2, reg(10)),
         alu(AluOp::Add, 2, imm(-room)),
         mov(3, reg(0)),

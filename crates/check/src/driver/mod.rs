@@ -17,7 +17,7 @@ pub mod timer;
 use std::collections::BTreeMap;
 
 use millrace_object::helper::{self, Helper, TIMER_FIRED};
-use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg, Width};
+use millrace_object::insn::{AluOp, Condition, Insn, Operand, Reg};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
 use crate::facts::Expansion;
@@ -169,22 +169,16 @@ fn mov(dst: u8, src: Operand) -> Insn {
 }
 
 fn alu(op: AluOp, dst: u8, src: Operand) -> Insn {
-    Insn::Alu {
-        op,
-        width: Width::W64,
-        dst: Reg(dst),
-        src,
-    }
+    Insn::alu(op, Reg(dst), src)
 }
 
 fn branch(condition: Condition, left: u8, right: Operand, target: usize) -> Insn {
-    Insn::Branch {
-        condition,
-        width: Width::W64,
-        left: Reg(left),
-        right,
-        target,
-    }
+    Insn::branch(condition, Reg(left), right, target)
+}
+
+fn call_helper(helper: &Helper) -> Insn {
+    let helper = helper.number;
+    Insn::Call { helper }
 }
 
 fn call(function: FunctionId) -> Insn {

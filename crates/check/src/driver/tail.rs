@@ -4,7 +4,7 @@
 use millrace_object::helper::TAIL_AWAY;
 use millrace_object::insn::{AluOp, Condition, Insn, Reg, Width};
 
-use super::{branch, imm, mov, reg};
+use super::{branch, call_helper, imm, mov, reg};
 
 const ENOENT: i64 = 2;
 
@@ -14,9 +14,7 @@ pub const LEAVES: usize = 3;
 /// At entry: r1 the context, r2 the array of programs, r3 the index.
 pub fn insns() -> Vec<Insn> {
     vec![
-        Insn::Call {
-            helper: TAIL_AWAY.number,
-        },
+        call_helper(&TAIL_AWAY),
         branch(Condition::Eq, 0, imm(0), 4),
         Insn::Alu {
             op: AluOp::Mov,

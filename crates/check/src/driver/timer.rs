@@ -2,10 +2,10 @@
 //! and the value of the entry whose timer fired. An entry of its own: nothing of the program calls it.
 
 use millrace_object::helper::TIMER_FIRED;
-use millrace_object::insn::{AluOp, Condition, Imm64, Insn, Reg, STACK};
+use millrace_object::insn::{AluOp, Condition, Insn, Reg, STACK};
 use millrace_object::program::{FunctionId, ObjectId, Program};
 
-use super::{Driver, alu, branch, call, imm, mov, reg};
+use super::{Driver, alu, branch, call, call_helper, imm, mov, reg};
 
 /// The instructions around a timer's function.
 ///
@@ -17,8 +17,7 @@ pub fn driver(
     function: FunctionId,
 ) -> Result<Driver, &'static str> {
     let map = program
-        .objects
-        .get(object.0)
+        .object(object)
         .filter(|o| o.timer.is_some())
         .ok_or("for a map without timers")?;
     // The key is handed on in this frame's stack, so that deleting the entry leaves it readable.
@@ -26,19 +25,13 @@ pub fn driver(
     if room > STACK {
         return Err("for a map whose keys are longer than a stack");
     }
-    let load = || Insn::LoadImm {
-        dst: Reg(1),
-        value: Imm64::Object(object),
-    };
     let insns = vec![
-        load(),
+        Insn::object(Reg(1), object),
         mov(2, reg(10)),
         alu(AluOp::Add, 2, imm(-room)),
-        Insn::Call {
-            helper: TIMER_FIRED.number,
-        },
+        call_helper(&TIMER_FIRED),
         branch(Condition::Eq, 0, imm(0), 10),
-        load(),
+        Insn::object(Reg(1), object),
         mov(2, reg(10)),
         alu(AluOp::Add, 2, imm(-room)),
         mov(3, reg(0)),

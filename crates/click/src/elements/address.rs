@@ -3,47 +3,23 @@
 //! ADDRESS, to a place; `src` and `dst` are the fields of the IP header, whose checksums are updated. Packets that do not have the place
 //! go to output 1, or are dropped.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::{Address, Meaning};
-use crate::packet::Packet;
+use super::prelude::*;
+use crate::meaning::Address;
 
-/// GetIPAddress
-pub const CLASS: Class = Class {
-    name: "GetIPAddress",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// SetIPAddress
-pub const SET: Class = Class {
-    name: "SetIPAddress",
-    ports: "1/1",
-    processing: "a/a",
-    make: set,
-};
-
-/// StoreIPAddress
-pub const STORE: Class = Class {
-    name: "StoreIPAddress",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: store,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("GetIPAddress", "1/1", "a/a", make),
+    Class::new("SetIPAddress", "1/1", "a/a", set),
+    Class::new("StoreIPAddress", "1/1-2", "a/ah", store),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["OFFSET", "ANNO", "IP"]);
+    args.keywords("OFFSET ANNO IP");
     let place = match args.keyword("IP").as_deref() {
         Some("src") => Place::Source,
         Some("dst") => Place::Destination,
         Some(_) => return Err("bad IP: src or dst".into()),
-        None => place(
-            &args
-                .take("OFFSET")
-                .ok_or("too few arguments: OFFSET or IP")?,
-        )?,
+        None => place(&args.needed("OFFSET", "OFFSET or IP")?)?,
     };
     annotation(args)?;
     args.done()?;
@@ -59,16 +35,16 @@ fn annotation(args: &mut Args<'_>) -> Result<(), String> {
 }
 
 fn set(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["IPADDR", "ANNO"]);
-    let text = args.take("IPADDR").ok_or("too few arguments: ADDRESS")?;
+    args.keywords("IPADDR ANNO");
+    let text = args.needed("IPADDR", "ADDRESS")?;
     annotation(args)?;
     args.done()?;
-    let address = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+    let address = args.ip(&text)?;
     Ok(Box::new(Set(address)))
 }
 
 fn store(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ANNO"]);
+    args.keywords("ANNO");
     if args.keyword("ANNO").is_some() {
         return Err("ANNO: only the destination annotation is supported".into());
     }

@@ -1,22 +1,13 @@
 //! `ARPPrint([LABEL, TIMESTAMP, ETHER, ACTIVE])`: prints what an ARP message of Ethernet and IPv4 asks or answers on standard error, and passes
 //! it on; the message begins at the network header, or where there is none at the packet's front.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// ARPPrint
-pub const CLASS: Class = Class {
-    name: "ARPPrint",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ARPPrint", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["LABEL", "TIMESTAMP", "ETHER", "ACTIVE"]);
+    args.keywords("LABEL TIMESTAMP ETHER ACTIVE");
     let time = args.flag("TIMESTAMP", true)?;
     let ether = args.flag("ETHER", false)?;
     let active = args.flag("ACTIVE", true)?;

@@ -5,45 +5,22 @@
 //! believed for TIMEOUT (300 s), of at most 65,536 addresses (ENTRY_CAPACITY, or 0), the oldest goes first. Handlers: `table`,
 //! `drops`, `queries`, `insert` and `delete` (written).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// ARPQuerier
-pub const CLASS: Class = Class {
-    name: "ARPQuerier",
-    ports: "2/1-2",
-    processing: "hh/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ARPQuerier", "2/1-2", "hh/h", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "IP",
-        "ETH",
-        "TIMEOUT",
-        "CAPACITY",
-        "ENTRY_CAPACITY",
-        "BROADCAST",
-        "TABLE",
-        "POLL_TIMEOUT",
-        "ENTRY_PACKET_CAPACITY",
-        "CAPACITY_SLIM_FACTOR",
-    ]);
-    let timeout = args.keyword("TIMEOUT");
-    let timeout = args.value(
-        "TIMEOUT",
-        timeout,
-        300 * crate::arguments::SECOND,
-        |t, _| crate::arguments::duration(t),
-    )?;
+    args.keywords(
+        "IP ETH TIMEOUT CAPACITY ENTRY_CAPACITY BROADCAST TABLE POLL_TIMEOUT \
+         ENTRY_PACKET_CAPACITY CAPACITY_SLIM_FACTOR",
+    );
+    let timeout = args.duration_word("TIMEOUT", 300 * crate::arguments::SECOND)?;
     let capacity = args.number_word("CAPACITY", 2048)?;
     let entries = args.number_word("ENTRY_CAPACITY", 0)?;
     let entries = usize::try_from(entries).map_err(|_| "bad ENTRY_CAPACITY")?;
-    let first = args.take("IP").ok_or("too few arguments: IP, ETH")?;
+    let first = args.needed("IP", "IP, ETH")?;
     let second = args.take("ETH");
     args.all();
     let ip = crate::arguments::ip(&first, args.names)

@@ -1,19 +1,10 @@
 //! `ARPResponder(IP[/MASK] … ETH, …)`: answers ARP requests (RFC 826) about its addresses; what is no request for one of them goes to
 //! output 1, or is dropped.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// ARPResponder
-pub const CLASS: Class = Class {
-    name: "ARPResponder",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ARPResponder", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let mut entries = Vec::new();

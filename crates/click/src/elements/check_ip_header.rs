@@ -6,53 +6,26 @@
 //! router's addresses with their prefixes: packets to them are good, and bad sources are their networks' broadcast addresses, 0.0.0.0
 //! and 255.255.255.255. An older form, `CheckIPHeader(BADSRC, OFFSET)`, refuses the last two besides. Handlers: `drops`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::ipv4;
 
-/// CheckIPHeader
-pub const CLASS: Class = Class {
-    name: "CheckIPHeader",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
-
-/// CheckIPHeader2
-pub const TWO: Class = Class {
-    name: "CheckIPHeader2",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: no_sum,
-};
-
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    check(args, true)
-}
-
-fn no_sum(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    check(args, false)
-}
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("CheckIPHeader", "1/1-2", "a/ah", |args, _| {
+        check(args, true)
+    }),
+    Class::new("CheckIPHeader2", "1/1-2", "a/ah", |args, _| {
+        check(args, false)
+    }),
+];
 
 /// Sources that no host has.
 const NOBODY: [[u8; 4]; 2] = [[0; 4], [255; 4]];
 
 fn check(args: &mut Args<'_>, sum: bool) -> Made {
-    args.keywords(&[
-        "BADSRC",
-        "OFFSET",
-        "VERBOSE",
-        "CHECKSUM",
-        "INTERFACES",
-        "DETAILS",
-        "GOODDST",
-    ]);
+    args.keywords("BADSRC OFFSET VERBOSE CHECKSUM INTERFACES DETAILS GOODDST");
     let verbose = args.flag("VERBOSE", false)?;
     let checksum = args.flag("CHECKSUM", sum)?;
-    args.keyword("DETAILS");
     let names = args.names;
     let list = |what: &str, text: Option<String>| -> Result<Vec<[u8; 4]>, String> {
         let words = crate::language::args::words(&text.unwrap_or_default());

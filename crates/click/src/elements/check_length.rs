@@ -1,24 +1,12 @@
 //! `CheckLength(LENGTH [, EXTRA_LENGTH])`: packets of more than LENGTH bytes go to output 1, or are dropped.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// CheckLength
-pub const CLASS: Class = Class {
-    name: "CheckLength",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("CheckLength", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["LENGTH", "EXTRA_LENGTH", "USE_EXTRA_LENGTH"]);
-    for word in ["EXTRA_LENGTH", "USE_EXTRA_LENGTH"] {
-        args.keyword(word);
-    }
+    args.keywords("LENGTH EXTRA_LENGTH USE_EXTRA_LENGTH");
     let most = args.number("LENGTH", -1)?;
     args.done()?;
     let most = usize::try_from(most).map_err(|_| "too few arguments: LENGTH")?;

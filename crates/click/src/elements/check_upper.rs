@@ -1,54 +1,20 @@
 //! `CheckTCPHeader`, `CheckUDPHeader`, `CheckICMPHeader([VERBOSE])`: check protocol, lengths and checksum behind the marked IP
 //! header; bad packets go to output 1, or are dropped. The checksum of a packet that is not all there is not checked.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::checksum::Sum;
 use millrace_wire::{ipv4, tcp};
 
-/// CheckTCPHeader
-pub const CLASS: Class = Class {
-    name: "CheckTCPHeader",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
-
-/// CheckUDPHeader
-pub const UDP: Class = Class {
-    name: "CheckUDPHeader",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: udp,
-};
-
-/// CheckICMPHeader
-pub const ICMP: Class = Class {
-    name: "CheckICMPHeader",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: icmp,
-};
-
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    check(args, 6)
-}
-
-fn udp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    check(args, 17)
-}
-
-fn icmp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    check(args, 1)
-}
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("CheckTCPHeader", "1/1-2", "a/ah", |args, _| check(args, 6)),
+    Class::new("CheckUDPHeader", "1/1-2", "a/ah", |args, _| check(args, 17)),
+    Class::new("CheckICMPHeader", "1/1-2", "a/ah", |args, _| check(args, 1)),
+];
 
 fn check(args: &mut Args<'_>, protocol: u8) -> Made {
-    args.keywords(&["VERBOSE", "DETAILS"]);
+    args.keywords("VERBOSE DETAILS");
     let verbose = args.flag("VERBOSE", false)?;
-    args.keyword("DETAILS");
     args.done()?;
     Ok(Box::new(Check {
         protocol,

@@ -2,19 +2,11 @@
 //! is clauses `OFFSET/VALUE[%MASK]`, in hexadecimal digits, `?` for any; `!` before a clause negates it, `-` fits all. Bytes that
 //! the packet does not have fit nothing.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::{Clause, Meaning};
-use crate::packet::Packet;
+use super::prelude::*;
+use crate::meaning::Clause;
 
-/// Classifier
-pub const CLASS: Class = Class {
-    name: "Classifier",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Classifier", "1/-", "h/h", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     let patterns = args.all();

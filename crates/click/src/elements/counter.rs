@@ -3,54 +3,19 @@
 //!
 //! Handlers: `count`, `byte_count`, `rate` (packets a second since the start), `reset`, `reset_counts`, `count_call`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Counter
-pub const CLASS: Class = Class {
-    name: "Counter",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// AverageCounter
-pub const AVERAGE: Class = Class {
-    name: "AverageCounter",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// CounterMP
-pub const MP: Class = Class {
-    name: "CounterMP",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// CounterRCU
-pub const RCU: Class = Class {
-    name: "CounterRCU",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// AverageCounterMP
-pub const AVERAGE_MP: Class = Class {
-    name: "AverageCounterMP",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Counter", "1/1", "a/a", make),
+    Class::new("AverageCounter", "1/1", "a/a", make),
+    Class::new("CounterMP", "1/1", "a/a", make),
+    Class::new("CounterRCU", "1/1", "a/a", make),
+    Class::new("AverageCounterMP", "1/1", "a/a", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["COUNT_CALL", "BYTE_COUNT_CALL"]);
+    args.keywords("COUNT_CALL BYTE_COUNT_CALL");
     let calls = [args.keyword("COUNT_CALL"), args.keyword("BYTE_COUNT_CALL")];
     args.all();
     let mut read = [None, None];

@@ -3,35 +3,14 @@
 //!
 //! Handlers of CycleCountAccum and RoundTripCycleCount: `packets`, `cycles` (0), `reset_counts`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// SetCycleCount
-pub const SET: Class = Class {
-    name: "SetCycleCount",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// CycleCountAccum
-pub const ACCUM: Class = Class {
-    name: "CycleCountAccum",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// RoundTripCycleCount
-pub const ROUND_TRIP: Class = Class {
-    name: "RoundTripCycleCount",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("SetCycleCount", "1/1", "a/a", make),
+    Class::new("CycleCountAccum", "1/1", "a/a", make),
+    Class::new("RoundTripCycleCount", "1/1", "a/a", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.done()?;

@@ -1,27 +1,17 @@
 //! `DecIPTTL([ACTIVE, MULTICAST])`: a packet whose time to live is 1 or less goes to output 1, or is dropped; others have it lowered
 //! by one, the checksum updated (RFC 1624). MULTICAST false spares packets to groups.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::checksum::replace;
 use millrace_wire::{ipv4, put, word};
 
-/// DecIPTTL
-pub const CLASS: Class = Class {
-    name: "DecIPTTL",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("DecIPTTL", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ACTIVE", "MULTICAST", "CALC_CHECKSUM"]);
+    args.keywords("ACTIVE MULTICAST CALC_CHECKSUM");
     let active = args.flag("ACTIVE", true)?;
     let multicast = args.flag("MULTICAST", true)?;
-    args.keyword("CALC_CHECKSUM");
     args.done()?;
     Ok(Box::new(Ttl {
         active,

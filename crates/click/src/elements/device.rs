@@ -2,79 +2,22 @@
 //! (`Router::inject`), and gets its type by the Ethernet destination. `ToDevice(NAME)`: where packets leave; it pulls one in each round
 //! or is pushed into. `FromDPDKDevice`, `ToDPDKDevice`, `FromNetmapDevice`, `ToNetmapDevice` are the same.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::packet::Kind;
-use crate::packet::Packet;
 
-/// FromDevice
-pub const CLASS: Class = Class {
-    name: "FromDevice",
-    ports: "0/1-2",
-    processing: "h/h",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("FromDevice", "0/1-2", "h/h", make),
+    Class::new("PollDevice", "0/1", "h/h", make),
+    Class::new("FromHost", "0/1-2", "h/h", make),
+    Class::new("FromDPDKDevice", "0/1", "h/h", make),
+    Class::new("FromNetmapDevice", "0/1", "h/h", make),
+    Class::new("ToDevice", "1/0", "a/a", to),
+    Class::new("ToDPDKDevice", "1/0", "a/a", to),
+    Class::new("ToNetmapDevice", "1/0", "a/a", to),
+];
 
-/// PollDevice
-pub const POLL: Class = Class {
-    name: "PollDevice",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
-
-/// FromHost
-pub const HOST: Class = Class {
-    name: "FromHost",
-    ports: "0/1-2",
-    processing: "h/h",
-    make,
-};
-
-/// FromDPDKDevice
-pub const FROM_DPDK: Class = Class {
-    name: "FromDPDKDevice",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
-
-/// FromNetmapDevice
-pub const FROM_NETMAP: Class = Class {
-    name: "FromNetmapDevice",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
-
-/// ToDevice
-pub const TO: Class = Class {
-    name: "ToDevice",
-    ports: "1/0",
-    processing: "a/a",
-    make: to,
-};
-
-/// ToDPDKDevice
-pub const TO_DPDK: Class = Class {
-    name: "ToDPDKDevice",
-    ports: "1/0",
-    processing: "a/a",
-    make: to,
-};
-
-/// ToNetmapDevice
-pub const TO_NETMAP: Class = Class {
-    name: "ToNetmapDevice",
-    ports: "1/0",
-    processing: "a/a",
-    make: to,
-};
-
-fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    let _ = setup;
+fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     Ok(Box::new(From(name(args))))
 }
 
@@ -87,7 +30,7 @@ fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
 
 /// The device's name, by keyword or as the first argument; the others are the driver's.
 fn name(args: &mut Args<'_>) -> String {
-    args.keywords(&["DEVNAME"]);
+    args.keywords("DEVNAME");
     let name = args.take("DEVNAME").unwrap_or_default();
     args.all();
     crate::language::args::text(&name)
@@ -131,14 +74,6 @@ impl Element for To {
     }
 
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.pulls {
-            return None;
-        }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
-            cx.leave(packet);
-        }
-        Some(worked)
+        self.pulls.then(|| cx.pull_into(|packet| cx.leave(packet)))
     }
 }

@@ -4,40 +4,22 @@
 //!
 //! Handlers: `count`, `reset_counts`, `active`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Discard
-pub const CLASS: Class = Class {
-    name: "Discard",
-    ports: "1/0",
-    processing: "a/a",
-    make,
-};
-
-/// DiscardNoFree
-pub const NO_FREE: Class = Class {
-    name: "DiscardNoFree",
-    ports: "1/0",
-    processing: "a/a",
-    make,
-};
-
-/// ToHost
-pub const TO_HOST: Class = Class {
-    name: "ToHost",
-    ports: "1/0",
-    processing: "a/a",
-    make: any,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Discard", "1/0", "a/a", make),
+    Class::new("DiscardNoFree", "1/0", "a/a", make),
+    // The same, whose arguments say nothing here.
+    Class::new("ToHost", "1/0", "a/a", |args, setup| {
+        args.all();
+        make(args, setup)
+    }),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&["ACTIVE", "BURST"]);
+    args.keywords("ACTIVE BURST");
     let active = args.flag("ACTIVE", true)?;
-    args.keyword("BURST");
     args.done()?;
     Ok(Box::new(Discard {
         pulls: setup.pulls(),
@@ -63,15 +45,8 @@ impl Element for Discard {
     }
 
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.pulls {
-            return None;
-        }
-        let packet = if self.active { cx.pull(0) } else { None };
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
-            self.push(0, packet, cx);
-        }
-        Some(worked)
+        self.pulls
+            .then(|| self.active && cx.pull_into(|packet| self.push(0, packet, cx)))
     }
 
     fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {
@@ -90,10 +65,4 @@ impl Element for Discard {
         }
         Some(Ok(()))
     }
-}
-
-/// The same, whose arguments say nothing here.
-fn any(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.all();
-    make(args, setup)
 }

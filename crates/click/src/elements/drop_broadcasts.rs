@@ -1,20 +1,11 @@
 //! `DropBroadcasts`: drops what the link layer received as broadcast or multicast. It reads the packet's type, not the frame.
 //! Handlers: `drops`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::packet::Kind;
-use crate::packet::Packet;
 
-/// DropBroadcasts
-pub const CLASS: Class = Class {
-    name: "DropBroadcasts",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("DropBroadcasts", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.done()?;

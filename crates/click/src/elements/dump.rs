@@ -3,36 +3,22 @@
 //!
 //! Handlers of FromDump: `active`, `count`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::recorded::{Recorded, Records};
 use millrace_traffic::capture::Reader;
 use std::io::Cursor;
 
-/// FromDump
-pub const CLASS: Class = Class {
-    name: "FromDump",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
-
-/// ToDump
-pub const TO: Class = Class {
-    name: "ToDump",
-    ports: "1/0-1",
-    processing: "a/a",
-    make: to,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("FromDump", "0/1", "h/h", make),
+    Class::new("ToDump", "1/0-1", "a/a", to),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "FILE", "FILENAME", "STOP", "TIMING", "ACTIVE", "FORCE_IP", "FILEPOS", "START", "END",
-        "INTERVAL", "SAMPLE", "MMAP", "BURST", "END_CALL", "COUNT",
-    ]);
+    args.keywords(
+        "FILE FILENAME STOP TIMING ACTIVE FORCE_IP FILEPOS START END INTERVAL SAMPLE MMAP \
+         BURST END_CALL COUNT",
+    );
     let recorded = Recorded::of(args)?;
     let force = args.flag("FORCE_IP", false)?;
     let file = args
@@ -47,16 +33,7 @@ fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
 }
 
 fn to(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "FILE",
-        "FILENAME",
-        "SNAPLEN",
-        "ENCAP",
-        "USE_ENCAP_FROM",
-        "EXTRA_LENGTH",
-        "UNBUFFERED",
-        "NANO",
-    ]);
+    args.keywords("FILE FILENAME SNAPLEN ENCAP USE_ENCAP_FROM EXTRA_LENGTH UNBUFFERED NANO");
     let length = args.number_word("SNAPLEN", 0)?;
     let encap = args.keyword("ENCAP");
     let file = args
@@ -164,15 +141,8 @@ impl Element for To {
     }
 
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.pulls || self.passes {
-            return None;
-        }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
-            self.action(packet, cx);
-        }
-        Some(worked)
+        let ends = self.pulls && !self.passes;
+        ends.then(|| cx.pull_into(|packet| drop(self.action(packet, cx))))
     }
 
     fn finish(&mut self, cx: &Context<'_>) {

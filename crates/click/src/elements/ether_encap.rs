@@ -1,33 +1,17 @@
 //! `EtherEncap(TYPE, SRC, DST)`: puts an Ethernet header in front. `VLANEncap(TCI | VLAN_TCI, …)` is another element;
 //! `EtherRewrite(SRC, DST)` writes the addresses of the link header, where it is marked, or of the first bytes.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// EtherEncap
-pub const CLASS: Class = Class {
-    name: "EtherEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// EtherRewrite
-pub const REWRITE: Class = Class {
-    name: "EtherRewrite",
-    ports: "1/1",
-    processing: "a/a",
-    make: rewrite,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("EtherEncap", "1/1", "a/a", make),
+    Class::new("EtherRewrite", "1/1", "a/a", rewrite),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ETHERTYPE", "SRC", "DST"]);
-    let kind = args
-        .take("ETHERTYPE")
-        .ok_or("too few arguments: TYPE, SRC, DST")?;
+    args.keywords("ETHERTYPE SRC DST");
+    let kind = args.needed("ETHERTYPE", "TYPE, SRC, DST")?;
     let kind = ether_type(&kind).ok_or(format!("bad type '{kind}'"))?;
     let (source, destination) = addresses(args)?;
     let mut header = [0; 14];
@@ -47,9 +31,7 @@ pub(super) fn ether_type(text: &str) -> Option<u16> {
 
 fn addresses(args: &mut Args<'_>) -> Result<([u8; 6], [u8; 6]), String> {
     let mut next = |word: &str| {
-        let text = args
-            .take(word)
-            .ok_or(format!("too few arguments: {word}"))?;
+        let text = args.needed(word, word)?;
         crate::arguments::ethernet(&text, args.names).ok_or(format!("{word}: bad address '{text}'"))
     };
     let pair = (next("SRC")?, next("DST")?);
@@ -58,7 +40,7 @@ fn addresses(args: &mut Args<'_>) -> Result<([u8; 6], [u8; 6]), String> {
 }
 
 fn rewrite(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["SRC", "DST"]);
+    args.keywords("SRC DST");
     let (source, destination) = addresses(args)?;
     let mut header = [0; 12];
     header[..6].copy_from_slice(&destination);

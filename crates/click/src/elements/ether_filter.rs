@@ -2,24 +2,15 @@
 //! one from ETHER with DROP_OWN (false), goes to output 1, or is dropped; DROP_OTHER (true) says whether another's does. The packet's
 //! type is set by the destination.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::{Kind, Packet};
+use super::prelude::*;
+use crate::packet::Kind;
 
-/// HostEtherFilter
-pub const CLASS: Class = Class {
-    name: "HostEtherFilter",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("HostEtherFilter", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ETHER", "DROP_OWN", "DROP_OTHER", "OFFSET"]);
-    args.keyword("OFFSET");
-    let text = args.take("ETHER").ok_or("too few arguments: ETHER")?;
+    args.keywords("ETHER DROP_OWN DROP_OTHER OFFSET");
+    let text = args.needed("ETHER", "ETHER")?;
     let mine = crate::arguments::ethernet(&text, args.names);
     let mine = mine.ok_or(format!("bad address '{text}'"))?;
     let own = args.flag_or_next("DROP_OWN", false)?;

@@ -1,26 +1,17 @@
 //! `FixIPSrc(ADDRESS)`: writes ADDRESS as the source of packets whose annotation asks for it (ICMPError's), and computes the
 //! header's checksum again.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::packet::FIX_SOURCE;
-use crate::packet::Packet;
 use millrace_wire::ipv4;
 
-/// FixIPSrc
-pub const CLASS: Class = Class {
-    name: "FixIPSrc",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("FixIPSrc", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["IPADDR"]);
-    let text = args.take("IPADDR").ok_or("too few arguments: ADDRESS")?;
-    let address = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+    args.keywords("IPADDR");
+    let text = args.needed("IPADDR", "ADDRESS")?;
+    let address = args.ip(&text)?;
     args.done()?;
     Ok(Box::new(Fix(address)))
 }

@@ -4,44 +4,18 @@
 //!
 //! Handlers: `active` (also written), `count`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Made};
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::recorded::{Recorded, Records};
 use crate::summary::read::Reading;
 
-/// FromIPSummaryDump
-pub const CLASS: Class = Class {
-    name: "FromIPSummaryDump",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("FromIPSummaryDump", "0/1", "h/h", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "FILE",
-        "FILENAME",
-        "STOP",
-        "TIMING",
-        "ACTIVE",
-        "CHECKSUM",
-        "PROTO",
-        "ZERO",
-        "BURST",
-        "DATA",
-        "CONTENTS",
-        "FIELDS",
-        "DEFAULT_CONTENTS",
-        "DEFAULT_FIELDS",
-        "SAMPLE",
-        "MULTIPACKET",
-        "FLOWID",
-        "ALLOW_NONEXISTENT",
-        "MMAP",
-        "ETH",
-    ]);
+    args.keywords(
+        "FILE FILENAME STOP TIMING ACTIVE CHECKSUM PROTO ZERO BURST DATA CONTENTS FIELDS \
+         DEFAULT_CONTENTS DEFAULT_FIELDS SAMPLE MULTIPACKET FLOWID ALLOW_NONEXISTENT MMAP ETH",
+    );
     let data = args
         .keyword("DATA")
         .map(|d| crate::language::args::text(&d));

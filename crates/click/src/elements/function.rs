@@ -5,27 +5,13 @@
 //!
 //! Both are Millrace's own: where neighbours in a chain file become one configuration, the first stands for a function without state.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Function
-pub const CLASS: Class = Class {
-    name: "Function",
-    ports: "-/-",
-    processing: "h/h",
-    make,
-};
-
-/// Host
-pub const HOST: Class = Class {
-    name: "Host",
-    ports: "1/0",
-    processing: "h/h",
-    make: host,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Function", "-/-", "h/h", make),
+    Class::new("Host", "1/0", "h/h", host),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     let name = args.take("NAME").ok_or("it names no function")?;

@@ -2,40 +2,22 @@
 //! SRC, with the packet's header and 8 bytes or as many as 576 bytes hold; the annotation asks FixIPSrc for the source address. None
 //! about errors, fragments but the first, broadcasts, or packets with a source that is no host's.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::packet::{FIX_SOURCE, Kind, PARAMETER_PROBLEM};
 use millrace_wire::{ipv4, put, word};
 
-/// ICMPError
-pub const CLASS: Class = Class {
-    name: "ICMPError",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ICMPError", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "SRC",
-        "TYPE",
-        "CODE",
-        "BADADDRS",
-        "MTU",
-        "PMTU",
-        "USE_FIX_ANNO",
-        "SET_FIX_ANNO",
-    ]);
+    args.keywords("SRC TYPE CODE BADADDRS MTU PMTU USE_FIX_ANNO SET_FIX_ANNO");
     let fix = args.flag("SET_FIX_ANNO", true)? & args.flag("USE_FIX_ANNO", true)?;
     let mtu = args.number_word("MTU", 576)?;
     let pmtu = args.number_word("PMTU", 0)?;
     let bad = args.keyword("BADADDRS");
-    let text = args.take("SRC").ok_or("too few arguments: SRC, TYPE")?;
-    let source = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
-    let kind = args.take("TYPE").ok_or("too few arguments: TYPE")?;
+    let text = args.needed("SRC", "SRC, TYPE")?;
+    let source = args.ip(&text)?;
+    let kind = args.needed("TYPE", "TYPE")?;
     let code = args.take("CODE").unwrap_or_else(|| "0".into());
     let bad = bad.or_else(|| args.positional());
     args.done()?;
@@ -53,8 +35,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         .ok_or(format!("unknown code '{code}'"))?;
     let mut refused = Vec::new();
     for word in bad.iter().flat_map(|t| crate::language::args::words(t)) {
-        refused
-            .push(crate::arguments::ip(&word, args.names).ok_or(format!("bad address '{word}'"))?);
+        refused.push(args.ip(&word)?);
     }
     let mtu = usize::try_from(mtu)
         .ok()

@@ -1,30 +1,17 @@
 //! `ICMPPingResponder`: turns echo requests into answers; other packets go to output 1, or are dropped. `ICMPPingEncap(SRC, DST [,
 //! IDENTIFIER])` puts an echo request's headers in front of each packet.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
+use super::prelude::*;
 use crate::headers;
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::{PAINT, Packet};
+use crate::packet::PAINT;
 use millrace_wire::checksum::replace;
 use millrace_wire::{ipv4, put, word};
 
-/// ICMPPingResponder
-pub const CLASS: Class = Class {
-    name: "ICMPPingResponder",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
-
-/// ICMPPingEncap
-pub const ENCAP: Class = Class {
-    name: "ICMPPingEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make: encap,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("ICMPPingResponder", "1/1-2", "a/ah", make),
+    Class::new("ICMPPingEncap", "1/1", "a/a", encap),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.all();
@@ -32,12 +19,10 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn encap(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["SRC", "DST", "IDENTIFIER"]);
+    args.keywords("SRC DST IDENTIFIER");
     let id = args.number_word("IDENTIFIER", 0)?;
     let mut next = |word: &str| {
-        let text = args
-            .take(word)
-            .ok_or(format!("too few arguments: {word}"))?;
+        let text = args.needed(word, word)?;
         crate::arguments::ip(&text, args.names).ok_or(format!("{word}: bad address '{text}'"))
     };
     let (source, destination) = (next("SRC")?, next("DST")?);

@@ -4,29 +4,17 @@
 
 use millrace_wire::ipv4;
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
+use super::prelude::*;
 use crate::headers;
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
 use crate::rewriter::Key;
 
-/// ICMPRewriter
-pub const CLASS: Class = Class {
-    name: "ICMPRewriter",
-    ports: "1/1-2",
-    processing: "h/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ICMPRewriter", "1/1-2", "h/h", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&["REPLY_ANNO", "DST_ANNO", "MAPS"]);
-    let annotation = args.keyword("REPLY_ANNO");
-    let annotation = args.value("REPLY_ANNO", annotation, None, |t, _| {
-        crate::arguments::annotation(t, 1).map(Some)
-    })?;
-    args.keyword("DST_ANNO");
-    let maps = args.take("MAPS").ok_or("too few arguments: REWRITERS")?;
+    args.keywords("REPLY_ANNO DST_ANNO MAPS");
+    let annotation = args.annotation_word("REPLY_ANNO", 1)?;
+    let maps = args.needed("MAPS", "REWRITERS")?;
     args.done()?;
     let mut rewriters = Vec::new();
     for name in crate::language::args::words(&maps) {

@@ -2,19 +2,10 @@
 //!
 //! Any number of inputs and outputs.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Idle
-pub const CLASS: Class = Class {
-    name: "Idle",
-    ports: "-/-",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Idle", "-/-", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.done()?;

@@ -6,35 +6,15 @@
 //!
 //! Handlers: `count`, `reset`, `active`, `limit`, `data`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// InfiniteSource
-pub const CLASS: Class = Class {
-    name: "InfiniteSource",
-    ports: "0/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("InfiniteSource", "0/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "DATA",
-        "LIMIT",
-        "BURST",
-        "ACTIVE",
-        "STOP",
-        "LENGTH",
-        "TIMESTAMP",
-        "HEADROOM",
-        "END_CALL",
-    ]);
+    args.keywords("DATA LIMIT BURST ACTIVE STOP LENGTH TIMESTAMP HEADROOM END_CALL");
     let length = args.number_word("LENGTH", -1)?;
     let stop = args.flag("STOP", false)?;
-    args.keyword("TIMESTAMP");
-    args.keyword("HEADROOM");
     let call = args.keyword("END_CALL");
     let data = args
         .take("DATA")

@@ -1,39 +1,24 @@
 //! `UDPIPEncap(SRC, SPORT, DST, DPORT [, CHECKSUM])`: puts UDP and IP headers in front. `IPEncap(PROTO, SRC, DST [, TTL, TOS, DSCP, ECT,
 //! CE, DF])`: an IP header; DST is an address or `DST_ANNO`. Headers are marked and the destination annotation is set.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::{ipv4, put};
 
-/// UDPIPEncap
-pub const CLASS: Class = Class {
-    name: "UDPIPEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// IPEncap
-pub const IP: Class = Class {
-    name: "IPEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make: ip,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("UDPIPEncap", "1/1", "a/a", make),
+    Class::new("IPEncap", "1/1", "a/a", ip),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["SRC", "SPORT", "DST", "DPORT", "CHECKSUM"]);
+    args.keywords("SRC SPORT DST DPORT CHECKSUM");
     let (source, sport, destination, dport) = {
-        let mut next = |word: &str| args.take(word).ok_or(format!("too few arguments: {word}"));
+        let mut next = |word: &str| args.needed(word, word);
         (next("SRC")?, next("SPORT")?, next("DST")?, next("DPORT")?)
     };
     let checksum = args.flag_or_next("CHECKSUM", true)?;
     args.done()?;
-    let ip =
-        |text: &str| crate::arguments::ip(text, args.names).ok_or(format!("bad address '{text}'"));
+    let ip = |text: &str| args.ip(text);
     let port = |text: &str| {
         let number = text.parse::<u16>().ok().or(args.names.port(text));
         number.ok_or(format!("bad port '{text}'"))
@@ -60,9 +45,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn ip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "PROTO", "SRC", "DST", "TTL", "TOS", "DSCP", "ECT", "CE", "DF",
-    ]);
+    args.keywords("PROTO SRC DST TTL TOS DSCP ECT CE DF");
     let mut small = |word: &str, none: i64, most: i64| match args.number_word(word, none)? {
         number if (-1..=most).contains(&number) => Ok(number),
         _ => Err(format!("{word}: a number from 0 to {most}")),
@@ -80,12 +63,11 @@ fn ip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
         return Err("one of TOS, DSCP with ECT, DSCP with CE".into());
     }
     let (protocol, source, destination) = {
-        let mut next = |word: &str| args.take(word).ok_or(format!("too few arguments: {word}"));
+        let mut next = |word: &str| args.needed(word, word);
         (next("PROTO")?, next("SRC")?, next("DST")?)
     };
     args.done()?;
-    let ip =
-        |text: &str| crate::arguments::ip(text, args.names).ok_or(format!("bad address '{text}'"));
+    let ip = |text: &str| args.ip(text);
     let number = crate::names::protocol(&protocol).or(protocol.parse().ok());
     // RFC 3168, section 5: 1 is ECT(1), 2 ECT(0), 3 congestion.
     let service = tos.max(0) | dscp.max(0) << 2 | i64::from(if ce { 3 } else { ect });

@@ -2,37 +2,19 @@
 //! `deny` or `drop` (dropped). Without one the packet is dropped. `IPClassifier(CONDITION, …)`: the output is the condition's number.
 //! `file NAME` in place of a rule reads rules, one a line. The language: `filter/mod.rs`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
+use super::prelude::*;
 use crate::filter::{Condition, parse};
-use crate::interpreter::{Context, Setup};
 use crate::language::args::{first_word, text};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
 
-/// IPFilter
-pub const CLASS: Class = Class {
-    name: "IPFilter",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// IPClassifier
-pub const CLASSIFIER: Class = Class {
-    name: "IPClassifier",
-    ports: "1/-",
-    processing: "h/h",
-    make: classifier,
-};
-
-fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    rules(args, setup, true)
-}
-
-fn classifier(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    rules(args, setup, false)
-}
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("IPFilter", "1/-", "h/h", |args, setup| {
+        rules(args, setup, true)
+    }),
+    Class::new("IPClassifier", "1/-", "h/h", |args, setup| {
+        rules(args, setup, false)
+    }),
+];
 
 /// Rules of one element, at most: half a GiB of them when they are read and one diagram is made.
 const MOST: usize = 1 << 17;

@@ -4,24 +4,14 @@
 //!
 //! Handlers: `drops`, `fragments`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::{ipv4, put};
 
-/// IPFragmenter
-pub const CLASS: Class = Class {
-    name: "IPFragmenter",
-    ports: "1/1-2",
-    processing: "h/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("IPFragmenter", "1/1-2", "h/h", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["MTU", "HONOR_DF", "VERBOSE", "HEADROOM"]);
-    args.keyword("HEADROOM");
+    args.keywords("MTU HONOR_DF VERBOSE HEADROOM");
     let mtu = args.number("MTU", 0)?;
     let honor = args.flag_or_next("HONOR_DF", true)?;
     args.flag_or_next("VERBOSE", false)?;

@@ -2,32 +2,23 @@
 //! with MYADDR, and computes the header's checksum again. A bad option sends the packet to output 1, with the parameter problem's
 //! place in its annotation.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::ipv4;
 
-/// IPGWOptions
-pub const CLASS: Class = Class {
-    name: "IPGWOptions",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("IPGWOptions", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["MYADDR", "OTHERADDRS"]);
-    let text = args.take("MYADDR").ok_or("too few arguments: MYADDR")?;
-    let mine = crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+    args.keywords("MYADDR OTHERADDRS");
+    let text = args.needed("MYADDR", "MYADDR")?;
+    let mine = args.ip(&text)?;
     let mut all = vec![mine];
     for text in args
         .take("OTHERADDRS")
         .iter()
         .flat_map(|t| crate::language::args::words(t))
     {
-        all.push(crate::arguments::ip(&text, args.names).ok_or(format!("bad address '{text}'"))?);
+        all.push(args.ip(&text)?);
     }
     args.done()?;
     Ok(Box::new(Options(all)))

@@ -4,68 +4,19 @@
 //!
 //! Handlers: `table`, `lookup ADDRESS`; written `add`, `set`, `remove`, `ctrl` (lines of these three), `flush`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::names::Names;
-use crate::packet::Packet;
 
-/// RadixIPLookup
-pub const CLASS: Class = Class {
-    name: "RadixIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// LinearIPLookup
-pub const LINEAR: Class = Class {
-    name: "LinearIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// StaticIPLookup
-pub const STATIC: Class = Class {
-    name: "StaticIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// DirectIPLookup
-pub const DIRECT: Class = Class {
-    name: "DirectIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// RangeIPLookup
-pub const RANGE: Class = Class {
-    name: "RangeIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// SortedIPLookup
-pub const SORTED: Class = Class {
-    name: "SortedIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// LinuxIPLookup
-pub const ROUTE: Class = Class {
-    name: "LinuxIPLookup",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("RadixIPLookup", "1/-", "h/h", make),
+    Class::new("LinearIPLookup", "1/-", "h/h", make),
+    Class::new("StaticIPLookup", "1/-", "h/h", make),
+    Class::new("DirectIPLookup", "1/-", "h/h", make),
+    Class::new("RangeIPLookup", "1/-", "h/h", make),
+    Class::new("SortedIPLookup", "1/-", "h/h", make),
+    Class::new("LinuxIPLookup", "1/-", "h/h", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let mut lookup = Lookup { routes: Vec::new() };

@@ -2,27 +2,14 @@
 //! that of a rewriter without the word: `SADDR SPORT DADDR DPORT FOUT ROUT`. `IPRewriterPatterns(NAME SADDR SPORT DADDR DPORT, …)`
 //! names patterns.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::Setup;
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::rewriter::{Mapper, Order, Pattern, Specification};
 
-/// RoundRobinIPMapper
-pub const CLASS: Class = Class {
-    name: "RoundRobinIPMapper",
-    ports: "0/0",
-    processing: "a/a",
-    make,
-};
-
-/// IPRewriterPatterns
-pub const PATTERNS: Class = Class {
-    name: "IPRewriterPatterns",
-    ports: "0/0",
-    processing: "a/a",
-    make: patterns,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("RoundRobinIPMapper", "0/0", "a/a", make),
+    Class::new("IPRewriterPatterns", "0/0", "a/a", patterns),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let mut patterns = Vec::new();

@@ -1,42 +1,20 @@
 //! `IPPrint([LABEL, CONTENTS, PAYLOAD, TIMESTAMP, LENGTH, ID, TTL, TOS, PAINT, ACTIVE])`: prints a line about each packet's IP and
 //! transport header on standard error and passes it on. PAYLOAD and CONTENTS are `no`, `hex` or `ascii`.
 
-use crate::arguments::Args;
+use super::prelude::*;
 use crate::arguments::dots;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
 use crate::packet::PAINT;
-use crate::packet::Packet;
 use crate::summary::field::time;
 use millrace_wire::{ipv4, word};
 
-/// IPPrint
-pub const CLASS: Class = Class {
-    name: "IPPrint",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("IPPrint", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "LABEL",
-        "CONTENTS",
-        "PAYLOAD",
-        "TIMESTAMP",
-        "LENGTH",
-        "ID",
-        "TTL",
-        "TOS",
-        "PAINT",
-        "AGGREGATE",
-        "ACTIVE",
-        "MAXLENGTH",
-        "NBYTES",
-        "SWAP",
-        "OUTFILE",
-    ]);
+    args.keywords(
+        "LABEL CONTENTS PAYLOAD TIMESTAMP LENGTH ID TTL TOS PAINT AGGREGATE ACTIVE MAXLENGTH \
+         NBYTES SWAP OUTFILE",
+    );
     let form = |text: Option<String>| match text.map(|t| t.to_ascii_lowercase()).as_deref() {
         None | Some("no" | "false" | "none") => Ok(Form::None),
         Some("hex") => Ok(Form::Hex),

@@ -11,62 +11,20 @@
 //! before all else, and a packet whose is 1 or less dropped), CALC_CHECKSUM (true: sums follow). Handlers: `patterns`, `patternN` (written), `size`, `capacity` (written), `nmappings`,
 //! `mapping_failures`, `tcp_table`, `udp_table`, `table`, `tcp_lookup`, `udp_lookup`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
+use super::prelude::*;
 use crate::headers;
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
 use crate::packet::AGGREGATE;
-use crate::packet::Packet;
 use crate::rewriter::{Direction, Key, New, Order, Rewriter, Specification};
 
-/// IPRewriter
-pub const CLASS: Class = Class {
-    name: "IPRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make,
-};
-
-/// TCPRewriter
-pub const TCP: Class = Class {
-    name: "TCPRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make,
-};
-
-/// UDPRewriter
-pub const UDP: Class = Class {
-    name: "UDPRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make,
-};
-
-/// IPAddrRewriter
-pub const ADDRESS: Class = Class {
-    name: "IPAddrRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make: source,
-};
-
-/// IPAddrPairRewriter
-pub const PAIR: Class = Class {
-    name: "IPAddrPairRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make: pair,
-};
-
-/// ICMPPingRewriter
-pub const PING: Class = Class {
-    name: "ICMPPingRewriter",
-    ports: "1-/1-",
-    processing: "h/h",
-    make: ping,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("IPRewriter", "1-/1-", "h/h", make),
+    Class::new("TCPRewriter", "1-/1-", "h/h", make),
+    Class::new("UDPRewriter", "1-/1-", "h/h", make),
+    Class::new("IPAddrRewriter", "1-/1-", "h/h", source),
+    Class::new("IPAddrPairRewriter", "1-/1-", "h/h", pair),
+    Class::new("ICMPPingRewriter", "1-/1-", "h/h", ping),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     rewriter(args, setup, What::Flows)
@@ -93,32 +51,10 @@ enum What {
     Ping,
 }
 
-const KEYWORDS: [&str; 24] = [
-    "MAPPING_CAPACITY",
-    "CAPACITY",
-    "GUARANTEE",
-    "TCP_GUARANTEE",
-    "UDP_GUARANTEE",
-    "TIMEOUT",
-    "TCP_TIMEOUT",
-    "UDP_TIMEOUT",
-    "TCP_DONE_TIMEOUT",
-    "TCP_NODATA_TIMEOUT",
-    "STREAMING_TIMEOUT",
-    "UDP_STREAMING_TIMEOUT",
-    "REPLY_ANNO",
-    "SET_AGGREGATE",
-    "DST_ANNO",
-    "REAP_INTERVAL",
-    "REAP_TIME",
-    "HINT",
-    "MAX_MAPPINGS_PER_THREAD",
-    "IGNORE_ANNO",
-    "LATENCY",
-    "INFLOW_ANNO",
-    "DEC_IP_TTL",
-    "CALC_CHECKSUM",
-];
+const KEYWORDS: &str = "MAPPING_CAPACITY CAPACITY GUARANTEE TCP_GUARANTEE UDP_GUARANTEE TIMEOUT TCP_TIMEOUT \
+    UDP_TIMEOUT TCP_DONE_TIMEOUT TCP_NODATA_TIMEOUT STREAMING_TIMEOUT UDP_STREAMING_TIMEOUT \
+    REPLY_ANNO SET_AGGREGATE DST_ANNO REAP_INTERVAL REAP_TIME HINT MAX_MAPPINGS_PER_THREAD \
+    IGNORE_ANNO LATENCY INFLOW_ANNO DEC_IP_TTL CALC_CHECKSUM";
 
 /// The patterns of the IPRewriterPatterns elements.
 fn named(setup: &Setup<'_>, name: &str) -> Option<Vec<String>> {
@@ -172,7 +108,7 @@ fn specification(
 }
 
 fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
-    args.keywords(&KEYWORDS);
+    args.keywords(KEYWORDS);
     let mut inputs = Vec::new();
     let mut wrong = Vec::new();
     for (number, text) in args.all().iter().enumerate() {
@@ -229,10 +165,7 @@ fn rewriter(args: &mut Args<'_>, setup: &mut Setup<'_>, what: What) -> Made {
         &mut [&mut times.streaming],
     )?;
     table.timeouts = times;
-    let annotation = args.keyword("REPLY_ANNO");
-    let annotation = args.value("REPLY_ANNO", annotation, None, |t, _| {
-        crate::arguments::annotation(t, 1).map(Some)
-    })?;
+    let annotation = args.annotation_word("REPLY_ANNO", 1)?;
     let aggregate = args.flag("SET_AGGREGATE", false)?;
     let destination = args.flag("DST_ANNO", true)?;
     let lowers = args.flag("DEC_IP_TTL", false)?;

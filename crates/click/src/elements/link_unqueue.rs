@@ -3,33 +3,22 @@
 
 use std::collections::VecDeque;
 
-use crate::arguments::{Args, SECOND, bandwidth, duration};
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
+use super::prelude::*;
+use crate::arguments::{SECOND, bandwidth, duration};
 
-/// LinkUnqueue
-pub const CLASS: Class = Class {
-    name: "LinkUnqueue",
-    ports: "1/1",
-    processing: "l/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("LinkUnqueue", "1/1", "l/h", make)];
 
 /// Packets on the link, at most, unless told otherwise.
 const CAPACITY: i64 = 1000;
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["LATENCY", "BANDWIDTH", "CAPACITY"]);
-    let text = args
-        .take("LATENCY")
-        .ok_or("too few arguments: LATENCY, BANDWIDTH")?;
+    args.keywords("LATENCY BANDWIDTH CAPACITY");
+    let text = args.needed("LATENCY", "LATENCY, BANDWIDTH")?;
     let latency = duration(&text)
         .filter(|l| *l >= 0)
         .ok_or(format!("bad LATENCY '{text}'"))?;
-    let text = args
-        .take("BANDWIDTH")
-        .ok_or("too few arguments: BANDWIDTH")?;
+    let text = args.needed("BANDWIDTH", "BANDWIDTH")?;
     let rate = bandwidth(&text)
         .filter(|r| *r > 0)
         .ok_or(format!("bad BANDWIDTH '{text}'"))?;

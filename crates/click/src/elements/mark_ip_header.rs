@@ -1,38 +1,17 @@
 //! `MarkIPHeader([OFFSET])`: marks the network header OFFSET bytes from the front; checks nothing. `MarkEtherHeader`,
 //! `MarkMACHeader([OFFSET])` mark the link header.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// MarkIPHeader
-pub const CLASS: Class = Class {
-    name: "MarkIPHeader",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// MarkMACHeader
-pub const MAC: Class = Class {
-    name: "MarkMACHeader",
-    ports: "1/1",
-    processing: "a/a",
-    make: mac,
-};
-
-/// MarkEtherHeader
-pub const ETHER: Class = Class {
-    name: "MarkEtherHeader",
-    ports: "1/1",
-    processing: "a/a",
-    make: mac,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("MarkIPHeader", "1/1", "a/a", make),
+    Class::new("MarkMACHeader", "1/1", "a/a", mac),
+    Class::new("MarkEtherHeader", "1/1", "a/a", mac),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["OFFSET"]);
+    args.keywords("OFFSET");
     let offset = args.number("OFFSET", 0)?;
     args.done()?;
     let offset = usize::try_from(offset).map_err(|_| "bad OFFSET")?;

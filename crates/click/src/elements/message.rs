@@ -1,17 +1,9 @@
 //! `Message(TEXT)`: prints a text on standard error when the configuration starts. No ports.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 
-/// Message
-pub const CLASS: Class = Class {
-    name: "Message",
-    ports: "0/0",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Message", "0/0", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     let text = args.positional().map(|t| crate::language::args::text(&t));

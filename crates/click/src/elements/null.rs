@@ -1,74 +1,19 @@
 //! `Null`: passes packets on. `PushNull` and `PullNull` decide which way; so do the others of this file, which have no
 //! meaning where one packet runs after the other: `Pipeliner`, `PathSpinlock`, `SpinlockAcquire`, `SpinlockRelease`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::Setup;
-use crate::meaning::Meaning;
+use super::prelude::*;
 
-/// Null
-pub const CLASS: Class = Class {
-    name: "Null",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// PushNull
-pub const PUSH: Class = Class {
-    name: "PushNull",
-    ports: "1/1",
-    processing: "h/h",
-    make,
-};
-
-/// PullNull
-pub const PULL: Class = Class {
-    name: "PullNull",
-    ports: "1/1",
-    processing: "l/l",
-    make,
-};
-
-/// PathSpinlock
-pub const LOCK: Class = Class {
-    name: "PathSpinlock",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// SpinlockAcquire
-pub const ACQUIRE: Class = Class {
-    name: "SpinlockAcquire",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// SpinlockRelease
-pub const RELEASE: Class = Class {
-    name: "SpinlockRelease",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// Pipeliner
-pub const PIPELINER: Class = Class {
-    name: "Pipeliner",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// Align
-pub const ALIGN: Class = Class {
-    name: "Align",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Null", "1/1", "a/a", make),
+    Class::new("PushNull", "1/1", "h/h", make),
+    Class::new("PullNull", "1/1", "l/l", make),
+    Class::new("PathSpinlock", "1/1", "a/a", make),
+    Class::new("SpinlockAcquire", "1/1", "a/a", make),
+    Class::new("SpinlockRelease", "1/1", "a/a", make),
+    Class::new("Pipeliner", "1/1", "a/a", make),
+    Class::new("Align", "1/1", "a/a", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.all();

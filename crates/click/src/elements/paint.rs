@@ -4,66 +4,28 @@
 //!
 //! Handlers: `color` (also written).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::packet::PAINT;
-use crate::packet::Packet;
 
-/// Paint
-pub const CLASS: Class = Class {
-    name: "Paint",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// CheckPaint
-pub const CHECK: Class = Class {
-    name: "CheckPaint",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: check,
-};
-
-/// PaintTee
-pub const TEE: Class = Class {
-    name: "PaintTee",
-    ports: "1/2",
-    processing: "a/ah",
-    make: tee,
-};
-
-/// PaintSwitch
-pub const SWITCH: Class = Class {
-    name: "PaintSwitch",
-    ports: "1/-",
-    processing: "h/h",
-    make: switch,
-};
-
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    paint(args, What::Set)
-}
-
-fn check(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    paint(args, What::Check)
-}
-
-fn tee(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    paint(args, What::Tee)
-}
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Paint", "1/1", "a/a", |args, _| paint(args, What::Set)),
+    Class::new("CheckPaint", "1/1-2", "a/ah", |args, _| {
+        paint(args, What::Check)
+    }),
+    Class::new("PaintTee", "1/2", "a/ah", |args, _| paint(args, What::Tee)),
+    Class::new("PaintSwitch", "1/-", "h/h", switch),
+];
 
 fn switch(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ANNO"]);
+    args.keywords("ANNO");
     let at = args.annotation("ANNO", PAINT, 1)?;
     args.done()?;
     Ok(Box::new(Switch(at)))
 }
 
 fn paint(args: &mut Args<'_>, what: What) -> Made {
-    args.keywords(&["COLOR", "ANNO"]);
+    args.keywords("COLOR ANNO");
     let colour = args.number("COLOR", 0)?;
     let at = args.annotation("ANNO", PAINT, 1)?;
     args.done()?;

@@ -3,40 +3,18 @@
 //!
 //! Handlers: `active`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Print
-pub const CLASS: Class = Class {
-    name: "Print",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Print", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "LABEL",
-        "MAXLENGTH",
-        "LENGTH",
-        "NBYTES",
-        "CONTENTS",
-        "TIMESTAMP",
-        "PRINTANNO",
-        "ACTIVE",
-        "CPU",
-        "HEADROOM",
-        "BCAST",
-    ]);
+    args.keywords(
+        "LABEL MAXLENGTH LENGTH NBYTES CONTENTS TIMESTAMP PRINTANNO ACTIVE CPU HEADROOM BCAST",
+    );
     let contents = args.keyword("CONTENTS").map(|c| c.to_ascii_lowercase());
     let time = args.flag("TIMESTAMP", false)?;
     let active = args.flag("ACTIVE", true)?;
-    for word in ["PRINTANNO", "CPU", "HEADROOM", "BCAST"] {
-        args.keyword(word);
-    }
     let most = args
         .number_word("MAXLENGTH", -2)?
         .max(args.number_word("LENGTH", -2)?);

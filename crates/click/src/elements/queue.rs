@@ -6,87 +6,29 @@
 //!
 //! Handlers: `length`, `highwater_length`, `capacity` (also written), `drops`, `reset_counts`, `reset`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use std::collections::VecDeque;
 
-/// Queue
-pub const CLASS: Class = Class {
-    name: "Queue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// SimpleQueue
-pub const SIMPLE: Class = Class {
-    name: "SimpleQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// NotifierQueue
-pub const NOTIFIER: Class = Class {
-    name: "NotifierQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// FullNoteQueue
-pub const FULL_NOTE: Class = Class {
-    name: "FullNoteQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// QuickNoteQueue
-pub const QUICK: Class = Class {
-    name: "QuickNoteQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// ThreadSafeQueue
-pub const THREADS: Class = Class {
-    name: "ThreadSafeQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make,
-};
-
-/// FrontDropQueue
-pub const FRONT: Class = Class {
-    name: "FrontDropQueue",
-    ports: "1/1",
-    processing: "h/l",
-    make: front,
-};
-
-/// MixedQueue
-pub const MIXED: Class = Class {
-    name: "MixedQueue",
-    ports: "2/1",
-    processing: "hh/l",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Queue", "1/1", "h/l", make),
+    Class::new("SimpleQueue", "1/1", "h/l", make),
+    Class::new("NotifierQueue", "1/1", "h/l", make),
+    Class::new("FullNoteQueue", "1/1", "h/l", make),
+    Class::new("QuickNoteQueue", "1/1", "h/l", make),
+    Class::new("ThreadSafeQueue", "1/1", "h/l", make),
+    Class::new("FrontDropQueue", "1/1", "h/l", |args, _| {
+        queue(args, Full::Old)
+    }),
+    Class::new("MixedQueue", "2/1", "hh/l", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     queue(args, Full::New)
 }
 
-fn front(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    queue(args, Full::Old)
-}
-
 fn queue(args: &mut Args<'_>, full: Full) -> Made {
-    args.keywords(&["CAPACITY"]);
+    args.keywords("CAPACITY");
     let capacity = args.number("CAPACITY", 1000)?;
     args.done()?;
     let capacity = usize::try_from(capacity).map_err(|_| "bad capacity")?;

@@ -5,58 +5,17 @@
 //! A token bucket (Turner, 1986): it holds 20 ms of the rate, at least one packet, unless BURST says otherwise. Handlers: `rate`,
 //! `reset`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// RatedUnqueue
-pub const CLASS: Class = Class {
-    name: "RatedUnqueue",
-    ports: "1/1",
-    processing: "l/h",
-    make,
-};
-
-/// BandwidthRatedUnqueue
-pub const BYTES: Class = Class {
-    name: "BandwidthRatedUnqueue",
-    ports: "1/1",
-    processing: "l/h",
-    make: bytes,
-};
-
-/// RatedSplitter
-pub const SPLITTER: Class = Class {
-    name: "RatedSplitter",
-    ports: "1/1-2",
-    processing: "h/h",
-    make,
-};
-
-/// BandwidthRatedSplitter
-pub const BYTE_SPLITTER: Class = Class {
-    name: "BandwidthRatedSplitter",
-    ports: "1/1-2",
-    processing: "h/h",
-    make: bytes,
-};
-
-/// Shaper
-pub const SHAPER: Class = Class {
-    name: "Shaper",
-    ports: "1/1-2",
-    processing: "l/l",
-    make,
-};
-
-/// BandwidthShaper
-pub const BYTE_SHAPER: Class = Class {
-    name: "BandwidthShaper",
-    ports: "1/1-2",
-    processing: "l/l",
-    make: bytes,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("RatedUnqueue", "1/1", "l/h", make),
+    Class::new("BandwidthRatedUnqueue", "1/1", "l/h", bytes),
+    Class::new("RatedSplitter", "1/1-2", "h/h", make),
+    Class::new("BandwidthRatedSplitter", "1/1-2", "h/h", bytes),
+    Class::new("Shaper", "1/1-2", "l/l", make),
+    Class::new("BandwidthShaper", "1/1-2", "l/l", bytes),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     rated(args, setup, false)
@@ -67,15 +26,12 @@ fn bytes(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
 }
 
 fn rated(args: &mut Args<'_>, setup: &mut Setup<'_>, bytes: bool) -> Made {
-    args.keywords(&["RATE", "BURST_SIZE", "BURST_BYTES", "BURST_DURATION"]);
+    args.keywords("RATE BURST_SIZE BURST_BYTES BURST_DURATION");
     let size = args
         .number_word("BURST_SIZE", 0)?
         .max(args.number_word("BURST_BYTES", 0)?);
-    let time = args.keyword("BURST_DURATION");
-    let time = args.value("BURST_DURATION", time, 0, |t, _| {
-        crate::arguments::duration(t)
-    })?;
-    let rate = args.take("RATE").ok_or("too few arguments: RATE")?;
+    let time = args.duration_word("BURST_DURATION", 0)?;
+    let rate = args.needed("RATE", "RATE")?;
     args.done()?;
     let number = if bytes {
         crate::arguments::bandwidth(&rate)
@@ -192,13 +148,10 @@ impl Element for Rated {
             }
             return Some(false);
         }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
+        Some(cx.pull_into(|packet| {
             self.pay(&packet);
             cx.push(0, packet);
-        }
-        Some(worked)
+        }))
     }
 
     fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {

@@ -4,38 +4,17 @@
 //! Handlers: `count`, `reset`, `active`.
 
 use super::infinite_source::SENTENCE;
-use crate::arguments::Args;
+use super::prelude::*;
 use crate::arguments::{SECOND, duration};
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::packet::Packet;
 
-/// RatedSource
-pub const CLASS: Class = Class {
-    name: "RatedSource",
-    ports: "0/1",
-    processing: "h/h",
-    make,
-};
-
-/// TimedSource
-pub const TIMED: Class = Class {
-    name: "TimedSource",
-    ports: "0/1",
-    processing: "h/h",
-    make: timed,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("RatedSource", "0/1", "h/h", make),
+    Class::new("TimedSource", "0/1", "h/h", timed),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "DATA",
-        "RATE",
-        "LIMIT",
-        "ACTIVE",
-        "STOP",
-        "LENGTH",
-        "BANDWIDTH",
-    ]);
+    args.keywords("DATA RATE LIMIT ACTIVE STOP LENGTH BANDWIDTH");
     let stop = args.flag("STOP", false)?;
     let length = args.number_word("LENGTH", -1)?;
     let data = args.take("DATA");
@@ -50,7 +29,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn timed(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["INTERVAL", "DATA", "LIMIT", "ACTIVE", "STOP"]);
+    args.keywords("INTERVAL DATA LIMIT ACTIVE STOP");
     let stop = args.flag("STOP", false)?;
     let limit = args.number_word("LIMIT", -1)?;
     let active = args.flag("ACTIVE", true)?;

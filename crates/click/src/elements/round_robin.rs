@@ -1,59 +1,24 @@
 //! `RoundRobinSwitch`: outputs in turn. `RoundRobinSched`: pulls from inputs in turn; `PrioSched`: from the first input that has a
 //! packet. `StrideSched(TICKETS, …)`: inputs by their tickets (Waldspurger and Weihl, Stride Scheduling, 1995).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use std::collections::VecDeque;
 
-/// RoundRobinSwitch
-pub const CLASS: Class = Class {
-    name: "RoundRobinSwitch",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("RoundRobinSwitch", "1/-", "h/h", |args, _| {
+        robin(args, false)
+    }),
+    Class::new("RoundRobinSched", "-/1", "l/l", |args, _| {
+        robin(args, false)
+    }),
+    Class::new("PrioSched", "-/1", "l/l", |args, _| robin(args, true)),
+    Class::new("StrideSched", "-/1", "l/l", stride),
+];
 
-/// RoundRobinSched
-pub const SCHED: Class = Class {
-    name: "RoundRobinSched",
-    ports: "-/1",
-    processing: "l/l",
-    make,
-};
-
-/// PrioSched
-pub const PRIORITY: Class = Class {
-    name: "PrioSched",
-    ports: "-/1",
-    processing: "l/l",
-    make: priority,
-};
-
-/// StrideSched
-pub const STRIDE: Class = Class {
-    name: "StrideSched",
-    ports: "-/1",
-    processing: "l/l",
-    make: stride,
-};
-
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+fn robin(args: &mut Args<'_>, prefer: bool) -> Made {
     args.all();
-    Ok(Box::new(Robin {
-        next: 0,
-        prefer: false,
-    }))
-}
-
-fn priority(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(Robin {
-        next: 0,
-        prefer: true,
-    }))
+    Ok(Box::new(Robin { next: 0, prefer }))
 }
 
 fn stride(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {

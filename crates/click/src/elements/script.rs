@@ -4,31 +4,17 @@
 //!
 //! Handlers: `run`, `step`, and functions of scripts; variables may be read.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::script::{Next, Script, Why};
 
-/// Script
-pub const CLASS: Class = Class {
-    name: "Script",
-    ports: "-/-",
-    processing: "h/h",
-    make,
-};
-
-/// DriverManager
-pub const DRIVER: Class = Class {
-    name: "DriverManager",
-    ports: "0/0",
-    processing: "a/a",
-    make: driver,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Script", "-/-", "h/h", make),
+    Class::new("DriverManager", "0/0", "a/a", driver),
+];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&["TYPE"]);
+    args.keywords("TYPE");
     let kind = args.keyword("TYPE").map(|t| t.to_ascii_uppercase());
     let all = args.all();
     let kind = match kind.as_deref() {

@@ -2,38 +2,23 @@
 //! STRIP_AFTER is false, from the packet's front; how much is added to the two bytes of the annotation ANNO unless SET_ANNO is false.
 //! Packets without PATTERN go to output 1, or are dropped. `UnstripAnno([ANNO])` puts so many bytes back.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
+use super::prelude::*;
 use crate::language::args::unquote;
-use crate::meaning::Meaning;
-use crate::packet::Packet;
 
-/// Search
-pub const CLASS: Class = Class {
-    name: "Search",
-    ports: "1/1-2",
-    processing: "h/h",
-    make,
-};
-
-/// UnstripAnno
-pub const UNSTRIP: Class = Class {
-    name: "UnstripAnno",
-    ports: "1/1",
-    processing: "a/a",
-    make: unstrip,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Search", "1/1-2", "h/h", make),
+    Class::new("UnstripAnno", "1/1", "a/a", unstrip),
+];
 
 /// The annotation where none is named: behind those that have names.
 const PLACE: usize = 36;
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["PATTERN", "STRIP_AFTER", "ANNO", "SET_ANNO"]);
+    args.keywords("PATTERN STRIP_AFTER ANNO SET_ANNO");
     let after = args.flag("STRIP_AFTER", true)?;
     let set = args.flag("SET_ANNO", true)?;
-    let at = args.keyword("ANNO");
-    let at = args.value("ANNO", at, PLACE, |t, _| crate::arguments::annotation(t, 2))?;
+    let at = args.annotation_word("ANNO", 2)?.unwrap_or(PLACE);
     let pattern = args.take("PATTERN").map(|p| unquote(&p));
     args.done()?;
     let pattern = pattern.filter(|p| !p.is_empty());
@@ -45,7 +30,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn unstrip(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ANNO"]);
+    args.keywords("ANNO");
     let at = args.annotation("ANNO", PLACE, 2)?;
     args.done()?;
     Ok(Box::new(Unstrip(at)))

@@ -5,64 +5,22 @@
 //!
 //! Handlers of SetIPDSCP: `dscp` (also written); of MarkIPCE: `drops`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use millrace_wire::checksum::{Sum, nonzero};
 use millrace_wire::{ipv4, put, word};
 
-/// SetIPDSCP
-pub const CLASS: Class = Class {
-    name: "SetIPDSCP",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// MarkIPCE
-pub const CONGESTION: Class = Class {
-    name: "MarkIPCE",
-    ports: "1/1",
-    processing: "a/a",
-    make: congestion,
-};
-
-/// SetIPChecksum
-pub const CHECKSUM: Class = Class {
-    name: "SetIPChecksum",
-    ports: "1/1",
-    processing: "a/a",
-    make: header,
-};
-
-/// ResetIPChecksum
-pub const RESET: Class = Class {
-    name: "ResetIPChecksum",
-    ports: "1/1",
-    processing: "a/a",
-    make: header,
-};
-
-/// SetTCPChecksum
-pub const TCP: Class = Class {
-    name: "SetTCPChecksum",
-    ports: "1/1",
-    processing: "a/a",
-    make: tcp,
-};
-
-/// SetUDPChecksum
-pub const UDP: Class = Class {
-    name: "SetUDPChecksum",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make: udp,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("SetIPDSCP", "1/1", "a/a", make),
+    Class::new("MarkIPCE", "1/1", "a/a", congestion),
+    Class::new("SetIPChecksum", "1/1", "a/a", header),
+    Class::new("ResetIPChecksum", "1/1", "a/a", header),
+    Class::new("SetTCPChecksum", "1/1", "a/a", tcp),
+    Class::new("SetUDPChecksum", "1/1-2", "a/ah", udp),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["DSCP"]);
+    args.keywords("DSCP");
     let dscp = args.number("DSCP", 0)?;
     args.done()?;
     let dscp = u8::try_from(dscp)
@@ -73,7 +31,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn congestion(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["FORCE"]);
+    args.keywords("FORCE");
     let force = args.flag_or_next("FORCE", false)?;
     args.done()?;
     Ok(Box::new(Congestion { force, drops: 0 }))
@@ -85,7 +43,7 @@ fn header(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn tcp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["FIXOFF"]);
+    args.keywords("FIXOFF");
     match args.flag_or_next("FIXOFF", false)? {
         true => return Err("FIXOFF is not supported".into()),
         false => args.done()?,

@@ -1,23 +1,15 @@
 //! `SetPacketType(TYPE)`: the packet's type, which says for whom it is, becomes `HOST`, `BROADCAST`, `MULTICAST` or
 //! `OTHERHOST`; `OUTGOING`, `LOOPBACK` and `FASTROUTE`, which no element here asks for, are as `OTHERHOST`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::{Kind, Packet};
+use super::prelude::*;
+use crate::packet::Kind;
 
-/// SetPacketType
-pub const CLASS: Class = Class {
-    name: "SetPacketType",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("SetPacketType", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["TYPE"]);
-    let name = args.take("TYPE").ok_or("too few arguments: TYPE")?;
+    args.keywords("TYPE");
+    let name = args.needed("TYPE", "TYPE")?;
     args.done()?;
     let kind = match name.trim().to_ascii_uppercase().as_str() {
         "HOST" => Kind::Host,

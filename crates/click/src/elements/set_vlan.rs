@@ -1,21 +1,13 @@
 //! `SetVLANAnno(VLAN_ID [, VLAN_PCP])`: sets the annotation that `VLANEncap(ANNO)` takes.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::{Packet, VLAN};
+use super::prelude::*;
+use crate::packet::VLAN;
 
-/// SetVLANAnno
-pub const CLASS: Class = Class {
-    name: "SetVLANAnno",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("SetVLANAnno", "1/1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["VLAN_ID", "VLAN_PCP", "VLAN_TCI"]);
+    args.keywords("VLAN_ID VLAN_PCP VLAN_TCI");
     let whole = args.number_word("VLAN_TCI", -1)?;
     let id = args.number("VLAN_ID", 0)?;
     let priority = args.number("VLAN_PCP", 0)?;

@@ -2,88 +2,33 @@
 //! `SetTimestamp`, `SetTimestampDelta`: the time of now, or the packet's since that of the first. `EtherMirror`, `IPMirror`: swap source and
 //! destination; `IPMirror([DST_ANNO])` swaps ports, too, and TCP's numbers of sequence and acknowledgement, and sets the annotation.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::packet::AGGREGATE;
-use crate::packet::Packet;
 
-/// Hub
-pub const CLASS: Class = Class {
-    name: "Hub",
-    ports: "1-/1-",
-    processing: "h/h",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Hub", "1-/1-", "h/h", |args, _| plain(args, Hub)),
+    Class::new("PaintRR", "1/-", "h/h", |args, _| plain(args, ByAggregate)),
+    Class::new("SetTimestamp", "1/1", "a/a", |args, _| {
+        plain(args, Stamp(None))
+    }),
+    Class::new("SetTimestampDelta", "1/1", "a/a", |args, _| {
+        plain(args, Stamp(Some(None)))
+    }),
+    Class::new("EtherMirror", "1/1", "a/a", |args, _| {
+        plain(args, EtherMirror)
+    }),
+    Class::new("IPMirror", "1/1", "a/a", ip_mirror),
+];
 
-/// PaintRR
-pub const PAINT_RR: Class = Class {
-    name: "PaintRR",
-    ports: "1/-",
-    processing: "h/h",
-    make: by_aggregate,
-};
-
-/// SetTimestamp
-pub const STAMP: Class = Class {
-    name: "SetTimestamp",
-    ports: "1/1",
-    processing: "a/a",
-    make: stamp,
-};
-
-/// SetTimestampDelta
-pub const DELTA: Class = Class {
-    name: "SetTimestampDelta",
-    ports: "1/1",
-    processing: "a/a",
-    make: delta,
-};
-
-/// EtherMirror
-pub const MIRROR: Class = Class {
-    name: "EtherMirror",
-    ports: "1/1",
-    processing: "a/a",
-    make: mirror,
-};
-
-/// IPMirror
-pub const IP_MIRROR: Class = Class {
-    name: "IPMirror",
-    ports: "1/1",
-    processing: "a/a",
-    make: ip_mirror,
-};
-
-fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
+/// An element whose arguments say nothing.
+fn plain(args: &mut Args<'_>, element: impl Element + 'static) -> Made {
     args.all();
-    Ok(Box::new(Hub))
-}
-
-fn by_aggregate(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(ByAggregate))
-}
-
-fn stamp(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(Stamp(None)))
-}
-
-fn delta(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(Stamp(Some(None))))
-}
-
-fn mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.all();
-    Ok(Box::new(EtherMirror))
+    Ok(Box::new(element))
 }
 
 fn ip_mirror(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["DST_ANNO"]);
+    args.keywords("DST_ANNO");
     let destination = args.flag_or_next("DST_ANNO", true)?;
     args.done()?;
     Ok(Box::new(IpMirror { destination }))

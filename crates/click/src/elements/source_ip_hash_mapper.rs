@@ -3,19 +3,11 @@
 //! the next one behind its own place (consistent hashing: Karger et al., STOC 1997), so that it keeps its pattern while others come and go.
 //! Where the places are is by a hash of this project's; which pattern a source has is not what Click's libc draws.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::Setup;
-use crate::meaning::Meaning;
+use super::prelude::*;
 use crate::rewriter::{Mapper, Order, Specification};
 
-/// SourceIPHashMapper
-pub const CLASS: Class = Class {
-    name: "SourceIPHashMapper",
-    ports: "0/0",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("SourceIPHashMapper", "0/0", "a/a", make)];
 
 /// Places on a ring, at most.
 const MOST: usize = 1 << 16;

@@ -2,39 +2,18 @@
 //! `MoveData(DST_OFFSET, SRC_OFFSET, LENGTH [, GROW])` copies bytes within the packet. `Resize([HEAD, TAIL])` adds bytes at the ends, or
 //! takes them away; a packet of more than a MiB is dropped.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
+use super::prelude::*;
 use crate::language::args::unquote;
-use crate::meaning::Meaning;
-use crate::packet::Packet;
 
-/// StoreData
-pub const CLASS: Class = Class {
-    name: "StoreData",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// MoveData
-pub const MOVE: Class = Class {
-    name: "MoveData",
-    ports: "1/1",
-    processing: "a/a",
-    make: movement,
-};
-
-/// Resize
-pub const RESIZE: Class = Class {
-    name: "Resize",
-    ports: "1/1",
-    processing: "a/a",
-    make: resize,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("StoreData", "1/1", "a/a", make),
+    Class::new("MoveData", "1/1", "a/a", movement),
+    Class::new("Resize", "1/1", "a/a", resize),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["OFFSET", "DATA", "MASK", "GROW"]);
+    args.keywords("OFFSET DATA MASK GROW");
     let grow = args.flag("GROW", false)?;
     let mask = args.keyword("MASK").map(|m| unquote(&m));
     let offset = args.number("OFFSET", -1)?;
@@ -56,7 +35,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn movement(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["DST_OFFSET", "SRC_OFFSET", "LENGTH", "GROW"]);
+    args.keywords("DST_OFFSET SRC_OFFSET LENGTH GROW");
     let grow = args.flag("GROW", false)?;
     let mut number = |word: &str| {
         let number = args.number(word, -1)?;
@@ -80,7 +59,7 @@ fn movement(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn resize(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["HEAD", "TAIL"]);
+    args.keywords("HEAD TAIL");
     let head = args.number("HEAD", 0)?.clamp(-65_535, 65_535);
     let tail = args.number("TAIL", 0)?.clamp(-65_535, 65_535);
     args.done()?;

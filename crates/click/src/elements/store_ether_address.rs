@@ -1,31 +1,20 @@
 //! `StoreEtherAddress(ETHER, OFFSET)`: writes an Ethernet address at OFFSET bytes from the front; `dst` is 0 and `src` is 6. Packets that do not
 //! have the place go to output 1, or are dropped.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// StoreEtherAddress
-pub const CLASS: Class = Class {
-    name: "StoreEtherAddress",
-    ports: "1/1-2",
-    processing: "a/ah",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("StoreEtherAddress", "1/1-2", "a/ah", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ADDR", "ETH", "OFFSET"]);
+    args.keywords("ADDR ETH OFFSET");
     let text = args
         .keyword("ETH")
         .or_else(|| args.take("ADDR"))
         .ok_or("too few arguments: ADDR, OFFSET")?;
     let address = crate::arguments::ethernet(&text, args.names);
     let address = address.ok_or(format!("bad address '{text}'"))?;
-    let offset = args
-        .take("OFFSET")
-        .ok_or("too few arguments: ADDR, OFFSET")?;
+    let offset = args.needed("OFFSET", "ADDR, OFFSET")?;
     args.done()?;
     let offset = match offset.trim() {
         "dst" => 0,

@@ -1,53 +1,23 @@
 //! `Strip(N)`: takes N bytes from the front. `Unstrip(N)` puts them back; `StripToNetworkHeader` takes all in front of the
 //! network header; `StripIPHeader` takes the IP header.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Strip
-pub const CLASS: Class = Class {
-    name: "Strip",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// Unstrip
-pub const UNSTRIP: Class = Class {
-    name: "Unstrip",
-    ports: "1/1",
-    processing: "a/a",
-    make: unstrip,
-};
-
-/// StripToNetworkHeader
-pub const TO_NETWORK: Class = Class {
-    name: "StripToNetworkHeader",
-    ports: "1/1",
-    processing: "a/a",
-    make: to_network,
-};
-
-/// StripIPHeader
-pub const IP: Class = Class {
-    name: "StripIPHeader",
-    ports: "1/1",
-    processing: "a/a",
-    make: ip_header,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Strip", "1/1", "a/a", make),
+    Class::new("Unstrip", "1/1", "a/a", unstrip),
+    Class::new("StripToNetworkHeader", "1/1", "a/a", to_network),
+    Class::new("StripIPHeader", "1/1", "a/a", ip_header),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     bytes(args).map(|n| Box::new(Strip(Some(n))) as Box<dyn Element>)
 }
 
 fn bytes(args: &mut Args<'_>) -> Result<usize, String> {
-    args.keywords(&["LENGTH"]);
-    let text = args
-        .take("LENGTH")
-        .ok_or("too few arguments: the number of bytes")?;
+    args.keywords("LENGTH");
+    let text = args.needed("LENGTH", "the number of bytes")?;
     args.done()?;
     let bytes = crate::arguments::integer(&text).and_then(|n| usize::try_from(n).ok());
     bytes

@@ -3,54 +3,19 @@
 //!
 //! Handlers: `switch` (also written).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Switch
-pub const CLASS: Class = Class {
-    name: "Switch",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// StaticSwitch
-pub const STATIC: Class = Class {
-    name: "StaticSwitch",
-    ports: "1/-",
-    processing: "h/h",
-    make,
-};
-
-/// PullSwitch
-pub const PULL: Class = Class {
-    name: "PullSwitch",
-    ports: "-/1",
-    processing: "l/l",
-    make,
-};
-
-/// SimplePullSwitch
-pub const SIMPLE_PULL: Class = Class {
-    name: "SimplePullSwitch",
-    ports: "-/1",
-    processing: "l/l",
-    make,
-};
-
-/// StaticPullSwitch
-pub const STATIC_PULL: Class = Class {
-    name: "StaticPullSwitch",
-    ports: "-/1",
-    processing: "l/l",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Switch", "1/-", "h/h", make),
+    Class::new("StaticSwitch", "1/-", "h/h", make),
+    Class::new("PullSwitch", "-/1", "l/l", make),
+    Class::new("SimplePullSwitch", "-/1", "l/l", make),
+    Class::new("StaticPullSwitch", "-/1", "l/l", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["OUTPUT", "INPUT"]);
+    args.keywords("OUTPUT INPUT");
     let given = args.keyword("INPUT");
     let port = match given {
         Some(text) => crate::arguments::integer(&text).ok_or("bad port")?,

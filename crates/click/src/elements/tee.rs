@@ -1,35 +1,14 @@
 //! `Tee([N])`: a copy of each packet on each output. `PullTee`: output 0 is pulled, copies are pushed out of the others.
 //! `Duplicate` is a Tee.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Tee
-pub const CLASS: Class = Class {
-    name: "Tee",
-    ports: "1/1-",
-    processing: "h/h",
-    make,
-};
-
-/// Duplicate
-pub const DUPLICATE: Class = Class {
-    name: "Duplicate",
-    ports: "1/1-",
-    processing: "h/h",
-    make,
-};
-
-/// PullTee
-pub const PULL: Class = Class {
-    name: "PullTee",
-    ports: "1/1-",
-    processing: "l/lh",
-    make,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Tee", "1/1-", "h/h", make),
+    Class::new("Duplicate", "1/1-", "h/h", make),
+    Class::new("PullTee", "1/1-", "l/lh", make),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
     args.all();

@@ -1,19 +1,13 @@
 //! `TimedSink([INTERVAL])`: pulls a packet each INTERVAL (0.5 s) and drops it.
 
-use crate::arguments::{Args, SECOND, duration};
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
+use super::prelude::*;
+use crate::arguments::{SECOND, duration};
 
-/// TimedSink
-pub const CLASS: Class = Class {
-    name: "TimedSink",
-    ports: "1/0",
-    processing: "l/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("TimedSink", "1/0", "l/h", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["INTERVAL"]);
+    args.keywords("INTERVAL");
     let text = args.take("INTERVAL");
     let interval = args.value("INTERVAL", text, SECOND / 2, |t, _| duration(t))?;
     args.done()?;

@@ -1,56 +1,23 @@
 //! `ToIPSummaryDump(FILE [, FIELDS, HEADER, VERBOSE])`: a line for each packet with FIELDS (`timestamp ip_src` unless told otherwise);
 //! `-` is standard output. Packets are passed on where output 0 is connected. Fields that a packet does not have are `-`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::summary::field::show;
 use crate::summary::names::canonical;
 
-/// ToIPSummaryDump
-pub const CLASS: Class = Class {
-    name: "ToIPSummaryDump",
-    ports: "1/0-1",
-    processing: "a/a",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("ToIPSummaryDump", "1/0-1", "a/a", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "FILE",
-        "FILENAME",
-        "FIELDS",
-        "CONTENTS",
-        "DATA",
-        "HEADER",
-        "VERBOSE",
-        "BANNER",
-        "MULTIPACKET",
-        "BAD_PACKETS",
-        "CAREFUL_TRUNC",
-        "BINARY",
-        "UNBUFFERED",
-        "EXTRA_LENGTH",
-    ]);
+    args.keywords(
+        "FILE FILENAME FIELDS CONTENTS DATA HEADER VERBOSE BANNER MULTIPACKET BAD_PACKETS \
+         CAREFUL_TRUNC BINARY UNBUFFERED EXTRA_LENGTH",
+    );
     let fields = args
         .keyword("FIELDS")
         .or(args.keyword("CONTENTS"))
         .or(args.keyword("DATA"));
     let header = args.flag("HEADER", true)?;
-    for word in [
-        "VERBOSE",
-        "BANNER",
-        "MULTIPACKET",
-        "BAD_PACKETS",
-        "CAREFUL_TRUNC",
-        "BINARY",
-        "UNBUFFERED",
-        "EXTRA_LENGTH",
-    ] {
-        args.keyword(word);
-    }
     let file = args
         .keyword("FILE")
         .or(args.take("FILENAME"))
@@ -126,15 +93,8 @@ impl Element for Sink {
     }
 
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.pulls || self.passes {
-            return None;
-        }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
-            self.action(packet, cx);
-        }
-        Some(worked)
+        let ends = self.pulls && !self.passes;
+        ends.then(|| cx.pull_into(|packet| drop(self.action(packet, cx))))
     }
 
     fn finish(&mut self, cx: &Context<'_>) {

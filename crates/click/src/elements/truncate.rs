@@ -2,30 +2,16 @@
 //! that the IP header or the packet's own record says. EXTRA_ANNO says whether what is cut still counts as the packet's length (true
 //! for Truncate).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Truncate
-pub const CLASS: Class = Class {
-    name: "Truncate",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// Pad
-pub const PAD: Class = Class {
-    name: "Pad",
-    ports: "1/1",
-    processing: "a/a",
-    make: pad,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("Truncate", "1/1", "a/a", make),
+    Class::new("Pad", "1/1", "a/a", pad),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["LENGTH", "NBYTES", "EXTRA_ANNO"]);
+    args.keywords("LENGTH NBYTES EXTRA_ANNO");
     let extra = args.flag("EXTRA_ANNO", true)?;
     let length = match args.keyword("NBYTES") {
         Some(text) => crate::arguments::integer(&text).ok_or("bad NBYTES")?,
@@ -37,10 +23,7 @@ fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn pad(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["LENGTH", "ZERO", "MAXLENGTH", "RANDOM"]);
-    for word in ["ZERO", "MAXLENGTH", "RANDOM"] {
-        args.keyword(word);
-    }
+    args.keywords("LENGTH ZERO MAXLENGTH RANDOM");
     let length = args.number("LENGTH", -1)?;
     args.done()?;
     Ok(Box::new(Pad(usize::try_from(length.min(65_535)).ok())))

@@ -2,24 +2,15 @@
 //!
 //! Handlers: `count`, `active`, `limit`, `reset` (counts from 0 again, so that a LIMIT holds anew).
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
+use super::prelude::*;
 
-/// Unqueue
-pub const CLASS: Class = Class {
-    name: "Unqueue",
-    ports: "1/1",
-    processing: "l/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Unqueue", "1/1", "l/h", make)];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ACTIVE", "LIMIT", "BURST", "QUIET"]);
+    args.keywords("ACTIVE LIMIT BURST QUIET");
     let active = args.flag("ACTIVE", true)?;
     let limit = args.number_word("LIMIT", -1)?;
-    args.keyword("QUIET");
     args.take("BURST");
     args.done()?;
     Ok(Box::new(Unqueue {
@@ -44,13 +35,10 @@ impl Element for Unqueue {
         if !self.active || self.limit >= 0 && self.count >= self.limit {
             return Some(false);
         }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
+        Some(cx.pull_into(|packet| {
             self.count += 1;
             cx.push(0, packet);
-        }
-        Some(worked)
+        }))
     }
 
     fn read(&mut self, name: &str, _: &str, _: &Context<'_>) -> Read {

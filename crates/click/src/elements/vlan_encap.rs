@@ -3,47 +3,19 @@
 //!
 //! Handlers: `vlan_tci`.
 
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made, Read, Written};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 use crate::packet::VLAN;
 
-/// VLANEncap
-pub const CLASS: Class = Class {
-    name: "VLANEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make,
-};
-
-/// EtherVLANEncap
-pub const ETHER: Class = Class {
-    name: "EtherVLANEncap",
-    ports: "1/1",
-    processing: "a/a",
-    make: ether,
-};
-
-/// VLANDecap
-pub const DECAP: Class = Class {
-    name: "VLANDecap",
-    ports: "1/1",
-    processing: "a/a",
-    make: decap,
-};
+/// The classes of this file.
+pub const CLASSES: &[Class] = &[
+    Class::new("VLANEncap", "1/1", "a/a", make),
+    Class::new("EtherVLANEncap", "1/1", "a/a", ether),
+    Class::new("VLANDecap", "1/1", "a/a", decap),
+];
 
 fn make(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "VLAN_TCI",
-        "VLAN_ID",
-        "VLAN_PCP",
-        "NATIVE_VLAN",
-        "ETHERTYPE",
-    ]);
+    args.keywords("VLAN_TCI VLAN_ID VLAN_PCP NATIVE_VLAN ETHERTYPE");
     let native = args.number_word("NATIVE_VLAN", 0)?;
-    args.keyword("ETHERTYPE");
     let tag = tag(args)?;
     args.done()?;
     Ok(Box::new(Encap {
@@ -70,25 +42,14 @@ fn tag(args: &mut Args<'_>) -> Result<Option<u16>, String> {
 }
 
 fn ether(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&[
-        "ETHERTYPE",
-        "SRC",
-        "DST",
-        "VLAN_TCI",
-        "VLAN_ID",
-        "VLAN_PCP",
-        "NATIVE_VLAN",
-    ]);
+    args.keywords("ETHERTYPE SRC DST VLAN_TCI VLAN_ID VLAN_PCP NATIVE_VLAN");
     let native = args.number_word("NATIVE_VLAN", 0)?;
-    let kind = args.take("ETHERTYPE").ok_or("too few arguments: TYPE")?;
+    let kind = args.needed("ETHERTYPE", "TYPE")?;
     let kind = super::ether_encap::ether_type(&kind).ok_or(format!("bad type '{kind}'"))?;
     let mut header = [0; 14];
     for (word, at) in [("SRC", 6), ("DST", 0)] {
-        let text = args
-            .take(word)
-            .ok_or(format!("too few arguments: {word}"))?;
-        let address =
-            crate::arguments::ethernet(&text, args.names).ok_or(format!("bad address '{text}'"))?;
+        let text = args.needed(word, word)?;
+        let address = args.ethernet(&text)?;
         header[at..at + 6].copy_from_slice(&address);
     }
     header[12..].copy_from_slice(&kind.to_be_bytes());
@@ -102,7 +63,7 @@ fn ether(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
 }
 
 fn decap(args: &mut Args<'_>, _: &mut Setup<'_>) -> Made {
-    args.keywords(&["ANNO"]);
+    args.keywords("ANNO");
     let set = args.flag_or_next("ANNO", true)?;
     args.done()?;
     Ok(Box::new(Decap(set)))

@@ -6,19 +6,10 @@
 //! configuration, it stands for their two devices.
 
 use super::device::kind;
-use crate::arguments::Args;
-use crate::element::{Class, Element, Made};
-use crate::interpreter::{Context, Setup};
-use crate::meaning::Meaning;
-use crate::packet::Packet;
+use super::prelude::*;
 
-/// Wire
-pub const CLASS: Class = Class {
-    name: "Wire",
-    ports: "1/1",
-    processing: "a/h",
-    make,
-};
+/// The class of this file.
+pub const CLASSES: &[Class] = &[Class::new("Wire", "1/1", "a/h", make)];
 
 fn make(args: &mut Args<'_>, setup: &mut Setup<'_>) -> Made {
     args.done()?;
@@ -45,14 +36,7 @@ impl Element for Wire {
     }
 
     fn task(&mut self, cx: &Context<'_>) -> Option<bool> {
-        if !self.pulls {
-            return None;
-        }
-        let packet = cx.pull(0);
-        let worked = packet.is_some();
-        if let Some(packet) = packet {
-            self.push(0, packet, cx);
-        }
-        Some(worked)
+        self.pulls
+            .then(|| cx.pull_into(|packet| self.push(0, packet, cx)))
     }
 }

@@ -47,6 +47,11 @@ impl Context<'_> {
         self.world.pull(to)
     }
 
+    /// Asks for a packet at input 0 and gives it to `take`; whether there was one.
+    pub fn pull_into(&self, take: impl FnOnce(Packet)) -> bool {
+        self.pull(0).map(take).is_some()
+    }
+
     /// Ends a packet.
     pub fn drop(&self, packet: Packet) {
         self.end(packet, false);

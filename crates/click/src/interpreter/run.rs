@@ -316,8 +316,7 @@ impl World {
             "config" | "flatconfig" => self.graph.to_string(),
             "version" => env!("CARGO_PKG_VERSION").to_owned(),
             "requirements" => self.graph.requirements.join("\n"),
-            "classes" => crate::elements::CLASSES
-                .iter()
+            "classes" => crate::elements::classes()
                 .map(|c| format!("{}\n", c.name))
                 .collect(),
             _ => return Err(format!("no '{name}' read handler")),

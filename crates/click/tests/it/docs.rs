@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use millrace_click::elements::CLASSES;
+use millrace_click::elements::{classes, find};
 
 use crate::clicktest::THEIRS;
 
@@ -63,14 +63,11 @@ fn elements() {
             continue;
         }
         let names: Vec<_> = text
-            .lines()
-            .filter_map(|l| l.trim().strip_prefix("name: \"")?.strip_suffix("\","))
+            .split("Class::new(\"")
+            .skip(1)
+            .filter_map(|l| Some(l.split_once('"')?.0))
             .collect();
-        let classes: Vec<_> = names
-            .iter()
-            .map(|n| CLASSES.iter().find(|c| c.name == *n).expect(n))
-            .collect();
-        listed += classes.len();
+        listed += names.len();
         let comment: Vec<_> = text
             .lines()
             .map_while(|l| l.strip_prefix("//!"))
@@ -79,7 +76,7 @@ fn elements() {
         assert!(!comment.is_empty(), "{}", path.display());
         let _ = write!(page, "\n## {}\n\n{}\n\n", names[0], comment.join("\n"));
         page += "| class | inputs, outputs | processing |\n| --- | --- | --- |\n";
-        for class in classes {
+        for class in names.iter().map(|n| find(n).expect(n)) {
             let (inputs, outputs) = class.ports.split_once('/').unwrap();
             let (from, to) = class.processing.split_once('/').unwrap();
             let processing = if from == to {
@@ -103,7 +100,7 @@ fn elements() {
             );
         }
     }
-    assert_eq!(listed, CLASSES.len(), "a class in no file, or twice");
+    assert_eq!(listed, classes().count(), "a class in no file, or twice");
     hold("click-elements.md", &page);
 }
 

@@ -81,30 +81,39 @@ impl Gates {
         }
     }
 
-    fn put(&mut self, gate: Gate, known: Known) -> Wire {
-        if known.least == known.most && !matches!(gate, Gate::Number(_)) {
-            return self.number(known.least);
+    /// The operands of what is the same in either order, a constant behind.
+    fn constant_last(&self, a: Wire, b: Wire) -> (Wire, Wire) {
+        match self.constant(a) {
+            Some(_) => (b, a),
+            None => (a, b),
+        }
+    }
+
+    fn put(
+        &mut self,
+        gate: Gate,
+        (least, most): (u64, u64),
+        values: Option<BTreeSet<u64>>,
+    ) -> Wire {
+        if least == most && !matches!(gate, Gate::Number(_)) {
+            return self.number(least);
         }
         if let Some(wire) = self.found.get(&gate) {
             return *wire;
         }
         let wire = Wire(self.all.len() as u32);
         self.all.push(gate.clone());
-        self.known.push(known);
+        self.known.push(Known {
+            least,
+            most,
+            values,
+        });
         self.found.insert(gate, wire);
         wire
     }
 
     fn range(&mut self, gate: Gate, least: u64, most: u64) -> Wire {
-        let values = None;
-        self.put(
-            gate,
-            Known {
-                least,
-                most,
-                values,
-            },
-        )
+        self.put(gate, (least, most), None)
     }
 
     /// With the values that follow from those of the operands, if these are few.
@@ -126,27 +135,12 @@ impl Gates {
         if let Some((first, last)) = values.as_ref().and_then(|v| v.first().zip(v.last())) {
             (least, most) = (least.max(*first), most.min(*last));
         }
-        self.put(
-            gate,
-            Known {
-                least,
-                most,
-                values,
-            },
-        )
+        self.put(gate, (least, most), values)
     }
 
     /// A constant.
     pub fn number(&mut self, n: u64) -> Wire {
-        let values = Some(BTreeSet::from([n]));
-        self.put(
-            Gate::Number(n),
-            Known {
-                least: n,
-                most: n,
-                values,
-            },
-        )
+        self.put(Gate::Number(n), (n, n), Some(BTreeSet::from([n])))
     }
 
     /// The packet's length.
@@ -171,11 +165,7 @@ impl Gates {
 
     /// `a + b`.
     pub fn add(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         match (self.constant(a), self.constant(b)) {
             (Some(a), Some(b)) => return self.number(a.wrapping_add(b)),
             (_, Some(0)) => return a,
@@ -235,11 +225,7 @@ impl Gates {
 
     /// `a * b`.
     pub fn mul(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         if let Some(n) = self.constant(b).filter(|n| n.is_power_of_two()) {
             let by = self.number(u64::from(n.trailing_zeros()));
             return self.shl(a, by);
@@ -251,11 +237,7 @@ impl Gates {
 
     /// `a & b`.
     pub fn and(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         if a == b {
             return a;
         }
@@ -278,11 +260,7 @@ impl Gates {
 
     /// `a | b`.
     pub fn or(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         if a == b || self.constant(b) == Some(0) {
             return a;
         }
@@ -315,11 +293,7 @@ impl Gates {
 
     /// `a ^ b`.
     pub fn xor(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         if self.constant(b) == Some(0) {
             return a;
         }
@@ -399,15 +373,7 @@ impl Gates {
             values = Some((0..=most).collect());
         }
         let gate = Gate::Bits(a, from, (64 - most.leading_zeros()).max(1));
-        let least = 0;
-        self.put(
-            gate,
-            Known {
-                least,
-                most,
-                values,
-            },
-        )
+        self.put(gate, (0, most), values)
     }
 
     /// Bits of numbers that are side by side.
@@ -491,11 +457,7 @@ impl Gates {
 
     /// 1 where both are equal.
     pub fn equal(&mut self, a: Wire, b: Wire) -> Wire {
-        let (a, b) = if self.constant(a).is_some() {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = self.constant_last(a, b);
         if a == b {
             return self.number(1);
         }
@@ -599,14 +561,7 @@ impl Gates {
         if let (Some(a), Some(b)) = (self.values(a), self.values(b)) {
             values = Some(a | b).filter(|v| v.len() <= LISTED);
         }
-        self.put(
-            Gate::Select(c, a, b),
-            Known {
-                least,
-                most,
-                values,
-            },
-        )
+        self.put(Gate::Select(c, a, b), (least, most), values)
     }
 
     /// 1 where it is 0, else 0.

@@ -33,10 +33,7 @@ struct Call<'c, 'p> {
 
 impl Call<'_, '_> {
     fn note(&self, mut s: State, outcome: &'static str) -> State {
-        s.accesses.push(Access {
-            outcome: Some(outcome),
-            ..self.access.clone()
-        });
+        s.accesses.push(self.access.clone().ended(outcome));
         s
     }
 }

@@ -88,10 +88,7 @@ impl<'a> Engine<'a> {
 
     /// The same, of a call whose object had no room.
     pub(super) fn full_up(&mut self, mut s: State, access: Access, number: i64) -> State {
-        s.accesses.push(Access {
-            outcome: Some("full"),
-            ..access
-        });
+        s.accesses.push(access.ended("full"));
         self.answers(s, number)
     }
 

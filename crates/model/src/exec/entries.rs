@@ -119,11 +119,7 @@ impl Engine<'_> {
 
     /// A key with the number before it that says of which map it is.
     fn whole(&mut self, object: ObjectId, key: Vec<ExprId>) -> Vec<ExprId> {
-        let shape = self
-            .program
-            .objects
-            .get(object.0)
-            .is_some_and(|o| o.is_shape());
+        let shape = self.program.object(object).is_some_and(|o| o.is_shape());
         if shape {
             return key;
         }

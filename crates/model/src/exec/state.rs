@@ -164,6 +164,16 @@ pub struct Access {
     pub line: Option<Line>,
 }
 
+impl Access {
+    /// The same with an outcome.
+    pub(super) fn ended(self, outcome: &'static str) -> Self {
+        Self {
+            outcome: Some(outcome),
+            ..self
+        }
+    }
+}
+
 /// A packet byte that was written: offset and value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Written {

@@ -83,8 +83,7 @@ impl Engine<'_> {
                 roots.extend(place.bytes.values());
                 let program = self.program;
                 let constant = program
-                    .objects
-                    .get(place.object.0)
+                    .object(place.object)
                     .is_some_and(|o| o.read_only && !o.settable);
                 if !place.fresh && !constant {
                     let name = format!("{}.whole", place.stem);

@@ -27,6 +27,12 @@ struct Wish {
     care: u64,
 }
 
+impl Wish {
+    fn new(of: ExprId, value: u64, care: u64) -> Self {
+        Self { of, value, care }
+    }
+}
+
 struct Walk<'a> {
     arena: &'a Arena,
     order: Vec<ExprId>,
@@ -80,11 +86,7 @@ pub(super) fn search(
         let pick = walk.below(open.len() as u64) as usize;
         let of = *open.get(pick)?;
         // A wish that meets a constant is dropped; others may be drawn the next time.
-        let _ = walk.grant(Wish {
-            of,
-            value: 1,
-            care: 1,
-        });
+        let _ = walk.grant(Wish::new(of, 1, 1));
     }
     None
 }
@@ -160,19 +162,13 @@ impl Walk<'_> {
                     for p in parts.iter().rev() {
                         let width = self.arena.width(*p);
                         let of = |n: u64| n.checked_shr(low).unwrap_or(0) & mask(width);
-                        wishes.push(Wish {
-                            of: *p,
-                            value: of(w.value),
-                            care: of(w.care),
-                        });
+                        wishes.push(Wish::new(*p, of(w.value), of(w.care)));
                         low += width;
                     }
                 }
-                Node::Extract { of, low } => wishes.push(Wish {
-                    of,
-                    value: w.value << low,
-                    care: w.care << low,
-                }),
+                Node::Extract { of, low } => {
+                    wishes.push(Wish::new(of, w.value << low, w.care << low));
+                }
                 Node::SignExtend(x) => {
                     let width = self.arena.width(x);
                     let sign = 1 << (width - 1);
@@ -195,11 +191,7 @@ impl Walk<'_> {
                     let fixed = self.arena.constant(taken).is_some();
                     let flip = fixed || self.below(100) < if fits { 80 } else { 40 };
                     if flip {
-                        wishes.push(Wish {
-                            of: c,
-                            value: self.value(c) ^ 1,
-                            care: 1,
-                        });
+                        wishes.push(Wish::new(c, self.value(c) ^ 1, 1));
                         wishes.push(Wish { of: other, ..w });
                     } else {
                         wishes.push(Wish { of: taken, ..w });
@@ -228,11 +220,7 @@ impl Walk<'_> {
 
     fn all_of(&self, of: ExprId, value: u64) -> Wish {
         let care = mask(self.arena.width(of));
-        Wish {
-            of,
-            value: value & care,
-            care,
-        }
+        Wish::new(of, value & care, care)
     }
 
     /// The operand to change: one that is no constant.
@@ -261,46 +249,22 @@ impl Walk<'_> {
             Bin::Add => {
                 // Carries go upwards: what is above the highest bit that matters does not.
                 let most = 64 - w.care.leading_zeros();
-                Wish {
-                    of: x,
-                    value: whole.wrapping_sub(other) & mask(width),
-                    care: mask(most),
-                }
+                Wish::new(x, whole.wrapping_sub(other) & mask(width), mask(most))
             }
-            Bin::Xor => Wish {
-                of: x,
-                value: w.value ^ other,
-                care: w.care,
-            },
+            Bin::Xor => Wish::new(x, w.value ^ other, w.care),
             Bin::And => {
                 let ones = w.value & w.care;
                 if ones & !other != 0 {
-                    wishes.push(Wish {
-                        of: o,
-                        value: ones,
-                        care: ones,
-                    });
+                    wishes.push(Wish::new(o, ones, ones));
                 }
-                Wish {
-                    of: x,
-                    value: w.value,
-                    care: w.care & (other | ones),
-                }
+                Wish::new(x, w.value, w.care & (other | ones))
             }
             Bin::Or => {
                 let zeros = !w.value & w.care;
                 if zeros & other != 0 {
-                    wishes.push(Wish {
-                        of: o,
-                        value: 0,
-                        care: zeros,
-                    });
+                    wishes.push(Wish::new(o, 0, zeros));
                 }
-                Wish {
-                    of: x,
-                    value: w.value,
-                    care: w.care & (!other | zeros),
-                }
+                Wish::new(x, w.value, w.care & (!other | zeros))
             }
             Bin::Mul => {
                 let by = other.trailing_zeros();
@@ -314,11 +278,7 @@ impl Walk<'_> {
                         i.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(i)))
                     });
                     let care = mask(width - by.min(width - 1));
-                    Wish {
-                        of: x,
-                        value: (whole >> by).wrapping_mul(inverse) & care,
-                        care,
-                    }
+                    Wish::new(x, (whole >> by).wrapping_mul(inverse) & care, care)
                 }
             }
             Bin::Div | Bin::Rem if first => {
@@ -355,11 +315,7 @@ impl Walk<'_> {
                             w.care.checked_shl(by as u32)?,
                         ),
                     };
-                    Wish {
-                        of: a,
-                        value: value & mask(width),
-                        care: care & mask(width),
-                    }
+                    Wish::new(a, value & mask(width), care & mask(width))
                 }
             }
             _ => {

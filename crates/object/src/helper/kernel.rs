@@ -42,74 +42,39 @@ const NAMES: &str = "\
     cgrp_storage_get cgrp_storage_delete \
 ";
 
-/// Parts of names, and what a function has instead; the first that fits.
-const INSTEAD: &[(&[&str], &str)] = &[
+/// Parts of names, blanks between them, and what a function has instead; the first that fits.
+const INSTEAD: &[(&str, &str)] = &[
     (
-        &[
-            "probe_read",
-            "probe_write",
-            "copy_from_user",
-            "strncpy",
-            "kptr",
-        ],
+        "probe_read probe_write copy_from_user strncpy kptr",
         "Read the packet through `packet_at` or `data` and `data_end`; there is no other memory than that of state objects.",
     ),
     (
-        &[
-            "trace_printk",
-            "trace_vprintk",
-            "snprintf",
-            "seq_",
-            "perf_event_read",
-            "perf_prog",
-        ],
+        "trace_printk trace_vprintk snprintf seq_ perf_event_read perf_prog",
         "Count in a state object, or send a record with `bpf_perf_event_output` or a ring buffer; both can be read while it runs.",
     ),
     (
-        &["ktime", "jiffies"],
+        "ktime jiffies",
         "Use `p->time`, or `bpf_ktime_get_ns` in XDP programs: the packet's time in ns.",
     ),
     (
-        &[
-            "skb_",
-            "csum_level",
-            "msg_",
-            "lwt_",
-            "clone_redirect",
-            "set_hash",
-            "get_hash",
-            "route_realm",
-        ],
+        "skb_ csum_level msg_ lwt_ clone_redirect set_hash get_hash route_realm",
         "This one is for socket buffers. Change the packet's bytes through its pointers, and its ends with `bpf_xdp_adjust_head` or `bpf_xdp_adjust_tail`.",
     ),
     (
-        &["sk_", "skc_", "sock", "tcp_", "bind"],
+        "sk_ skc_ sock tcp_ bind",
         "There are no sockets: keep what is known of a flow in a map, by its addresses and ports.",
     ),
     (
-        &[
-            "current",
-            "task",
-            "cgroup",
-            "cgrp",
-            "inode",
-            "send_signal",
-            "override_return",
-            "stack",
-            "get_func",
-            "ima_",
-            "bprm",
-            "d_path",
-            "lsm",
-        ],
+        "current task cgroup cgrp inode send_signal override_return stack get_func ima_ bprm \
+         d_path lsm",
         "A packet belongs to no process: decide by its bytes, its port and state objects.",
     ),
     (
-        &["smp_processor", "numa", "this_cpu", "per_cpu"],
+        "smp_processor numa this_cpu per_cpu",
         "Leave it out: the plan decides which core has which packets, and an object may be one of each core.",
     ),
     (
-        &["dynptr", "user_ringbuf"],
+        "dynptr user_ringbuf",
         "Use `bpf_ringbuf_reserve` and `bpf_ringbuf_submit`, with a size that is a constant.",
     ),
 ];
@@ -125,7 +90,8 @@ pub fn name(number: u32) -> Option<&'static str> {
 #[must_use]
 pub fn instead(number: u32) -> Option<&'static str> {
     let name = name(number)?;
-    let fits = |(parts, _): &&(&[&str], &str)| parts.iter().any(|part| name.contains(part));
+    let fits =
+        |(parts, _): &&(&str, &str)| parts.split_whitespace().any(|part| name.contains(part));
     INSTEAD.iter().find(fits).map(|(_, what)| *what)
 }
 

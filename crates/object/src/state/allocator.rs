@@ -1,7 +1,7 @@
 //! A handler's `ALLOCATOR`: leases numbers, each with a value kept with it, until they expire or are
 //! given back.
 
-use super::{Addressing, Call, Holds, StateKind, call, limits, look, memory, touch, write};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, call, limits, look, memory, touch, write};
 use crate::contract::Reach::{Entry, Whole};
 use crate::helper::{ALLOCATOR_FREE, ALLOCATOR_GET, ALLOCATOR_LEASE, ALLOCATOR_REFRESH};
 use crate::program::StateObject;
@@ -10,17 +10,14 @@ use crate::program::StateObject;
 pub static KIND: StateKind = StateKind {
     name: "allocator",
     c: "allocator",
-    bpf_type: None,
     handler_kind: Some(3),
     addressing: Addressing::Lease,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "no number is leased (-1)",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// Free numbers are in one list.
@@ -32,8 +29,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    let rows = u64::from(object.rows);
-    limits::without(&[(object.window, "window"), (rows, "rows")])?;
+    limits::options(object, &["expire_after", "first"])?;
     limits::value_or_none(object)?;
     limits::capacity(object)?;
     // A lease is a non-negative signed number, -1 is none.

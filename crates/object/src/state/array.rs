@@ -1,6 +1,6 @@
 //! The kernel's array: values by an index below the capacity, all there from the start, all zero.
 
-use super::{Addressing, Holds, StateKind, elements, limits, timers};
+use super::{Addressing, Holds, PLAIN, StateKind, elements, limits, timers};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_ARRAY`
@@ -8,16 +8,13 @@ pub static KIND: StateKind = StateKind {
     name: "array",
     c: "array",
     bpf_type: Some(2),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[elements::CALLS, timers::CALLS],
     at_capacity: "is always full: an index beyond it is absent (null) and cannot be written (-E2BIG)",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

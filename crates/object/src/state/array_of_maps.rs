@@ -1,6 +1,6 @@
 //! The kernel's array of maps of one shape.
 
-use super::{Addressing, Holds, StateKind, call, limits, look, maps};
+use super::{Addressing, Holds, PLAIN, StateKind, call, limits, look, maps};
 use crate::contract::Reach::Entry;
 use crate::helper::MAP_LOOKUP_ELEM;
 use crate::program::StateObject;
@@ -10,16 +10,13 @@ pub static KIND: StateKind = StateKind {
     name: "array_of_maps",
     c: "array_of_maps",
     bpf_type: Some(12),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Maps,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[&[call(&MAP_LOOKUP_ELEM, look(Entry))]],
     at_capacity: "has an element for every index; one that holds no map is absent",
     validate,
     bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The kernel's Bloom filter: whether a value was put in, or probably.
 
-use super::{Addressing, Call, Holds, StateKind, add, call, limits, look, memory, sequence};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, add, call, limits, look, memory, sequence};
 use crate::contract::Reach::Bucket;
 use crate::helper::{MAP_PEEK_ELEM, MAP_PUSH_ELEM};
 use crate::program::StateObject;
@@ -10,16 +10,13 @@ pub static KIND: StateKind = StateKind {
     name: "bloom_filter",
     c: "bloom_filter",
     bpf_type: Some(30),
-    handler_kind: None,
     addressing: Addressing::None,
     holds: Holds::Membership,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "is never full: the more values there are, the more others seem to be among them",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// Bits are of several values.
@@ -34,7 +31,7 @@ pub const HASHES: u32 = 5;
 const ZERO_SEED: u32 = 1 << 6;
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    let known = [sequence::FLAGS, &[(ZERO_SEED, "BPF_F_ZERO_SEED")]].concat();
+    let known = [limits::PLACED, &[(ZERO_SEED, "BPF_F_ZERO_SEED")]].concat();
     limits::flags(object, &known)?;
     sequence::no_key(object)?;
     limits::value(object)?;

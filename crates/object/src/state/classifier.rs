@@ -1,6 +1,6 @@
 //! A handler's `CLASSIFIER`: the class of a key under rules that the host sets (crates/classify).
 
-use super::{Addressing, Holds, StateKind, call, limits, look};
+use super::{Addressing, Holds, PLAIN, StateKind, call, limits, look};
 use crate::contract::Reach::Whole;
 use crate::helper::CLASSIFY;
 use crate::program::StateObject;
@@ -15,17 +15,14 @@ const MOST_CLASSES: u32 = 1 << 16;
 pub static KIND: StateKind = StateKind {
     name: "classifier",
     c: "classifier",
-    bpf_type: None,
     handler_kind: Some(6),
     addressing: Addressing::Key,
     holds: Holds::Rules,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[&[call(&CLASSIFY, look(Whole))]],
     at_capacity: "takes no more rules from the host; the ones before stay in force",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// Number of classes of an object, of which 0 is that of keys in no rule: `.classes`, or two.
@@ -47,11 +44,7 @@ pub fn room(object: &StateObject) -> u64 {
 }
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::without(&[
-        (object.expire_after, "expire_after"),
-        (object.first, "first"),
-        (object.window, "window"),
-    ])?;
+    limits::options(object, &["rows"])?;
     limits::key(object)?;
     if object.value_bytes != 4 {
         return Err(format!(

@@ -1,6 +1,8 @@
 //! The kernel's map of CPUs, for redirects: the frame goes to the host's network stack.
 
-use super::{Addressing, Destination, Holds, StateKind, call, elements, limits, look, targets};
+use super::{
+    Addressing, Destination, Holds, PLAIN, StateKind, call, elements, limits, look, targets,
+};
 use crate::contract::Reach::Entry;
 use crate::helper::REDIRECT_MAP;
 use crate::program::StateObject;
@@ -10,16 +12,13 @@ pub static KIND: StateKind = StateKind {
     name: "cpumap",
     c: "cpumap",
     bpf_type: Some(16),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Targets(Destination::Cpu),
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[&[call(&REDIRECT_MAP, look(Entry))]],
     at_capacity: "has an element for every CPU; one that the host has not set is absent",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

@@ -1,6 +1,8 @@
 //! The kernel's map of interfaces by key, for redirects: interface index n is port n - 1.
 
-use super::{Addressing, Call, Destination, Holds, StateKind, call, keyed, limits, look, targets};
+use super::{
+    Addressing, Call, Destination, Holds, PLAIN, StateKind, call, keyed, limits, look, targets,
+};
 use crate::contract::Reach::{Bucket, Whole};
 use crate::helper::{MAP_LOOKUP_ELEM, REDIRECT_MAP};
 use crate::program::StateObject;
@@ -10,16 +12,14 @@ pub static KIND: StateKind = StateKind {
     name: "devmap_hash",
     c: "devmap_hash",
     bpf_type: Some(25),
-    handler_kind: None,
     addressing: Addressing::Key,
     holds: Holds::Targets(Destination::Interface),
-    per_cpu: false,
-    evicts: false,
     hashed: true,
     calls: &[CALLS],
     at_capacity: "the host cannot set another interface",
     validate,
     bytes: keyed::bytes,
+    ..PLAIN
 };
 
 /// A broadcast asks for all.
@@ -29,14 +29,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(
-        object,
-        &[
-            (1 << 2, "BPF_F_NUMA_NODE"),
-            (1 << 3, "BPF_F_RDONLY"),
-            (1 << 4, "BPF_F_WRONLY"),
-        ],
-    )?;
+    limits::flags(object, limits::PLACED)?;
     limits::index_key(object)?;
     targets::value(object, true)?;
     keyed::validate(object)

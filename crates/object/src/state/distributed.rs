@@ -1,7 +1,7 @@
 //! A handler's `DISTRIBUTED`: numbers that all packets add to, by members of a structure. Each member is changed by one of
 //! three operators whose order does not show, so that parts of it can be merged.
 
-use super::{Addressing, Call, Holds, StateKind, add, call, limits, look, memory};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, add, call, limits, look, memory};
 use crate::contract::Reach::{Entry, Whole};
 use crate::helper::{DISTRIBUTED_ADD, DISTRIBUTED_MAX, DISTRIBUTED_OR, DISTRIBUTED_READ};
 use crate::program::StateObject;
@@ -13,17 +13,14 @@ const MAX_MEMBERS: u32 = 64;
 pub static KIND: StateKind = StateKind {
     name: "distributed",
     c: "distributed",
-    bpf_type: None,
     handler_kind: Some(7),
     addressing: Addressing::Index,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "is never full: its members are all there from the start",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// A read takes all members, of all parts.
@@ -35,12 +32,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::without(&[
-        (object.expire_after, "expire_after"),
-        (object.first, "first"),
-        (object.window, "window"),
-        (u64::from(object.rows), "rows"),
-    ])?;
+    limits::options(object, &[])?;
     if object.capacity != 1 {
         return Err(format!("{} entries; it has one", object.capacity));
     }

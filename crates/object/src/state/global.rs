@@ -1,6 +1,6 @@
 //! A section of variables: `.data`, `.bss` or `.rodata`.
 
-use super::{Addressing, Holds, StateKind, memory};
+use super::{Addressing, Holds, PLAIN, StateKind, memory};
 use crate::globals::MAX_BYTES;
 use crate::program::StateObject;
 
@@ -8,17 +8,13 @@ use crate::program::StateObject;
 pub static KIND: StateKind = StateKind {
     name: "global",
     c: "global",
-    bpf_type: None,
-    handler_kind: None,
     addressing: Addressing::None,
     holds: Holds::Variables,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[],
     at_capacity: "is one value, always there",
     validate,
     bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

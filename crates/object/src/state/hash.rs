@@ -1,6 +1,6 @@
 //! The kernel's hash map: each entry stays until it is deleted.
 
-use super::{Addressing, Holds, StateKind, keyed, limits, timers};
+use super::{Addressing, Holds, PLAIN, StateKind, keyed, limits, timers};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_HASH`
@@ -8,16 +8,14 @@ pub static KIND: StateKind = StateKind {
     name: "hash",
     c: "hash",
     bpf_type: Some(1),
-    handler_kind: None,
     addressing: Addressing::Key,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
     hashed: true,
     calls: &[keyed::CALLS, timers::CALLS],
     at_capacity: "a new key is refused with -E2BIG; present ones can be overwritten",
     validate,
     bytes: keyed::bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The kernel's hash map of maps of one shape.
 
-use super::{Addressing, Holds, StateKind, call, keyed, limits, look, maps};
+use super::{Addressing, Holds, PLAIN, StateKind, call, keyed, limits, look, maps};
 use crate::contract::Reach::Bucket;
 use crate::helper::MAP_LOOKUP_ELEM;
 use crate::program::StateObject;
@@ -10,16 +10,14 @@ pub static KIND: StateKind = StateKind {
     name: "hash_of_maps",
     c: "hash_of_maps",
     bpf_type: Some(13),
-    handler_kind: None,
     addressing: Addressing::Key,
     holds: Holds::Maps,
-    per_cpu: false,
-    evicts: false,
     hashed: true,
     calls: &[&[call(&MAP_LOOKUP_ELEM, look(Bucket))]],
     at_capacity: "the host cannot set another map",
     validate,
     bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

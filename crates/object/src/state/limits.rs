@@ -31,6 +31,16 @@ pub(super) fn index_key(object: &StateObject) -> Result<(), String> {
     }
 }
 
+/// A value that is a descriptor.
+pub(super) fn descriptor(object: &StateObject) -> Result<(), String> {
+    match object.value_bytes {
+        4 => Ok(()),
+        other => Err(format!(
+            "a value of {other} bytes; 4 are possible, as in the kernel"
+        )),
+    }
+}
+
 pub(super) fn value(object: &StateObject) -> Result<(), String> {
     match object.value_bytes {
         1..=MAX_VALUE => Ok(()),
@@ -73,6 +83,9 @@ pub(super) const ACCESS: [(u32, &str); 4] = [
     (super::WRONLY_PROG, "BPF_F_WRONLY_PROG"),
 ];
 
+/// Map flags that change nothing here: where memory is, and access from outside.
+pub(super) const PLACED: &[(u32, &str)] = &[(1 << 2, "BPF_F_NUMA_NODE"), ACCESS[0], ACCESS[1]];
+
 /// Only the named map flags may be set.
 pub(super) fn flags(object: &StateObject, known: &[(u32, &str)]) -> Result<(), String> {
     let all = known.iter().fold(0, |all, (bit, _)| all | bit);
@@ -90,9 +103,16 @@ pub(super) fn flags(object: &StateObject, known: &[(u32, &str)]) -> Result<(), S
     }
 }
 
-/// Options that a handler may give only to other kinds.
-pub(super) fn without(options: &[(u64, &str)]) -> Result<(), String> {
-    match options.iter().find(|(value, _)| *value != 0) {
+/// Of the options that a handler may give only to some kinds, those of these names alone may be given.
+pub(super) fn options(object: &StateObject, taken: &[&str]) -> Result<(), String> {
+    let all = [
+        (object.expire_after, "expire_after"),
+        (object.first, "first"),
+        (object.window, "window"),
+        (u64::from(object.rows), "rows"),
+    ];
+    let given = |(value, name): &&(u64, &str)| *value != 0 && !taken.contains(name);
+    match all.iter().find(given) {
         Some((_, name)) => Err(format!("it takes no .{name}; leave it out")),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! A handler's `LPM`: values by address prefixes, looked up by the longest that matches.
 
-use super::{Addressing, Call, Holds, StateKind, call, limits, look, prefixes, write};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, call, limits, look, prefixes, write};
 use crate::contract::Reach::Whole;
 use crate::helper::{LPM_DELETE, LPM_GET, LPM_PUT};
 use crate::program::StateObject;
@@ -9,17 +9,14 @@ use crate::program::StateObject;
 pub static KIND: StateKind = StateKind {
     name: "lpm",
     c: "lpm",
-    bpf_type: None,
     handler_kind: Some(5),
     addressing: Addressing::Prefix,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "a new prefix is refused (null); present ones can be overwritten",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// One trie leads to all prefixes.
@@ -30,12 +27,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::without(&[
-        (object.expire_after, "expire_after"),
-        (object.first, "first"),
-        (object.window, "window"),
-        (u64::from(object.rows), "rows"),
-    ])?;
+    limits::options(object, &[])?;
     match object.key_bytes {
         1..=16 => {}
         other => {

@@ -1,6 +1,8 @@
 //! The kernel's longest-prefix trie: the key is a `__u32` prefix length and the address after it.
 
-use super::{Addressing, Call, Holds, StateKind, call, keyed, limits, look, prefixes, write};
+use super::{
+    Addressing, Call, Holds, PLAIN, StateKind, call, keyed, limits, look, prefixes, write,
+};
 use crate::contract::Reach::Whole;
 use crate::helper::{MAP_DELETE_ELEM, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM};
 use crate::program::StateObject;
@@ -10,16 +12,13 @@ pub static KIND: StateKind = StateKind {
     name: "lpm_trie",
     c: "lpm",
     bpf_type: Some(11),
-    handler_kind: None,
     addressing: Addressing::Prefix,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "a new prefix is refused with -ENOSPC; present ones can be overwritten",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// One trie leads to all prefixes.

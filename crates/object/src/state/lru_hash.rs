@@ -1,6 +1,6 @@
 //! The kernel's LRU hash map: an entry that was not used lately makes room for a new one.
 
-use super::{Addressing, Holds, StateKind, keyed, limits, timers};
+use super::{Addressing, Holds, PLAIN, StateKind, keyed, limits, timers};
 use crate::program::StateObject;
 
 /// `BPF_MAP_TYPE_LRU_HASH`
@@ -8,16 +8,15 @@ pub static KIND: StateKind = StateKind {
     name: "lru_hash",
     c: "lru_hash",
     bpf_type: Some(9),
-    handler_kind: None,
     addressing: Addressing::Key,
     holds: Holds::Values,
-    per_cpu: false,
     evicts: true,
     hashed: true,
     calls: &[keyed::LRU_CALLS, timers::CALLS],
     at_capacity: "an entry that was not used lately is evicted",
     validate,
     bytes: keyed::lru_bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

@@ -1,6 +1,8 @@
 //! A handler's `MAP`: entries by key, absent once their age reaches `expire_after`.
 
-use super::{Addressing, Call, Holds, StateKind, call, keyed, limits, look, timers, touch, write};
+use super::{
+    Addressing, Call, Holds, PLAIN, StateKind, call, keyed, limits, look, timers, touch, write,
+};
 use crate::contract::Reach::{Bucket, Whole};
 use crate::helper::{MAP_DELETE, MAP_GET, MAP_PUT, MAP_REFRESH};
 use crate::insn::STACK;
@@ -10,17 +12,15 @@ use crate::program::StateObject;
 pub static KIND: StateKind = StateKind {
     name: "map",
     c: "hash",
-    bpf_type: None,
     handler_kind: Some(1),
     addressing: Addressing::Key,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
     hashed: true,
     calls: &[CALLS, timers::FIRED],
     at_capacity: "a new key is refused (null); present ones can be overwritten",
     validate,
     bytes: keyed::bytes,
+    ..PLAIN
 };
 
 /// A new entry is one of a list of free ones.
@@ -32,12 +32,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    let rows = u64::from(object.rows);
-    limits::without(&[
-        (object.first, "first"),
-        (object.window, "window"),
-        (rows, "rows"),
-    ])?;
+    limits::options(object, &["expire_after"])?;
     keyed::validate(object)?;
     expires(object)
 }

@@ -16,12 +16,7 @@ pub(super) fn stored(object: &StateObject) -> StateObject {
 
 /// Requirements of both kinds on a declaration that takes this many bytes.
 pub(super) fn validate(object: &StateObject, bytes: u64) -> Result<(), String> {
-    if object.value_bytes != 4 {
-        return Err(format!(
-            "a value of {} bytes; 4 are possible, as in the kernel",
-            object.value_bytes
-        ));
-    }
+    limits::descriptor(object)?;
     limits::capacity(object)?;
     limits::total(bytes)
 }

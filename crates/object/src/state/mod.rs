@@ -97,6 +97,23 @@ pub struct StateKind {
     pub bytes: fn(&StateObject) -> u64,
 }
 
+/// A kind that nothing declares, without entries, calls and properties: fields that the file of a kind does not name are these.
+const PLAIN: StateKind = StateKind {
+    name: "",
+    c: "",
+    bpf_type: None,
+    handler_kind: None,
+    addressing: Addressing::None,
+    holds: Holds::Values,
+    per_cpu: false,
+    evicts: false,
+    hashed: false,
+    calls: &[],
+    at_capacity: "",
+    validate: |_| Ok(()),
+    bytes: |_| 0,
+};
+
 /// Its name says which it is: addresses of functions are others in each process.
 impl std::fmt::Debug for StateKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -343,44 +360,15 @@ pub fn by_name(name: &str) -> Option<&'static StateKind> {
 /// The kernel's name of a map type, without `BPF_MAP_TYPE_` (include/uapi/linux/bpf.h).
 #[must_use]
 pub fn bpf_type_name(number: u32) -> String {
-    const NAMES: &[&str] = &[
-        "UNSPEC",
-        "HASH",
-        "ARRAY",
-        "PROG_ARRAY",
-        "PERF_EVENT_ARRAY",
-        "PERCPU_HASH",
-        "PERCPU_ARRAY",
-        "STACK_TRACE",
-        "CGROUP_ARRAY",
-        "LRU_HASH",
-        "LRU_PERCPU_HASH",
-        "LPM_TRIE",
-        "ARRAY_OF_MAPS",
-        "HASH_OF_MAPS",
-        "DEVMAP",
-        "SOCKMAP",
-        "CPUMAP",
-        "XSKMAP",
-        "SOCKHASH",
-        "CGROUP_STORAGE",
-        "REUSEPORT_SOCKARRAY",
-        "PERCPU_CGROUP_STORAGE",
-        "QUEUE",
-        "STACK",
-        "SK_STORAGE",
-        "DEVMAP_HASH",
-        "STRUCT_OPS",
-        "RINGBUF",
-        "INODE_STORAGE",
-        "TASK_STORAGE",
-        "BLOOM_FILTER",
-        "USER_RINGBUF",
-        "CGRP_STORAGE",
-        "ARENA",
-    ];
-    match NAMES.get(number as usize) {
-        Some(name) => (*name).to_owned(),
+    const NAMES: &str = "\
+        UNSPEC HASH ARRAY PROG_ARRAY PERF_EVENT_ARRAY PERCPU_HASH PERCPU_ARRAY STACK_TRACE \
+        CGROUP_ARRAY LRU_HASH LRU_PERCPU_HASH LPM_TRIE ARRAY_OF_MAPS HASH_OF_MAPS DEVMAP \
+        SOCKMAP CPUMAP XSKMAP SOCKHASH CGROUP_STORAGE REUSEPORT_SOCKARRAY \
+        PERCPU_CGROUP_STORAGE QUEUE STACK SK_STORAGE DEVMAP_HASH STRUCT_OPS RINGBUF \
+        INODE_STORAGE TASK_STORAGE BLOOM_FILTER USER_RINGBUF CGRP_STORAGE ARENA \
+    ";
+    match NAMES.split_whitespace().nth(number as usize) {
+        Some(name) => name.to_owned(),
         None => format!("number {number}"),
     }
 }

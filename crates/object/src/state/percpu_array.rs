@@ -1,6 +1,6 @@
 //! The kernel's per-CPU array. Every worker has an instance of its own, and in that it is an array.
 
-use super::{Addressing, Holds, StateKind, call, elements, limits, look};
+use super::{Addressing, Holds, PLAIN, StateKind, call, elements, limits, look};
 use crate::contract::Reach::Entry;
 use crate::helper::MAP_LOOKUP_PERCPU_ELEM;
 use crate::program::StateObject;
@@ -10,12 +10,9 @@ pub static KIND: StateKind = StateKind {
     name: "percpu_array",
     c: "array",
     bpf_type: Some(6),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Values,
     per_cpu: true,
-    evicts: false,
-    hashed: false,
     calls: &[
         elements::CALLS,
         &[call(&MAP_LOOKUP_PERCPU_ELEM, look(Entry))],
@@ -23,6 +20,7 @@ pub static KIND: StateKind = StateKind {
     at_capacity: "is always full: an index beyond it is absent (null) and cannot be written (-E2BIG)",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {

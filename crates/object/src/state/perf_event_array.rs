@@ -1,6 +1,6 @@
 //! The kernel's perf event array: records for the host, with bytes of the packet.
 
-use super::{Addressing, Holds, StateKind, call, limits, memory, write};
+use super::{Addressing, Holds, PLAIN, StateKind, call, limits, memory, write};
 use crate::contract::Reach::Whole;
 use crate::helper::PERF_EVENT_OUTPUT;
 use crate::program::StateObject;
@@ -10,16 +10,13 @@ pub static KIND: StateKind = StateKind {
     name: "perf_event_array",
     c: "perf_event_array",
     bpf_type: Some(4),
-    handler_kind: None,
     addressing: Addressing::None,
     holds: Holds::Records,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[&[call(&PERF_EVENT_OUTPUT, write(Whole))]],
     at_capacity: "a record is refused (-ENOSPC) until the host has taken some",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// The ring of fastpath/state/perf_event_array.h: `PERF_BYTES`, twice.
@@ -34,12 +31,7 @@ fn validate(object: &StateObject) -> Result<(), String> {
         ],
     )?;
     limits::index_key(object)?;
-    if object.value_bytes != 4 {
-        return Err(format!(
-            "a value of {} bytes; 4 are possible, as in the kernel",
-            object.value_bytes
-        ));
-    }
+    limits::descriptor(object)?;
     limits::capacity(object)
 }
 

@@ -3,7 +3,7 @@
 //! `initial` of such an object has for each element 32 bits: the number of a packet program of the
 //! same file in the order of `Program::entries`, from 1, or 0 where there is none.
 
-use super::{Addressing, Call, Holds, StateKind, call, elements, limits, look};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, call, elements, limits, look};
 use crate::contract::Reach::Entry;
 use crate::helper::{TAIL_AWAY, TAIL_CALL};
 use crate::program::StateObject;
@@ -13,16 +13,13 @@ pub static KIND: StateKind = StateKind {
     name: "prog_array",
     c: "prog_array",
     bpf_type: Some(3),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Programs,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "has an element for every index; an empty one falls through",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 /// Each is about one program.
@@ -31,11 +28,6 @@ const CALLS: &[Call] = &[call(&TAIL_CALL, look(Entry)), call(&TAIL_AWAY, look(En
 fn validate(object: &StateObject) -> Result<(), String> {
     limits::flags(object, &[])?;
     limits::index_key(object)?;
-    if object.value_bytes != 4 {
-        return Err(format!(
-            "a value of {} bytes; 4 are possible, as in the kernel",
-            object.value_bytes
-        ));
-    }
+    limits::descriptor(object)?;
     elements::validate(object)
 }

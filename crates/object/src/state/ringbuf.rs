@@ -1,6 +1,6 @@
 //! The kernel's ring buffer: records for the host, in order.
 
-use super::{Addressing, Call, Holds, StateKind, call, limits, look, memory, write};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, call, limits, look, memory, write};
 use crate::contract::Reach::{Entry, Whole};
 use crate::helper::{
     RINGBUF_DISCARD, RINGBUF_OUTPUT, RINGBUF_QUERY, RINGBUF_RESERVE, RINGBUF_SUBMIT,
@@ -12,16 +12,13 @@ pub static KIND: StateKind = StateKind {
     name: "ringbuf",
     c: "ringbuf",
     bpf_type: Some(27),
-    handler_kind: None,
     addressing: Addressing::None,
     holds: Holds::Records,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "no record is reserved (null) until the host has taken some",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// Records lie one behind the other.

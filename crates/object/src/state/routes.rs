@@ -3,7 +3,7 @@
 //! No program declares it. One that calls such a helper has one, named [`NAME`], which the host fills
 //! before the first packet (docs/routes.md).
 
-use super::{Addressing, Call, Holds, StateKind, call, hash, limits, look, memory};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, call, hash, limits, look, memory};
 use crate::contract::Reach::{Entry, Whole};
 use crate::helper::{CHECK_MTU, FIB_LOOKUP};
 use crate::program::StateObject;
@@ -18,17 +18,13 @@ pub const CAPACITY: u64 = 1024;
 pub static KIND: StateKind = StateKind {
     name: "routes",
     c: "routes",
-    bpf_type: None,
-    handler_kind: None,
     addressing: Addressing::Key,
     holds: Holds::Routes,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "takes no more routes or neighbours from the host",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// MTUs are of one port.

@@ -13,15 +13,8 @@ pub(super) const CALLS: &[Call] = &[
     call(&MAP_PEEK_ELEM, look(Whole)),
 ];
 
-/// Map flags that change nothing here: where memory is, and access from outside.
-pub(super) const FLAGS: &[(u32, &str)] = &[
-    (1 << 2, "BPF_F_NUMA_NODE"),
-    (1 << 3, "BPF_F_RDONLY"),
-    (1 << 4, "BPF_F_WRONLY"),
-];
-
 pub(super) fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(object, FLAGS)?;
+    limits::flags(object, limits::PLACED)?;
     no_key(object)?;
     elements::validate(object)
 }

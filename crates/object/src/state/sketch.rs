@@ -1,7 +1,7 @@
 //! A handler's `SKETCH`: counts by key in little memory, never too low, a little too high (count-min:
 //! Cormode and Muthukrishnan, J. Algorithms 55(1), 2005).
 
-use super::{Addressing, Call, Holds, StateKind, add, call, limits, look, memory};
+use super::{Addressing, Call, Holds, PLAIN, StateKind, add, call, limits, look, memory};
 use crate::contract::Reach::Bucket;
 use crate::helper::{SKETCH_ADD, SKETCH_COUNT};
 use crate::program::StateObject;
@@ -13,17 +13,15 @@ const MAX_ROWS: u32 = 8;
 pub static KIND: StateKind = StateKind {
     name: "sketch",
     c: "sketch",
-    bpf_type: None,
     handler_kind: Some(4),
     addressing: Addressing::Key,
     holds: Holds::Estimates,
-    per_cpu: false,
-    evicts: false,
     hashed: true,
     calls: &[CALLS],
     at_capacity: "is never full: the more keys there are, the further estimates lie above the truth",
     validate,
     bytes,
+    ..PLAIN
 };
 
 /// Counters are of several keys.
@@ -33,10 +31,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::without(&[
-        (object.expire_after, "expire_after"),
-        (object.first, "first"),
-    ])?;
+    limits::options(object, &["window", "rows"])?;
     limits::key(object)?;
     if !matches!(object.value_bytes, 0 | 4) {
         return Err(format!(

@@ -1,6 +1,6 @@
 //! A handler's `VECTOR`: elements by an index below the capacity, all there from the start, all zero.
 
-use super::{Addressing, Holds, StateKind, call, elements, limits, look};
+use super::{Addressing, Holds, PLAIN, StateKind, call, elements, limits, look};
 use crate::contract::Reach::Entry;
 use crate::helper::VECTOR_AT;
 use crate::program::StateObject;
@@ -9,25 +9,17 @@ use crate::program::StateObject;
 pub static KIND: StateKind = StateKind {
     name: "vector",
     c: "vector",
-    bpf_type: None,
     handler_kind: Some(2),
     addressing: Addressing::Index,
     holds: Holds::Values,
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[&[call(&VECTOR_AT, look(Entry))]],
     at_capacity: "is always full: an index beyond the last is absent (null)",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::without(&[
-        (object.expire_after, "expire_after"),
-        (object.first, "first"),
-        (object.window, "window"),
-        (u64::from(object.rows), "rows"),
-    ])?;
+    limits::options(object, &[])?;
     elements::validate(object)
 }

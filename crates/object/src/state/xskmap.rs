@@ -1,7 +1,7 @@
 //! The kernel's map of AF_XDP sockets, for redirects: the frame is consumed.
 
 use super::{
-    Addressing, Call, Destination, Holds, StateKind, call, elements, limits, look, targets,
+    Addressing, Call, Destination, Holds, PLAIN, StateKind, call, elements, limits, look, targets,
 };
 use crate::contract::Reach::Entry;
 use crate::helper::{MAP_LOOKUP_ELEM, REDIRECT_MAP};
@@ -12,16 +12,13 @@ pub static KIND: StateKind = StateKind {
     name: "xskmap",
     c: "xskmap",
     bpf_type: Some(17),
-    handler_kind: None,
     addressing: Addressing::Index,
     holds: Holds::Targets(Destination::Socket),
-    per_cpu: false,
-    evicts: false,
-    hashed: false,
     calls: &[CALLS],
     at_capacity: "has an element for every index; one that the host has not set is absent",
     validate,
     bytes: elements::bytes,
+    ..PLAIN
 };
 
 /// Each is about one socket.
@@ -31,14 +28,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn validate(object: &StateObject) -> Result<(), String> {
-    limits::flags(
-        object,
-        &[
-            (1 << 2, "BPF_F_NUMA_NODE"),
-            (1 << 3, "BPF_F_RDONLY"),
-            (1 << 4, "BPF_F_WRONLY"),
-        ],
-    )?;
+    limits::flags(object, limits::PLACED)?;
     limits::index_key(object)?;
     targets::value(object, false)?;
     elements::validate(object)

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use millrace_object::helper::Helper;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_object::state::{lpm, lpm_trie, map};
 
-use super::{E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
+use super::{Asked, E2BIG, EEXIST, EINVAL, ENOENT, Machine, Violation, error, is_array, prefix};
 use crate::APART;
 
 const EAGAIN: i64 = 11;
@@ -140,16 +139,10 @@ impl Machine<'_> {
     }
 
     /// A call on an entry.
-    pub(super) fn keyed(
-        &mut self,
-        h: &Helper,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    pub(super) fn keyed(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let key = self.bytes_at(a[1], o.key_bytes)?;
         self.meet(id, o, &key);
-        match h.name {
+        match name {
             "map_update_elem" => {
                 let value = self.bytes_at(a[2], o.value_bytes)?;
                 Ok(self.put_entry(id, o, key, value, a[3]))

@@ -9,7 +9,7 @@ use millrace_object::program::{ObjectId, StateObject};
 use millrace_object::state::{Addressing, distributed};
 
 use super::super::{APART, Machine, Violation, violation};
-use super::prefix;
+use super::{Asked, prefix};
 
 const NONE: u64 = u64::MAX;
 
@@ -54,24 +54,19 @@ pub(super) fn crc32c(seed: u64, word: u64) -> u64 {
 
 impl Machine<'_> {
     /// A call of one of the handlers' helpers that work on an object.
-    pub(super) fn handlers(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    pub(super) fn handlers(&mut self, asked: Asked<'_>) -> Result<u64, Violation> {
+        let Asked { name, id, o, a } = asked;
         match (o.kind.holds, o.kind.addressing) {
-            (Holds::Values, Addressing::Key) => self.aging(name, id, o, a),
-            _ if *o.kind == distributed::KIND => self.member(name, id, o, a),
+            (Holds::Values, Addressing::Key) => self.aging(asked),
+            _ if *o.kind == distributed::KIND => self.member(asked),
             (Holds::Values, Addressing::Index) if a[1] < o.capacity => {
                 let key = super::index(o, a[1]);
                 Ok(self.value_of(id, &key).unwrap_or(0))
             }
             (Holds::Values, Addressing::Index) => Ok(0),
-            (Holds::Values, Addressing::Lease) => self.lease(name, id, o, a),
-            (Holds::Values, Addressing::Prefix) => self.address(name, id, o, a),
-            (Holds::Estimates, _) => self.count(name, id, o, a),
+            (Holds::Values, Addressing::Lease) => self.lease(asked),
+            (Holds::Values, Addressing::Prefix) => self.address(asked),
+            (Holds::Estimates, _) => self.count(asked),
             (Holds::Rules, _) => {
                 let key = self.bytes_at(a[1], o.key_bytes)?;
                 Ok(u64::from(self.class_of(id, &key)))
@@ -93,13 +88,7 @@ impl Machine<'_> {
         stamp.is_some_and(|stamp| over(o, *stamp, self.now()))
     }
 
-    fn aging(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    fn aging(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let now = self.now();
         let key = self.bytes_at(a[1], o.key_bytes)?;
         self.meet(id, o, &key);
@@ -167,13 +156,7 @@ impl Machine<'_> {
         Ok(found.unwrap_or(0))
     }
 
-    fn lease(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    fn lease(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let now = self.now();
         let value = if name == "allocator_lease" {
             self.bytes_at(a[1], o.value_bytes)?
@@ -249,13 +232,7 @@ impl Machine<'_> {
     }
 
     /// A sketch that never errs: exact counts, where the fast path's may lie above.
-    fn count(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    fn count(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let now = self.now();
         let key = self.bytes_at(a[1], o.key_bytes)?;
         let window = now.checked_div(o.window).unwrap_or(0);
@@ -275,13 +252,7 @@ impl Machine<'_> {
     }
 
     /// A member of numbers that all packets add to: one copy of them. A member that is not there is 0, and stays so.
-    fn member(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    fn member(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let all = self.value_of(id, &super::index(o, 0));
         let Some(at) = all.filter(|_| a[1] < u64::from(o.value_bytes / 8)) else {
             return Ok(0);
@@ -300,13 +271,7 @@ impl Machine<'_> {
     }
 
     /// A prefix table whose keys are addresses; lengths come apart.
-    fn address(
-        &mut self,
-        name: &str,
-        id: ObjectId,
-        o: &StateObject,
-        a: [u64; 5],
-    ) -> Result<u64, Violation> {
+    fn address(&mut self, Asked { name, id, o, a }: Asked<'_>) -> Result<u64, Violation> {
         let key = self.bytes_at(a[1], o.key_bytes)?;
         let all = 8 * u64::from(o.key_bytes);
         let crowd = self.crowd_of(id);

@@ -3,7 +3,7 @@
 use millrace_object::program::{ObjectId, StateObject};
 
 use super::super::{APART, Machine, Violation, violation};
-use super::{EEXIST, EINVAL, ENOENT, ENOSPC, error};
+use super::{Asked, EEXIST, EINVAL, ENOENT, ENOSPC, error};
 
 /// Bits of a key, as its first four bytes say.
 fn bits(key: &[u8]) -> usize {
@@ -54,12 +54,9 @@ impl Machine<'_> {
 
     pub(super) fn prefixes(
         &mut self,
-        helper: &str,
-        id: ObjectId,
-        object: &StateObject,
-        a: [u64; 5],
+        Asked { name, id, o, a }: Asked<'_>,
     ) -> Result<u64, Violation> {
-        let key = self.bytes_at(a[1], object.key_bytes)?;
+        let key = self.bytes_at(a[1], o.key_bytes)?;
         let fits = bits(&key) <= 8 * (key.len() - 4);
         let crowd = self.crowd_of(id);
         let exact = self.exact.as_ref();
@@ -67,12 +64,12 @@ impl Machine<'_> {
             return violation("no such table");
         };
         let own = stored.get(&masked(&key)).copied();
-        match helper {
+        match name {
             "map_lookup_elem" if !fits => Ok(0),
             "map_lookup_elem" => Ok(self.longest(id, &key).unwrap_or(0)),
             "map_update_elem" => {
-                let full = stored.len() as u64 + crowd >= object.capacity;
-                let value = self.bytes_at(a[2], object.value_bytes)?;
+                let full = stored.len() as u64 + crowd >= o.capacity;
+                let value = self.bytes_at(a[2], o.value_bytes)?;
                 match (a[3], own) {
                     (3.., _) => return Ok(error(EINVAL)),
                     _ if !fits => return Ok(error(EINVAL)),

@@ -3,7 +3,7 @@
 
 use super::super::answer::{EINVAL, ENOENT};
 use super::super::call::On;
-use super::super::state::{Access, Presence};
+use super::super::state::Presence;
 use super::super::{Engine, Gap, State};
 use crate::expr::ExprId;
 use crate::model::Effect;
@@ -46,10 +46,7 @@ pub fn peek(engine: &mut Engine<'_>, s: State, on: &On<'_>, value: &[ExprId]) ->
         let (there, absent) = engine.presence(s, place, on);
         for (s, outcome, answer) in [(there, "there", 0), (absent, "absent", -ENOENT)] {
             let Some(mut s) = s else { continue };
-            s.accesses.push(Access {
-                outcome: Some(outcome),
-                ..access.clone()
-            });
+            s.accesses.push(access.clone().ended(outcome));
             out.push(engine.answers(s, answer));
         }
     }

@@ -3,7 +3,7 @@
 
 use millrace_object::helper::{Arg, Helper};
 
-use super::super::state::{Access, Place, Presence, Region, State, Value};
+use super::super::state::{Place, Presence, Region, State, Value};
 use super::super::{Engine, Gap};
 use crate::expr::{ExprId, Origin};
 use crate::model::Effect;
@@ -24,10 +24,7 @@ pub fn put(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let (full, room) = engine.split(s, full);
     let mut out = Vec::new();
     if let Some(mut s) = room {
-        s.accesses.push(Access {
-            outcome: Some("stored"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("stored"));
         let stem = format!("{}.put", on.object.name);
         // No key leads here, because which ones do is what is not followed.
         s.places.push(Place {

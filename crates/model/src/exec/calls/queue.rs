@@ -6,7 +6,7 @@ use millrace_object::helper::{Arg, Helper};
 
 use super::super::answer::{E2BIG, EINVAL, ENOENT};
 use super::super::call::On;
-use super::super::state::{Access, Presence};
+use super::super::state::Presence;
 use super::super::{Engine, Gap, State};
 use super::bloom;
 use crate::expr::Origin;
@@ -39,10 +39,7 @@ pub fn push(engine: &mut Engine<'_>, mut s: State, h: &Helper) -> Ways {
     let (refused, taken) = engine.split(s, refused);
     out.extend(refused.map(|s| engine.full_up(s, access.clone(), -E2BIG)));
     if let Some(mut s) = taken {
-        s.accesses.push(Access {
-            outcome: Some("pushed"),
-            ..access
-        });
+        s.accesses.push(access.ended("pushed"));
         let at = engine.add_place(&mut s, on.id, Vec::new());
         if let Some(p) = s.places.get_mut(at) {
             p.presence = Presence::There;
@@ -102,10 +99,7 @@ fn take(
         {
             p.lapsed = Some("it was taken out");
         }
-        s.accesses.push(Access {
-            outcome: Some("there"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("there"));
         engine.put(&mut s, region, offset, &value)?;
         out.push(engine.answers(s, 0));
     }
@@ -121,18 +115,12 @@ fn take(
     if let Some(mut s) = there {
         let name = format!("{}.next", on.object.name);
         let value = engine.unknown_bytes(&mut s, &name, bytes, Origin::State(on.id.0));
-        s.accesses.push(Access {
-            outcome: Some("there"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("there"));
         engine.put(&mut s, region, offset, &value)?;
         out.push(engine.answers(s, 0));
     }
     if let Some(mut s) = none {
-        s.accesses.push(Access {
-            outcome: Some("empty"),
-            ..access
-        });
+        s.accesses.push(access.ended("empty"));
         let zeros = vec![engine.arena.number(0, 8); bytes as usize];
         engine.put(&mut s, region, offset, &zeros)?;
         out.push(engine.answers(s, -ENOENT));

@@ -4,7 +4,7 @@
 use millrace_object::helper::Helper;
 
 use super::super::call::gap;
-use super::super::state::{Access, Place, Presence, Region, Value};
+use super::super::state::{Place, Presence, Region, Value};
 use super::super::{Engine, Gap, State};
 use super::ring::room;
 use crate::model::Effect;
@@ -23,10 +23,7 @@ pub fn reserve(engine: &mut Engine<'_>, s: State, h: &Helper) -> Ways {
     let Some(s) = good else { return Ok(out) };
     let (room, full) = room(engine, s, on.id);
     if let Some(mut s) = room {
-        s.accesses.push(Access {
-            outcome: Some("reserved"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("reserved"));
         let at = engine.add_place(&mut s, on.id, Vec::new());
         if let Some(p) = s.places.get_mut(at) {
             p.presence = Presence::There;

@@ -44,10 +44,7 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
         // Whether the port that the packet came in at is left out.
         engine.tell(&mut s, &[flags]);
         s.target = Some(Target::All(on.id));
-        s.accesses.push(Access {
-            outcome: Some("all"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("all"));
         out.push(engine.answers(s, REDIRECT));
     }
     let Some(s) = one else { return Ok(out) };

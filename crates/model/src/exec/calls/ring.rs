@@ -56,10 +56,7 @@ pub(super) fn room(
 fn append(engine: &mut Engine<'_>, s: State, access: Access, error: i64, out: &mut Vec<State>) {
     let (room, full) = room(engine, s, access.object);
     if let Some(mut s) = room {
-        s.accesses.push(Access {
-            outcome: Some("appended"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("appended"));
         out.push(engine.answers(s, 0));
     }
     out.extend(full.map(|s| engine.full_up(s, access, -error)));

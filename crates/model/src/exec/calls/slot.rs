@@ -74,10 +74,7 @@ fn entry(
     let (taken, empty) = engine.split(s, taken);
     let mut out = Vec::new();
     if let Some(mut s) = empty {
-        s.accesses.push(Access {
-            outcome: Some("absent"),
-            ..access.clone()
-        });
+        s.accesses.push(access.clone().ended("absent"));
         let zeros = vec![engine.arena.number(0, 8); bytes.len()];
         engine.put(&mut s, region, offset, &zeros)?;
         out.push(engine.answers(s, 0));

@@ -6,7 +6,7 @@ use millrace_object::helper::Helper;
 
 use super::super::answer::ENOENT;
 use super::super::call::gap;
-use super::super::state::{Access, Value};
+use super::super::state::Value;
 use super::super::{Engine, Gap, State};
 use crate::model::{Effect, Verdict};
 
@@ -21,19 +21,13 @@ pub fn meaning(engine: &mut Engine<'_>, s: State, h: &Helper) -> Result<Vec<Stat
     for (s, place) in engine.places(s, &on, &key)? {
         let (there, absent) = engine.presence(s, place, &on);
         if let Some(mut s) = there {
-            s.accesses.push(Access {
-                outcome: Some("there"),
-                ..access.clone()
-            });
+            s.accesses.push(access.clone().ended("there"));
             let mut path = engine.path(s, Value::Unset);
             path.verdict = Verdict::GoesOn(on.id, index);
             engine.left.push(path);
         }
         if let Some(mut s) = absent {
-            s.accesses.push(Access {
-                outcome: Some("absent"),
-                ..access.clone()
-            });
+            s.accesses.push(access.clone().ended("absent"));
             out.push(engine.answers(s, -ENOENT));
         }
     }
