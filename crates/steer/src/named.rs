@@ -13,7 +13,7 @@ macro_rules! named {
             /// Every one, in the order of their declaration.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// As it is written, in kebab case.
+            /// As people write and read it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {

@@ -7,49 +7,30 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use millrace_steer::named;
+
 use crate::account::{GuestAccount, GuestFailure};
 use crate::clock::now;
 
 /// Events that are kept until somebody has read them; of more the oldest are dropped.
 const EVENTS: usize = 64;
 
-/// Whether a foreign element runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum State {
-    /// it gets packets
-    #[default]
-    Running,
-    /// it has failed, and is being started again
-    Restarting,
-    /// it has failed
-    Failed,
-    /// it has ended by itself, or with its run
-    Ended,
-    /// it runs in another process, and gets packets there
-    Moved,
-}
-
-impl State {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Running,
-        Self::Restarting,
-        Self::Failed,
-        Self::Ended,
-        Self::Moved,
-    ];
-
-    /// Its name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Restarting => "restarting",
-            Self::Failed => "failed",
-            Self::Ended => "ended",
-            Self::Moved => "moved",
-        }
+named! {
+    /// Whether a foreign element runs.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[repr(u8)]
+    pub enum State {
+        /// it gets packets
+        #[default]
+        Running = "running",
+        /// it has failed, and is being started again
+        Restarting = "restarting",
+        /// it has failed
+        Failed = "failed",
+        /// it has ended by itself, or with its run
+        Ended = "ended",
+        /// it runs in another process, and gets packets there
+        Moved = "moved",
     }
 }
 

@@ -3,36 +3,26 @@
 //! Those traces are not ours to hand out, and two are not public. The points here are approximations that were set by hand after what
 //! the sources say and draw: between two of them the logarithm of the size grows evenly with the share of flows.
 
+use millrace_steer::named;
 use serde::Serialize;
 
-/// A distribution of flow sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Shape {
-    /// a data center of a university: four of five flows have fewer than 10 KB, a tenth has nearly all bytes (Benson et al.,
-    /// Understanding data center traffic characteristics, 2010)
-    University,
-    /// a wide-area Internet backbone: most flows have a few packets, and the tail is a power law with an exponent near 1.1 (CAIDA)
-    Backbone,
-    /// TCP in a data center of a hyperscaler: from queries of some packets to updates of 30 MB (Alizadeh et al., Data Center TCP,
-    /// 2010, figure 4)
-    Hyperscale,
+named! {
+    /// A distribution of flow sizes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Shape {
+        /// a data center of a university: four of five flows have fewer than 10 KB, a tenth has nearly all bytes (Benson et al.,
+        /// Understanding data center traffic characteristics, 2010)
+        University = "university",
+        /// a wide-area Internet backbone: most flows have a few packets, and the tail is a power law with an exponent near 1.1 (CAIDA)
+        Backbone = "backbone",
+        /// TCP in a data center of a hyperscaler: from queries of some packets to updates of 30 MB (Alizadeh et al., Data Center TCP,
+        /// 2010, figure 4)
+        Hyperscale = "hyperscale",
+    }
 }
 
 impl Shape {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::University, Self::Backbone, Self::Hyperscale];
-
-    /// As it is written, e.g. `university`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::University => "university",
-            Self::Backbone => "backbone",
-            Self::Hyperscale => "hyperscale",
-        }
-    }
-
     /// Sizes in packets, ascending, and the share of flows up to each, 0 to 1.
     fn points(self) -> &'static [(f64, f64)] {
         match self {

@@ -1,39 +1,24 @@
 //! The figures as tables of text, sorted.
 
+use millrace_steer::named;
+
 use super::view::View;
 
-/// Sort order of rows; a table without such a column keeps its order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Key {
-    /// in the order of the run
-    #[default]
-    Order,
-    Packets,
-    Losses,
-    Cost,
-    Bursts,
+named! {
+    /// Sort order of rows; a table without such a column keeps its order.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Key {
+        /// in the order of the run
+        #[default]
+        Order = "order",
+        Packets = "packets",
+        Losses = "losses",
+        Cost = "ns a packet",
+        Bursts = "bursts",
+    }
 }
 
 impl Key {
-    const ALL: [Self; 5] = [
-        Self::Order,
-        Self::Packets,
-        Self::Losses,
-        Self::Cost,
-        Self::Bursts,
-    ];
-
-    /// As it is written on the screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Order => "order",
-            Self::Packets => "packets",
-            Self::Losses => "losses",
-            Self::Cost => "ns a packet",
-            Self::Bursts => "bursts",
-        }
-    }
-
     /// The one so many places further, round and round.
     pub fn step(self, places: usize) -> Self {
         let at = Self::ALL.iter().position(|k| *k == self).unwrap_or(0);
