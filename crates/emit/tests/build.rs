@@ -265,7 +265,8 @@ fn a_module_is_linked_as_the_driver_links_it() {
         ..bench.toolchain.clone()
     };
     assert!(bench.toolchain.link.is_some(), "clang says how it links");
-    let by_driver = crate::support::Bench { toolchain, ..bench };
+    let mut by_driver = bench;
+    by_driver.toolchain = toolchain;
     let module = std::fs::read(by_driver.module(&program, false)).unwrap();
     assert!(linked == module, "the modules differ");
     let left = by_driver.path("module.o");
