@@ -1,6 +1,5 @@
 //! Functions that the kernel calls back, and what else programs of our own compare: the kernel, the emitted code and the interpreter do the same
 //! with each packet, and leave the same maps.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 

@@ -4,7 +4,6 @@
 //! `MILLRACE_CLAIMS_SECONDS` says how long the search goes on (5 otherwise), `MILLRACE_CLAIMS_SEED` where it begins (0).
 //! Emitted code looks at its claims wherever it is made for the sanitizers: `millrace run --sanitize`, every packet test of
 //! the functions, and the tests of public objects.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
 //! Helpers about texts and parts of packets: the kernel, the emitted code and the interpreter, called with
 //! the same arguments, give the same results and the same bytes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! Bad input through the front door: a clear error and exit code 2, never a panic, and what was
 //! written stays intact.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

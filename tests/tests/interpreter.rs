@@ -2,7 +2,6 @@
 //! after each packet the same fate, bytes and records; in the end the same state.
 //!
 //! The objects are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! Queues, stacks, Bloom filters and maps of maps: the kernel, the emitted code and the interpreter do the
 //! same with the same packets.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libbpf_rs::MapType;
 use millrace_dataplane::packet::Fate;

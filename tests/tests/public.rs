@@ -2,7 +2,6 @@
 //! same packets, and after each the same verdict and bytes; in the end the same maps.
 //!
 //! The objects of others are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

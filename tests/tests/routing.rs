@@ -3,7 +3,6 @@
 //!
 //! The test runs itself once more under `unshare -n`; the namespace and all that is in it go with that
 //! process. Our side reads the table as `--routes system` does.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! Timers in the values of maps: the emitted code and the interpreter fire the same ones at the same
 //! times, whatever the burst, and a run tells how many.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_dataplane::packet::Fate;
 use millrace_object::program::ObjectId;

@@ -1,8 +1,6 @@
 //! Every operation of the domain against the same operation on numbers: what a description says of
 //! its operands' results must hold for every pair of numbers that it describes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_check::domain::assume::assume;
 use millrace_check::domain::{Scalar, Tnum, alu};
 use millrace_object::insn::{AluOp, ByteOrder, Condition, Size, Width};

@@ -1,5 +1,4 @@
 //! `bench`, `doctor` and `manual`, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use serde_json::Value;

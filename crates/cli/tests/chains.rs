@@ -1,5 +1,4 @@
 //! Chains: described in files, between pipes, and asked through the shell.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

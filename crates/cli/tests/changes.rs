@@ -1,5 +1,4 @@
 //! Chains that are changed while packets go through them: none is lost, doubled or overtaken.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,6 +1,5 @@
 //! Chains of runs on several workers that are changed while packets come: no packet of a flow is lost, doubled, overtaken, or comes to a worker
 //! that has not its state.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

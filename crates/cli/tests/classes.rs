@@ -1,5 +1,4 @@
 //! Packet classes of guests on several cores, which `millrace ctl class move` moves from worker to worker in mid-stream.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,5 +1,4 @@
 //! `millrace cluster`, from outside, against a real etcd where there is one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_turns::its_turn;
 use std::io::{BufRead, BufReader, Read, Write};

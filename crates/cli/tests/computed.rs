@@ -1,6 +1,5 @@
 //! `millrace verify` over functions whose keys are computed: the steering that a solver's answers allow is held against
 //! one core.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Numbers of which each worker has a part, and which packets read late (`DISTRIBUTED` with a staleness).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

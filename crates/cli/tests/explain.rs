@@ -1,5 +1,4 @@
 //! `millrace explain` from outside: a function, a chain, a capture with comments, wrong use.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

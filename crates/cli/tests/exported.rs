@@ -1,5 +1,4 @@
 //! `run --sample --export`: a collector in the test has what the account says, read by a library that is not ours.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live::Live;

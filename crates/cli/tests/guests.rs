@@ -1,5 +1,4 @@
 //! Other people's programs in a chain of `millrace run`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

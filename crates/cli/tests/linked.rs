@@ -3,7 +3,6 @@
 //! `MILLRACE_LINK_ROWS=200 cargo test -p millrace-cli --test it linked:: -- --nocapture` takes that many random rows of two to five
 //! functions of nfs/, without the first `MILLRACE_LINK_SKIP` of them, and prints how many were compared, how many of these are one program, and why the others cannot be linked. With `MILLRACE_LINK_VERIFY=30` each that can
 //! is verified on 4 cores, too, with so many seconds of processor time for its plan; by which strategies they are equal is printed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;

@@ -1,5 +1,4 @@
 //! State that workers share under the lock, and numbers to which each adds by itself: `run` and `verify`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use millrace_turns::of_today;

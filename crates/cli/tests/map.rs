@@ -1,5 +1,4 @@
 //! `--map`: what a map holds at start decides where packets go.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `--map` for queues, filters and maps of maps, and the same under sanitizers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

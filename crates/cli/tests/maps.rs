@@ -1,5 +1,4 @@
 //! `millrace run --map`, from outside: what a file says decides where packets go.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

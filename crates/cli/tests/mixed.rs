@@ -1,6 +1,5 @@
 //! A chain of everything at once, from one file, on two cores: a Click firewall, our NAT, tcpdump as a guest, and xdp-filter of Debian's
 //! xdp-tools, whose object nobody here compiled. Each packet has one fate, and each element gets what the one before it sent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 

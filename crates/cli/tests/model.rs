@@ -1,5 +1,4 @@
 //! `millrace model`: reports of bundled functions, and what it says when it cannot say all.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `millrace model`, the report for people: what it says of state, and in which words.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -5,7 +5,6 @@
 //! keys, and the lines of the source that touch it: what the line does, the call or the access, the member. Behind
 //! semicolons `on` a port, `at start`, `when` conditions hold (the report may say more of them), `[keys]` if it
 //! is not all of the object's, and `<-` what is written.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `run --offload` and `chain --target`: a switch in front of a chain.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

@@ -1,5 +1,4 @@
 //! Entries of a table that workers divide, set from outside: each is with the worker that has its packets, and with no other one, also where buckets move.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,5 +1,4 @@
 //! `millrace run --cores`, over captures and the software NIC.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,6 +1,5 @@
 //! What a function's objects are on several workers, as readers outside see them: `run` against one core and against
 //! the plan, for a small program of each kind (tests/parts).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,5 +1,4 @@
 //! Pinned maps: what a run leaves is there for the next, whatever happens in between.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

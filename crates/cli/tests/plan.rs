@@ -1,6 +1,5 @@
 //! `millrace plan`: what is planned for the bundled functions and for programs of others, as a document and in
 //! words, and what it refuses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

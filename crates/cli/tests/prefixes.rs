@@ -1,5 +1,4 @@
 //! Prefixes of a handler's `LPM` that come from outside: from a file at the start, and while the function runs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,5 +1,4 @@
 //! What holds a function back, by its lines.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,6 +1,5 @@
 //! A planted conflict in each kind of object that workers can share, beside those of profile.rs: named by its line and in the kind's own
 //! words, under the lock and as transactions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

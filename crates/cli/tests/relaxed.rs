@@ -1,5 +1,4 @@
 //! What the plan says may differ is counted by a run where it does, and not where it does not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

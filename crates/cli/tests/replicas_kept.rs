@@ -1,5 +1,4 @@
 //! `run --state` of replicas: saved at a row's number, taken up by all of them, on other numbers of cores too.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! `--strategy replicate` from the command line: what leaves, the account, changes from outside while packets come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,5 +1,4 @@
 //! `millrace run --routes`, from outside: the table decides where packets go, and with which addresses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Rules of classifiers: at start, replaced while packets run, kept over a restart, and files that are none.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
 //! `millrace run`, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

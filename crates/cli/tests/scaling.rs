@@ -1,5 +1,4 @@
 //! Predictions from measurements, tables balanced to a trace, and benchmarks over cores, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! A chain file that says everything that its run needs, and what is said where it does not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

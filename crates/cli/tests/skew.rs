@@ -1,5 +1,4 @@
 //! Traffic that is skewed as far as it can be: all packets to one server, from one /8, of one index of the table.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `millrace top`: as text, as a document, and on a pseudo terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

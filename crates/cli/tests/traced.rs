@@ -1,5 +1,4 @@
 //! Packets of a running function, explained as they come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

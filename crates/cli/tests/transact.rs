@@ -1,5 +1,4 @@
 //! Packets of several workers as transactions: `run`, `verify`, `plan`, `bench --memory`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

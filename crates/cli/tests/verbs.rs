@@ -1,5 +1,4 @@
 //! `check`, `test`, `build`, `emit` and `trace`, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

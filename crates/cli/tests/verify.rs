@@ -1,5 +1,4 @@
 //! `millrace verify` over the bundled trace and generated traffic.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

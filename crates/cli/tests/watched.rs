@@ -1,5 +1,4 @@
 //! What an operator sees of a run while it lasts: guests that fail, and metrics through changes of the chain.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

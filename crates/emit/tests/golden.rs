@@ -1,6 +1,5 @@
 //! Emitted C of a few NFs, to be read: tests/golden/NAME.c, of long functions the beginning and the end but for
 //! portknock, which is whole, alone and by rows. Set MILLRACE_BLESS=1 to write them anew after a change that is meant.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! Modules whose workers share state: on several threads, under sanitizers, with threads switched at places
 //! that a seed chooses; and what they did, replayed by one worker in the order in which they committed it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

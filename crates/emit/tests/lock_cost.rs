@@ -1,5 +1,4 @@
 //! Measurements of the lock's cost, run by hand (docs/measurements/bench.md, The lock).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

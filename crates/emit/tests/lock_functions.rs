@@ -1,5 +1,4 @@
 //! Every bundled function with all that it writes under the lock, and what no lock can guard.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

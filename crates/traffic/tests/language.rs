@@ -1,5 +1,4 @@
 //! The packet language: texts to bytes and back, and what errors say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Bundled functions under plans written by hand: right ones are equal, wrong ones are caught.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,6 +1,5 @@
 //! Heavy keys replicated and others sharded, with promotions and demotions at drawn moments: equal on any number of workers, however
 //! far they fall behind each other; and what is done wrong is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
 

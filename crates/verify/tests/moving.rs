@@ -1,6 +1,5 @@
 //! Buckets of the indirection table that change their workers with their state at drawn moments: equal for every sharded function, on any
 //! number of workers, with other keys and other numbers of workers on the way; and what is done wrong is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

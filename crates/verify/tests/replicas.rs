@@ -1,6 +1,5 @@
 //! Replicas: packets in turn over the workers, each of which applies the rows of all. Every function that a history admits is
 //! equal, in any order in which workers fall behind each other; and what is not done alike is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,5 @@
 //! What the tests of the command share.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 pub mod live;
 pub mod openmetrics;

@@ -1,6 +1,5 @@
 //! State that goes on: in a newer version of a function, and in the next run. What comes out is what would have come out
 //! had nothing been interrupted, byte for byte.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod next_run;
 mod replaced;

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

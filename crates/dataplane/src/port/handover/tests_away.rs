@@ -1,5 +1,4 @@
 //! Two machines of two workers each: classes go from one to the other and back while packets come.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

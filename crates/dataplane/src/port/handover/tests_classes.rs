@@ -1,5 +1,4 @@
 //! Packet classes that move while packets come.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
