@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::common::stream::installed;
-use crate::common::{capture, json, millrace, read, root};
+use crate::common::{capture, millrace, read, root, success};
 
 const FIREWALL: &str = "
 FromDevice(lan) -> Strip(14) -> CheckIPHeader
@@ -87,8 +87,7 @@ fn account_is_exact(link: &str) {
     let mut run = millrace();
     run.args(["run", file.to_str().unwrap(), "--in", &inputs]);
     run.args(["--pass", passed.to_str().unwrap()]);
-    let (account, status) = json(&mut run);
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut run);
 
     let number = |of: &Value| of.as_u64().unwrap();
     let fate = |name: &str| number(&account[name]);

@@ -10,7 +10,7 @@ use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{json, millrace, root};
+use common::{json, millrace, root, success};
 use serde_json::Value;
 
 /// What a line of the source does to an object.
@@ -320,8 +320,7 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
 
 /// Whether the report of a function says what was written by hand; whether all of it was compared.
 fn compare(nf: &str) -> bool {
-    let (document, status) = json(millrace().args(["model", nf, "--time", "30"]));
-    assert_eq!(status, 0);
+    let document = success(millrace().args(["model", nf, "--time", "30"]));
     let out = differences(nf, &document);
     assert!(out.is_empty(), "{nf}:\n{}", out.join("\n"));
     let all = document["covers"] == true;

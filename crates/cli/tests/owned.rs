@@ -77,17 +77,9 @@ fn hosts(folder: &Path) -> PathBuf {
 fn serving(folder: &Path, nf: &str, words: &[&str]) -> Live {
     let file = hosts(folder);
     let port = format!("vnic:{}?measure=off&depth=256&rate=4k", file.display());
-    let own = [
-        "--ports",
-        &port,
-        "--cores",
-        "4",
-        "--strategy",
-        "shard",
-        "--seconds",
-        "600",
-    ];
-    let live = Live::of(folder, &[nf], &[&own, words].concat());
+    let own = format!("--ports {port} --cores 4 --strategy shard --seconds 600");
+    let own = common::words(&own);
+    let live = Live::of(folder, &[nf], &[&own[..], words].concat());
     live.until(|stats| stats["read"].as_u64() > Some(0));
     live
 }
