@@ -207,14 +207,8 @@ fn programs_of_others_do_what_is_claimed() {
                 .arg(millrace().get_program())
                 .arg("run")
                 .arg(&file);
-            command.args([
-                "--program",
-                &entry,
-                "--capacity",
-                "*=64",
-                "--sanitize",
-                "--in",
-            ]);
+            let words = format!("--program {entry} --capacity *=64 --sanitize --in");
+            command.args(words.split(' '));
             let output = command.arg(&hostile).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             let signs = [

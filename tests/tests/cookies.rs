@@ -7,7 +7,7 @@ use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
-use millrace_tests::public::Random;
+use millrace_tests::random::Random;
 
 /// Where in the frame of tests/programs/cookies.c its fields begin.
 const LENGTH: usize = 14;
