@@ -24,8 +24,7 @@ fn frames(count: usize) -> Vec<(u64, Vec<u8>)> {
 fn run(program: &str, input: &Path, arguments: &[String]) -> Value {
     let mut command = millrace();
     command.args(["run", program, "--out", "null:", "--in"]);
-    let account = success(command.arg(input).args(arguments));
-    account
+    success(command.arg(input).args(arguments))
 }
 
 #[test]

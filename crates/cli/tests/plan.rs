@@ -88,8 +88,7 @@ const PINNED: &[Pinned] = &[
 ];
 
 fn planned(nf: &str) -> Value {
-    let document = success(millrace().args(["plan", nf, "--time", "120"]));
-    document
+    success(millrace().args(["plan", nf, "--time", "120"]))
 }
 
 #[test]

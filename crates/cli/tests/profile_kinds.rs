@@ -94,8 +94,7 @@ fn profiled(file: &std::path::Path, strategy: &str) -> Value {
     command.args(common::words(&format!(
         "--split lan=10.0.0.0/24,fd00::/8 --strategy {strategy}"
     )));
-    let found = success(&mut command);
-    found
+    success(&mut command)
 }
 
 /// Each of these makes a packet run alone, under either strategy: which is counted whatever else runs on the machine.

@@ -17,8 +17,7 @@ fn run(folder: &std::path::Path, name: &str, out: &str, words: &[&str]) -> Value
     let mut command = millrace();
     command.args(["run", name, "--in", &talk()]);
     command.args(["--split", "lan=10.0.0.0/24,fd00::/8", "--out"]);
-    let account = success(command.arg(out).args(words));
-    account
+    success(command.arg(out).args(words))
 }
 
 #[test]

@@ -36,8 +36,7 @@ fn run(nf: &str, input: &Path, words: &[&str]) -> Value {
         .args(["run", nf, "--split", SPLIT, "--control", "none"])
         .args([Path::new("--in"), input, Path::new("--out"), &out])
         .args(words);
-    let account = success(&mut command);
-    account
+    success(&mut command)
 }
 
 /// The busiest worker's packets over the mean.
@@ -193,8 +192,7 @@ fn what_was_used_lately_stays_until_the_whole_is_full() {
                 .args(["run", source, "--control", "none", "--capacity", &sized])
                 .args([Path::new("--in"), &input, Path::new("--out"), &out])
                 .args(more);
-            let account = success(&mut command);
-            account
+            success(&mut command)
         };
         let nothing = format!("key={}", "00".repeat(40));
         let one = run(&[]);

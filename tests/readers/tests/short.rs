@@ -1,4 +1,5 @@
 //! Every reader over changed seeds, for a bounded number of inputs.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::sync::Arc;

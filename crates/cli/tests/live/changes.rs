@@ -143,8 +143,7 @@ impl Control {
     pub fn ask(&self, words: &[&str]) -> Value {
         let mut command = millrace();
         command.args(words).args(["--control", &self.0]);
-        let answer = success(&mut command);
-        answer
+        success(&mut command)
     }
 }
 
