@@ -1,6 +1,5 @@
 //! The hand-written functions do what their namesakes do, whatever the packet: else they would not be what
 //! emitted code is measured against.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use millrace_dataplane::packet::Fate;
 use millrace_emit::cache::Cache;

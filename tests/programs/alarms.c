@@ -6,12 +6,9 @@
 
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u64);
-} chain SEC(".maps");
+#include "map.h"
+
+MAP(chain, ARRAY, 4, __u32, __u64);
 
 struct flow {
 	__u64 seen;
@@ -21,24 +18,14 @@ struct flow {
 	__u64 last;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, __u64);
-	__type(value, struct flow);
-} flows SEC(".maps");
+MAP(flows, HASH, 64, __u64, struct flow);
 
 struct clock {
 	struct bpf_timer timer;
 	__u64 ticks;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 3);
-	__type(key, __u32);
-	__type(value, struct clock);
-} clocks SEC(".maps");
+MAP(clocks, ARRAY, 3, __u32, struct clock);
 
 static __always_inline void note(__u64 what)
 {

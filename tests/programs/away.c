@@ -5,6 +5,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 int again(struct xdp_md *ctx);
 int shorten(struct xdp_md *ctx);
 int nothing(struct xdp_md *ctx);
@@ -18,12 +20,7 @@ struct {
 	.values = { [1] = (void *)&again, [2] = (void *)&shorten, [3] = (void *)&nothing },
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 16);
-	__type(key, __u32);
-	__type(value, __u64);
-} counts SEC(".maps");
+MAP(counts, ARRAY, 16, __u32, __u64);
 
 static __always_inline void count(__u32 at)
 {

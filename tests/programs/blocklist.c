@@ -8,6 +8,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct prefix {
 	__u32 length;
 	__be32 address;
@@ -28,12 +30,7 @@ struct {
 	__type(value, struct rule);
 } blocked SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
+MAP(seen, PERCPU_ARRAY, 2, __u32, __u64);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

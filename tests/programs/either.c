@@ -3,6 +3,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 int dropped(struct xdp_md *ctx);
 int sent(struct xdp_md *ctx);
 
@@ -25,19 +27,8 @@ struct long_value {
 	__u32 none;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 40);
-	__type(key, struct key4);
-	__type(value, struct short_value);
-} four SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 50);
-	__type(key, struct key6);
-	__type(value, struct long_value);
-} six SEC(".maps");
+MAP(four, HASH, 40, struct key4, struct short_value);
+MAP(six, HASH, 50, struct key6, struct long_value);
 
 struct counts {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -48,12 +39,7 @@ struct counts {
 
 struct counts first SEC(".maps"), second SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 12);
-	__type(key, __u32);
-	__type(value, __u64);
-} third SEC(".maps");
+MAP(third, ARRAY, 12, __u32, __u64);
 
 struct programs {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -65,19 +51,8 @@ struct programs {
 struct programs low SEC(".maps") = { .values = { [1] = (void *)&dropped } };
 struct programs high SEC(".maps") = { .values = { [0] = (void *)&sent, [2] = (void *)&dropped } };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} ports SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} hashed SEC(".maps");
+MAP(ports, DEVMAP, 4, __u32, __u32);
+MAP(hashed, DEVMAP_HASH, 4, __u32, __u32);
 
 /* The map in a register, however much the compiler sees. */
 #define HIDDEN(map) ({ void *chosen = map; __asm__ volatile("" : "+r"(chosen)); chosen; })

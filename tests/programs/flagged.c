@@ -2,12 +2,9 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 256);
-	__type(key, __u32);
-	__type(value, __u64);
-} filters SEC(".maps");
+#include "map.h"
+
+MAP(filters, PERCPU_ARRAY, 256, __u32, __u64);
 
 SEC("xdp")
 int flagged(struct xdp_md *ctx)

@@ -6,6 +6,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct counts {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8);
@@ -31,12 +33,7 @@ struct {
 	__array(values, struct counts);
 } colours SEC(".maps") = { .values = { &red, &green, 0, (void *)&fallback } };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} sums SEC(".maps");
+MAP(sums, ARRAY, 8, __u32, __u64);
 
 static long add(void *map, const __u32 *key, __u64 *value, void *context)
 {

@@ -5,26 +5,11 @@
 
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 5);
-	__type(key, __u32);
-	__type(value, __u64);
-} recent SEC(".maps");
+#include "map.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_PERCPU_HASH);
-	__uint(max_entries, 70);
-	__type(key, __u16);
-	__type(value, __u64);
-} mine SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 3);
-	__type(key, __u32);
-	__type(value, __u64);
-} sums SEC(".maps");
+MAP(recent, LRU_HASH, 5, __u32, __u64);
+MAP(mine, LRU_PERCPU_HASH, 70, __u16, __u64);
+MAP(sums, PERCPU_ARRAY, 3, __u32, __u64);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

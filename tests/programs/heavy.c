@@ -2,19 +2,10 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} sources SEC(".maps");
+#include "map.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} packets SEC(".maps");
+MAP(sources, HASH, 1024, __u32, __u64);
+MAP(packets, PERCPU_ARRAY, 1, __u32, __u64);
 
 SEC("xdp")
 int heavy(struct xdp_md *ctx)

@@ -2,33 +2,12 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 300);
-	__type(key, __u32);
-	__type(value, __u64);
-} left SEC(".maps");
+#include "map.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} right SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} ports SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} others SEC(".maps");
+MAP(left, HASH, 300, __u32, __u64);
+MAP(right, ARRAY, 8, __u32, __u64);
+MAP(ports, DEVMAP, 4, __u32, __u32);
+MAP(others, DEVMAP_HASH, 4, __u32, __u32);
 
 SEC("xdp")
 int joined(struct xdp_md *ctx)

@@ -4,12 +4,9 @@
 
 #include <bpf/bpf_helpers.h>
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
+#include "map.h"
+
+MAP(seen, HASH, 64, __u32, __u64);
 
 SEC("xdp")
 int kept(struct xdp_md *ctx)

@@ -6,14 +6,11 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 #define RESULTS 8
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RESULTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} results SEC(".maps");
+MAP(results, ARRAY, RESULTS, __u32, __u64);
 
 /* Goes on with what follows, or leaves by `label`. */
 #define MAY_GOTO(label)                                      \

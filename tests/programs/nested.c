@@ -3,6 +3,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct counts {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8);
@@ -13,12 +15,7 @@ struct counts {
 struct counts red SEC(".maps"), green SEC(".maps");
 
 /* Like the others, with room for more. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 50);
-	__type(key, __u32);
-	__type(value, __u64);
-} blue SEC(".maps");
+MAP(blue, HASH, 50, __u32, __u64);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

@@ -3,6 +3,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct wide {
 	__u8 bytes[512];
 };
@@ -19,26 +21,9 @@ struct thirteen {
 	__u8 bytes[13];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wide);
-} scratch SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 20);
-	__type(key, struct wide);
-	__type(value, __u8);
-} widest SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 9);
-	__type(key, struct thirteen);
-	__type(value, struct three);
-} thirteens SEC(".maps");
+MAP(scratch, ARRAY, 1, __u32, struct wide);
+MAP(widest, HASH, 20, struct wide, __u8);
+MAP(thirteens, HASH, 9, struct thirteen, struct three);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -5,6 +5,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 int again(struct xdp_md *ctx);
 int send(struct xdp_md *ctx);
 
@@ -17,19 +19,8 @@ struct {
 	.values = { [1] = (void *)&again, [2] = (void *)&send },
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_DEVMAP);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} ports SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} counts SEC(".maps");
+MAP(ports, DEVMAP, 4, __u32, __u32);
+MAP(counts, ARRAY, 8, __u32, __u64);
 
 static __always_inline void count(__u32 at)
 {

@@ -4,6 +4,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 #define NOINLINE static __attribute__((noinline))
 #define BARRIER(x) asm volatile("" : "+r"(x))
 
@@ -11,12 +13,7 @@ struct value {
 	__u8 bytes[64];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, struct value);
-} values SEC(".maps");
+MAP(values, ARRAY, 4, __u32, struct value);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -5,17 +5,14 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct text {
 	__s64 length;
 	char text[120];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 10);
-	__type(key, __u32);
-	__type(value, struct text);
-} texts SEC(".maps");
+MAP(texts, ARRAY, 10, __u32, struct text);
 
 static __always_inline struct text *text(__u32 at)
 {

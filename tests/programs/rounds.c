@@ -8,39 +8,19 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 #define RESULTS 16
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RESULTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} results SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u64);
-} lengths SEC(".maps");
+MAP(results, ARRAY, RESULTS, __u32, __u64);
+MAP(lengths, HASH, 64, __u32, __u64);
 
 struct address {
 	__u8 bytes[6];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct address);
-	__type(value, __u64);
-} sources SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u64);
-} fours SEC(".maps");
+MAP(sources, LRU_HASH, 4096, struct address, __u64);
+MAP(fours, PERCPU_ARRAY, 4, __u32, __u64);
 
 struct scan {
 	void *data;

@@ -4,17 +4,14 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 struct clock {
 	struct bpf_timer timer;
 	__u64 ticks;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct clock);
-} clocks SEC(".maps");
+MAP(clocks, ARRAY, 1, __u32, struct clock);
 
 #define PERIOD 10000000ull
 

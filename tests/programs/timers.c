@@ -7,14 +7,11 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 #define RESULTS 16
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RESULTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} results SEC(".maps");
+MAP(results, ARRAY, RESULTS, __u32, __u64);
 
 struct clocked {
 	__u64 before;
@@ -22,26 +19,9 @@ struct clocked {
 	__u32 after;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, struct clocked);
-} hashed SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, struct clocked);
-} latest SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, struct clocked);
-} row SEC(".maps");
+MAP(hashed, HASH, 8, __u32, struct clocked);
+MAP(latest, LRU_HASH, 4096, __u32, struct clocked);
+MAP(row, ARRAY, 4, __u32, struct clocked);
 
 /* The kernel allocates a timer, and may fail to do so for a moment. */
 #define INIT(timer, map, flags)                              \

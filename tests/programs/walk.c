@@ -5,6 +5,8 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "map.h"
+
 #define RESULTS 16
 
 struct bpf_iter_num {
@@ -15,12 +17,7 @@ extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RESULTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} results SEC(".maps");
+MAP(results, ARRAY, RESULTS, __u32, __u64);
 
 static __always_inline void put(__u32 at, __u64 value)
 {

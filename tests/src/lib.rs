@@ -6,6 +6,7 @@ pub mod kernel;
 pub mod large;
 pub mod packets;
 pub mod public;
+pub mod random;
 pub mod soundness;
 pub mod stateful;
 pub mod vector;

@@ -10,6 +10,7 @@ use millrace_object::{Insn, Program};
 use millrace_traffic::capture::Reader;
 
 use crate::command::captures;
+use crate::random::Random;
 
 /// The kernel runs a program on frames of at least an Ethernet header, in a buffer of a page.
 const LENGTHS: std::ops::RangeInclusive<usize> = 14..=3000;
@@ -25,23 +26,6 @@ pub const CAPACITY: u32 = 64;
 
 /// Maps of more entries are not compared entry by entry: load balancers declare arrays of 33 million.
 pub const LISTED: u64 = 1 << 20;
-
-/// A generator with a fixed seed (Marsaglia: Xorshift RNGs, 2003).
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below `n`, which is not 0.
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| self.below(256) as u8).collect()
-    }
-}
 
 /// The objects in the folder $MILLRACE_OBJECTS, or none when that is not set.
 ///

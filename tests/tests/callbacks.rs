@@ -1,6 +1,5 @@
 //! Functions that the kernel calls back, and what else programs of our own compare: the kernel, the emitted code and the interpreter do the same
 //! with each packet, and leave the same maps.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 
@@ -10,19 +9,15 @@ use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
+use millrace_tests::random::Random;
 
 /// Steps of the interpreter for one packet.
 const STEPS: u64 = 50_000_000;
 
 /// Packets of 15 to 200 bytes, with a fixed seed; few sources, and a byte that stops a scan now and then.
 fn packets(count: usize) -> Vec<Vec<u8>> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut below = |n: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as usize % n
-    };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut below = |n| random.below(n);
     let packet = |_| {
         let len = 15 + below(186);
         let mut bytes: Vec<u8> = (0..len).map(|_| below(255) as u8).collect();

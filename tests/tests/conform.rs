@@ -1,6 +1,5 @@
 //! The instruction set: our own vectors, and the public conformance suite where it is at hand.
 //! Each vector is executed by emitted code and by the reference interpreter.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,6 +1,5 @@
 //! Contracts of kinds, compared with their C: every helper is called on every kind of object of an instance, with the
 //! same keys and numbers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

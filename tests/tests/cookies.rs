@@ -1,14 +1,13 @@
 //! SYN cookies and metadata: emitted code and the interpreter, called with the same arguments, give the same
 //! results. The kernel's cookies depend on a secret, and its test run has no metadata: with it are compared
 //! errors, segment sizes, and that each takes its own cookies and nobody else's.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_object::program::{FunctionId, Role};
 use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
-use millrace_tests::public::Random;
+use millrace_tests::random::Random;
 
 /// Where in the frame of tests/programs/cookies.c its fields begin.
 const LENGTH: usize = 14;

@@ -1,6 +1,5 @@
 //! Every NF over every capture: one fate for every packet, nothing outside its memory, and the same
 //! bytes twice.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::File;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! Helpers about texts and parts of packets: the kernel, the emitted code and the interpreter, called with
 //! the same arguments, give the same results and the same bytes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,21 +9,7 @@ use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
-
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
+use millrace_tests::random::Random;
 
 /// Runs the frames, and counts results by the number at `result` of the frame.
 fn compare(cache: &Path, name: &str, result: usize, frames: &[Vec<u8>]) -> BTreeMap<i64, u32> {
@@ -99,8 +84,8 @@ const WORDS: [&str; 9] = [
     "millrace\0x",
 ];
 
-fn texts(draw: &mut Draw) -> Vec<Vec<u8>> {
-    let call = |draw: &mut Draw| {
+fn texts(draw: &mut Random) -> Vec<Vec<u8>> {
+    let call = |draw: &mut Random| {
         let which = draw.below(3);
         let mut text: Vec<u8> = Vec::new();
         if which < 2 {
@@ -142,8 +127,8 @@ fn texts(draw: &mut Draw) -> Vec<Vec<u8>> {
     (0..8000).map(|_| call(draw)).collect()
 }
 
-fn parts(draw: &mut Draw) -> Vec<Vec<u8>> {
-    let call = |draw: &mut Draw| {
+fn parts(draw: &mut Random) -> Vec<Vec<u8>> {
+    let call = |draw: &mut Random| {
         let mut frame = vec![0; 14];
         frame.extend([draw.below(64) as u8, draw.below(3) as u8]);
         let whole = 96 + draw.below(400);
@@ -164,7 +149,7 @@ fn helpers_answer_what_the_kernel_answers() {
     }
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().join("cache");
-    let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+    let mut draw = Random(0x9e37_79b9_7f4a_7c15);
     let results = compare(&cache, "text", 24, &texts(&mut draw));
     println!("texts: 8000 calls agree, results {results:?}");
     for wanted in [-34, -22, -1, 0, 1, 4, 20] {

@@ -1,6 +1,5 @@
 //! Bad input through the front door: a clear error and exit code 2, never a panic, and what was
 //! written stays intact.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,15 +31,7 @@ fn hostile_objects_are_refused() {
     let source = root().join("nfs/portknock/portknock.c");
     let object = folder.path().join("good.o");
     let compiled = Command::new("clang-19")
-        .args([
-            "-target",
-            "bpf",
-            "-mcpu=v4",
-            "-O2",
-            "-g",
-            "-I/usr/include/x86_64-linux-gnu",
-            "-c",
-        ])
+        .args("-target bpf -mcpu=v4 -O2 -g -I/usr/include/x86_64-linux-gnu -c".split(' '))
         .arg(&source)
         .arg("-o")
         .arg(&object)
@@ -207,18 +198,10 @@ fn a_path_that_an_object_names_is_not_opened() {
         );
         let source = write(folder.path(), "named.c", text.as_bytes());
         let object = folder.path().join("named.o");
-        let flags = [
-            "-target",
-            "bpf",
-            "-O2",
-            "-g",
-            "-w",
-            "-I/usr/include/x86_64-linux-gnu",
-            "-c",
-        ];
+        let flags = "-target bpf -O2 -g -w -I/usr/include/x86_64-linux-gnu -c";
         let mut compiler = Command::new("clang-19");
         let compiled = compiler
-            .args(flags)
+            .args(flags.split(' '))
             .arg(&source)
             .arg("-o")
             .arg(&object)
@@ -284,14 +267,8 @@ fn absurd_declarations_are_refused() {
 
 #[test]
 fn a_full_disk_and_a_closed_pipe_are_reported() {
-    let text = refused(millrace().args([
-        "run",
-        "nop",
-        "--in",
-        "captures/talk.pcap",
-        "--out",
-        "/dev/full",
-    ]));
+    let full = "run nop --in captures/talk.pcap --out /dev/full";
+    let text = refused(millrace().args(full.split(' ')));
     assert!(text.contains("/dev/full"), "{text}");
 
     let mut closed = Command::new("sh");
@@ -308,70 +285,4 @@ fn a_full_disk_and_a_closed_pipe_are_reported() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("error: "), "{text}");
-}
-
-#[test]
-fn wrong_use_is_told() {
-    for arguments in [
-        &["run", "firewall"][..],
-        &[
-            "run",
-            "no-such-nf",
-            "--in",
-            "captures/talk.pcap",
-            "--out",
-            "/dev/null",
-        ],
-        &[
-            "run",
-            "firewall",
-            "--in",
-            "no-such-file.pcap",
-            "--out",
-            "/dev/null",
-        ],
-        &[
-            "run",
-            "firewall",
-            "--in",
-            "nosuch:port",
-            "--out",
-            "/dev/null",
-        ],
-        &[
-            "run",
-            "policer",
-            "--in",
-            "captures/talk.pcap",
-            "--out",
-            "/dev/null",
-            "--set",
-            "no_such=1",
-        ],
-        &[
-            "run",
-            "policer",
-            "--in",
-            "captures/talk.pcap",
-            "--out",
-            "/dev/null",
-            "--set",
-            "rate=many",
-        ],
-        &[
-            "run",
-            "firewall",
-            "--in",
-            "captures/talk.pcap",
-            "--out",
-            "/dev/null",
-            "--cores",
-            "0",
-        ],
-    ] {
-        let output = run(millrace().args(arguments));
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}:\n{text}");
-        assert!(text.contains("error: "), "{arguments:?}:\n{text}");
-    }
 }

@@ -2,7 +2,6 @@
 //! after each packet the same fate, bytes and records; in the end the same state.
 //!
 //! The objects are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 
@@ -12,7 +11,8 @@ use millrace_object::state::{StateKind, array_of_maps};
 use millrace_reference::{End, Machine, Target};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
-use millrace_tests::public::{CAPACITY, LISTED, Random, entries, objects, packets, programs};
+use millrace_tests::public::{CAPACITY, LISTED, entries, objects, packets, programs};
+use millrace_tests::random::Random;
 
 /// More than any admitted program here executes.
 const STEPS: u64 = 4_000_000;

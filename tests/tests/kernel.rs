@@ -4,7 +4,6 @@
 //! Time is the one thing that cannot be the same: the kernel's passes while the test runs, ours stands at
 //! 0. [`CLOCKS`] says which functions look at it, how they are set so that no verdict depends on it, and
 //! which bytes of their values are times.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashMap;
 
@@ -14,6 +13,7 @@ use millrace_object::program::Dialect;
 use millrace_tests::command::{captures, nfs, root};
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Entries, Kernel, unavailable};
+use millrace_tests::random::Random;
 use millrace_traffic::capture::Reader;
 
 /// The kernel runs a program on frames of at least an Ethernet header, in a buffer of a page.
@@ -121,13 +121,8 @@ fn verdict(fate: Fate) -> &'static [u32] {
 /// Packets to run: every capture, and after each packet mutants of it, made with a fixed seed.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) as usize % below
-    };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut draw = |n| random.below(n);
     for capture in captures() {
         let mut reader = Reader::open(capture.to_str().unwrap()).unwrap();
         while let Some(record) = reader.next().unwrap() {

@@ -1,7 +1,6 @@
 //! A program of 48,000 instructions, the size of the largest public one, is checked, and one of an eighth is emitted and
 //! compiled as well, within an object's budget. `MILLRACE_LARGE=1470` does all of it with the larger one, and prints what
 //! each stage takes: the figures of docs/measurements/public-objects.md.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Instant;
 

@@ -1,6 +1,5 @@
 //! Queues, stacks, Bloom filters and maps of maps: the kernel, the emitted code and the interpreter do the
 //! same with the same packets.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libbpf_rs::MapType;
 use millrace_dataplane::packet::Fate;
@@ -10,20 +9,10 @@ use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Entries, Kernel, Like, unavailable};
+use millrace_tests::random::Random;
 
 /// Enough steps for any of these programs.
 const STEPS: u64 = 10_000;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-}
 
 fn packets(count: usize) -> Vec<Vec<u8>> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

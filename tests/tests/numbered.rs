@@ -1,6 +1,5 @@
 //! A number that is leased is nobody else's while it is, whatever the strategy: two flows never leave with one. `millrace
 //! verify` takes numbers of one worker for other ones than the same of another; this looks at the packets alone.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

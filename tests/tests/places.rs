@@ -1,6 +1,5 @@
 //! Programs by hand that relate two places: what is admitted has BPF's own numbers, what would tell where the host put
 //! something is refused by the rule that its name says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::process::Command;

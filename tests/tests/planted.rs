@@ -8,7 +8,6 @@
 //!
 //! `MILLRACE_PLANTED_HOLES=A,B` hunts these alone.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(debug_assertions)]
 
 use std::sync::Mutex;

@@ -1,6 +1,5 @@
 //! Every NF with its prefetching passes and without: the same fate and bytes, whatever the packets.
 //! Tables of tests are small enough for the cache, and the passes would stay out; here they never do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 //! same packets, and after each the same verdict and bytes; in the end the same maps.
 //!
 //! The objects of others are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 
@@ -13,9 +12,8 @@ use millrace_object::state::{hash, lpm_trie};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
-use millrace_tests::public::{
-    CAPACITY, LISTED, Random, entries, helpers, objects, packets, programs,
-};
+use millrace_tests::public::{CAPACITY, LISTED, entries, helpers, objects, packets, programs};
+use millrace_tests::random::Random;
 
 /// Every verdict of the kernel that this fate may stand for; port 0 is where all packets come in, and
 /// the interface that the kernel knows.

@@ -7,7 +7,6 @@
 //! | `MILLRACE_REPLICAS_THREADS` | programs at a time (2) |
 //! | `MILLRACE_REPLICAS_REFUSED` | 1: why each is refused that is |
 //! | `MILLRACE_REPLICAS_KEEP` | a folder in which what was made of a program that fails is left |
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,7 +3,6 @@
 //!
 //! The test runs itself once more under `unshare -n`; the namespace and all that is in it go with that
 //! process. Our side reads the table as `--routes system` does.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +14,7 @@ use millrace_routes::{Table, system};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
 use millrace_tests::kernel::{Kernel, unavailable};
+use millrace_tests::random::Random;
 
 const INSIDE: &str = "MILLRACE_TEST_NAMESPACE";
 
@@ -142,23 +142,8 @@ const SHARED: [&str; 4] = [
     "2001:db8:40::2:1",
 ];
 
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
-
 /// Size, flags and parameters of a call; whether its answer is the kernel's own choice.
-fn question(draw: &mut Draw) -> (Vec<u8>, bool) {
+fn question(draw: &mut Random) -> (Vec<u8>, bool) {
     let mut params = [0_u8; 64];
     for byte in &mut params {
         *byte = draw.below(256) as u8;
@@ -279,7 +264,7 @@ fn compare() {
     assert_eq!(table.notes, Vec::<String>::new());
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().join("cache");
-    let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+    let mut draw = Random(0x9e37_79b9_7f4a_7c15);
 
     let mut three = Three::new(&cache, "lookup", &table);
     let mut results = BTreeMap::<i64, u32>::new();

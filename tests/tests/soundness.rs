@@ -3,7 +3,6 @@
 //!
 //! `MILLRACE_SOUNDNESS_SECONDS` says how long the search goes on (5 otherwise), `MILLRACE_SOUNDNESS_SEED`
 //! where it begins (0).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

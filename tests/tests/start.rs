@@ -1,6 +1,5 @@
 //! From source to running: the memory that a function takes is the one that `check` predicts. How long it takes, the
 //! benchmark measures (docs/measurements/bench.md).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -8,7 +8,6 @@
 //! | `MILLRACE_STATEFUL_THREADS` | programs at a time (2) |
 //! | `MILLRACE_STATEFUL_FINDINGS` | a file that findings are appended to; the test then goes on behind them |
 //! | `MILLRACE_COMMAND` | the command, where it is not the one of this build |
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

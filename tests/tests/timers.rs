@@ -1,37 +1,27 @@
 //! Timers in the values of maps: the emitted code and the interpreter fire the same ones at the same
 //! times, whatever the burst, and a run tells how many.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_dataplane::packet::Fate;
 use millrace_object::program::ObjectId;
 use millrace_reference::{End, Machine};
 use millrace_tests::command::root;
 use millrace_tests::emitted::Emitted;
+use millrace_tests::random::Random;
 
 /// Steps of the interpreter for one packet.
 const STEPS: u64 = 1_000_000;
 
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
-
 /// Packets with their times: mostly close together, some at the same time, some after a pause.
 fn packets(count: usize) -> Vec<(u64, Vec<u8>)> {
-    let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+    let mut draw = Random(0x9e37_79b9_7f4a_7c15);
     let mut time = 1_000_000;
     let packet = |_| {
-        time += match draw.below(20) {
+        let pause = match draw.below(20) {
             0..5 => 0,
             5..19 => draw.below(300),
             _ => draw.below(20_000),
         };
+        time += pause as u64;
         (time, (0..60).map(|_| draw.below(256) as u8).collect())
     };
     (0..count).map(packet).collect()
@@ -51,7 +41,7 @@ fn timers_fire_as_in_the_interpreter_whatever_the_burst() {
     let cache = tempfile::tempdir().unwrap();
     let source = root().join("tests/programs/alarms.c");
     let packets = packets(6000);
-    let mut draw = Draw(5);
+    let mut draw = Random(5);
     for (most, prefetch) in [(1, false), (1, true), (32, false), (32, true), (7, true)] {
         let mut ours = Emitted::of(&cache.path().join("cache"), &source, 1, &[]).unwrap();
         let program = ours.program.clone();
@@ -61,7 +51,7 @@ fn timers_fire_as_in_the_interpreter_whatever_the_burst() {
         let mut rest = &packets[..];
         let mut verdicts = [0_usize; 4];
         while !rest.is_empty() {
-            let n = (1 + draw.below(most) as usize).min(rest.len());
+            let n = (1 + draw.below(most)).min(rest.len());
             let (burst, after) = rest.split_at(n);
             rest = after;
             let borrowed: Vec<(u64, &[u8])> = burst.iter().map(|(t, p)| (*t, &p[..])).collect();

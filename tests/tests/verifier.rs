@@ -4,7 +4,6 @@
 //!
 //! Every difference is explained in `tests/verifier`; one that is not, and an explanation of one that is no
 //! longer there, fail.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -174,7 +174,6 @@ fn called(outer: &[(Port, bool)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::connect::{Named, connect};
     use crate::description::{Function, What};

@@ -6,6 +6,7 @@ use std::path::Path;
 use millrace_chain::connect::{Named, connect};
 use millrace_chain::file::{parse, read};
 use millrace_chain::{ChainError, Description, What};
+use millrace_tables::rows;
 use millrace_topology::Topology;
 
 const WHOLE: &str = r#"
@@ -112,76 +113,41 @@ fn without_connections_elements_stand_in_a_row() {
     assert_eq!(connect(&alone, &[named(&["A", "B", "C"])]), Ok(None));
 }
 
+/// A file, the line that is told, and parts of the message and of the help.
+const WRONG: &str = r"
+name =\s                                     | 1 |                                                    |
+[[element]]\nnf='a'\nspeed=1                 | 3 | there is no `speed` here                           | capacity
+name='x'\n                                   | 0 | no elements                                        | [[element]]
+[[element]]\nnf='a'\n[[element]]\nnf='x/a.o' | 4 | two elements `a`                                   | name
+[[element]]\nname='q'                        | 2 | neither `nf` nor `click` nor `guest` nor `restore` | what
+[[element]]\nnf='a'\nguest='b'               | 2 | both `nf` and `guest`                              | one of
+[[element]]\nnf=3                            | 2 | `nf` is a text                                     | docs/chains.md
+[[element]]\nname='a b'\nnf='a'              | 2 | `a b` is no name                                   | letters
+[[element]]\nguest=''                        | 2 | no program                                         | @
+[[element]]\nnf='a'\nset=[1]                 | 3 | `set` is a table                                   |
+entry=['a']\n[[element]]\nnf='a'             | 1 | `a` names no port                                  | ELEMENT.PORT
+connect=[['a.0']]\n[[element]]\nnf='a'       | 1 | a list of pairs                                    |
+connect=[['a.0','b.0']]\n[[element]]\nnf='a'\n[[element]]\nnf='b' | 1 | no entry                                           | entry =
+element=1                                    | 1 | `element` is a list                                |
+[element]\nnf='a'                            | 1 | `element` is a list                                |
+";
+
 #[test]
 fn what_is_wrong_is_told_with_its_line_and_what_to_do() {
-    let cases = [
-        ("name = ", 1, "", ""),
-        (
-            "[[element]]\nnf='a'\nspeed=1",
-            3,
-            "there is no `speed` here",
-            "capacity",
-        ),
-        ("name='x'\n", 0, "no elements", "[[element]]"),
-        (
-            "[[element]]\nnf='a'\n[[element]]\nnf='x/a.o'",
-            4,
-            "two elements `a`",
-            "name",
-        ),
-        (
-            "[[element]]\nname='q'",
-            2,
-            "neither `nf` nor `click` nor `guest` nor `restore`",
-            "what",
-        ),
-        (
-            "[[element]]\nnf='a'\nguest='b'",
-            2,
-            "both `nf` and `guest`",
-            "one of",
-        ),
-        ("[[element]]\nnf=3", 2, "`nf` is a text", "docs/chains.md"),
-        (
-            "[[element]]\nname='a b'\nnf='a'",
-            2,
-            "`a b` is no name",
-            "letters",
-        ),
-        ("[[element]]\nguest=''", 2, "no program", "@"),
-        ("[[element]]\nnf='a'\nset=[1]", 3, "`set` is a table", ""),
-        (
-            "entry=['a']\n[[element]]\nnf='a'",
-            1,
-            "`a` names no port",
-            "ELEMENT.PORT",
-        ),
-        (
-            "connect=[['a.0']]\n[[element]]\nnf='a'",
-            1,
-            "a list of pairs",
-            "",
-        ),
-        (
-            "connect=[['a.0','b.0']]\n[[element]]\nnf='a'\n[[element]]\nnf='b'",
-            1,
-            "no entry",
-            "entry =",
-        ),
-        ("element=1", 1, "`element` is a list", ""),
-        ("[element]\nnf='a'", 1, "`element` is a list", ""),
-    ];
-    for (text, line, what, help) in cases {
-        let error = parse(text, Some(Path::new("c.toml"))).unwrap_err();
-        assert_eq!(error.line().unwrap_or(0), line, "{text}: {error}");
+    for [text, line, what, help] in rows(WRONG) {
+        let error = parse(&text, Some(Path::new("c.toml"))).unwrap_err();
+        assert_eq!(
+            error.line().unwrap_or(0).to_string(),
+            line,
+            "{text}: {error}"
+        );
         assert!(
-            error.what.contains(what) && error.help.contains(help),
+            error.what.contains(&what) && error.help.contains(&help),
             "{text}: {error:?}"
         );
-        let shown = if line > 0 {
-            format!("c.toml:{line}: ")
-        } else {
-            "c.toml: ".into()
+        let shown = match line.as_str() {
+            "0" => "c.toml: ".into(),
+            line => format!("c.toml:{line}: "),
         };
         assert!(error.to_string().starts_with(&shown), "{error}");
     }
@@ -194,64 +160,30 @@ fn connected(head: &str) -> Result<Description, ChainError> {
     connect(&chain, &[three, named(&["X", "Y"]), named(&["X", "Y"])]).map(|_| chain)
 }
 
+/// What stands above three elements of three, two and two ports, the line that is told, and a part of the message.
+const UNCONNECTED: &str = r"
+connect=[['a.Y','b.0'],['b.1','c.0'],\n['c.0','a.Z']]\nentry=['a.x','c.1'] | 2 | c.X is connected twice
+connect=[['a.Y','b.0'],['a.Z','b.0']]\nentry=['a.x','b.1',\n'b.0'] | 3 | b.X is connected twice
+connect=[['a.Y','b.0']]\nentry=['a.x','b.1','c.1','c.0'] | 4 | a.Z is not connected
+connect=[['a.Y','b.0'],\n['a.Y','c.0']]\nentry=['a.x'] | 2 | a.Y is connected twice
+connect=[['a.Y','b.0'],\n['a.z','d.0']]\nentry=['a.x'] | 2 | no element `d`
+connect=[['a.Y','b.7']]\nentry=['a.x'] | 1 | b has no port `7`
+connect=[['a.Y','b.0'],['b.1','c.0'],['c.1','a.Z']]\nentry=['a.x'] | 8 | is part of a cycle
+connect=[['b.0','c.0'],['b.1','c.1']]\nentry=['a.x','a.y','a.z'] | 6 | no packet can reach b
+                                       | 3 | a has 3 ports (X, Y, Z); functions in a row have two each
+";
+
 #[test]
 fn connections_that_make_no_sense_are_told_with_their_line() {
     connected("connect=[['a.Y','b.0'],\n['a.z','c.0']]\nentry=['a.x','b.1','c.1']").unwrap();
     // A path of two elements and one of none, which join.
     connected("connect=[['a.Y','b.0'],['b.1','c.0'],['a.Z','c.0']]\nentry=['a.x','c.1']").unwrap();
-    let cases = [
-        (
-            "connect=[['a.Y','b.0'],['b.1','c.0'],\n['c.0','a.Z']]\nentry=['a.x','c.1']",
-            2,
-            "c.X is connected twice",
-        ),
-        (
-            "connect=[['a.Y','b.0'],['a.Z','b.0']]\nentry=['a.x','b.1',\n'b.0']",
-            3,
-            "b.X is connected twice",
-        ),
-        (
-            "connect=[['a.Y','b.0']]\nentry=['a.x','b.1','c.1','c.0']",
-            4,
-            "a.Z is not connected",
-        ),
-        (
-            "connect=[['a.Y','b.0'],\n['a.Y','c.0']]\nentry=['a.x']",
-            2,
-            "a.Y is connected twice",
-        ),
-        (
-            "connect=[['a.Y','b.0'],\n['a.z','d.0']]\nentry=['a.x']",
-            2,
-            "no element `d`",
-        ),
-        (
-            "connect=[['a.Y','b.7']]\nentry=['a.x']",
-            1,
-            "b has no port `7`",
-        ),
-        (
-            "connect=[['a.Y','b.0'],['b.1','c.0'],['c.1','a.Z']]\nentry=['a.x']",
-            8,
-            "is part of a cycle",
-        ),
-        (
-            "connect=[['b.0','c.0'],['b.1','c.1']]\nentry=['a.x','a.y','a.z']",
-            6,
-            "no packet can reach b",
-        ),
-        (
-            "",
-            3,
-            "a has 3 ports (X, Y, Z); functions in a row have two each",
-        ),
-    ];
-    for (head, line, what) in cases {
-        let error = connected(head).unwrap_err();
-        assert!(error.what.contains(what), "{head}: {error:?}");
+    for [head, line, what] in rows(UNCONNECTED) {
+        let error = connected(&head).unwrap_err();
+        assert!(error.what.contains(&what), "{head}: {error:?}");
         // A cycle is told at one of its elements.
         assert!(
-            what.contains("cycle") || error.line() == Some(line),
+            what.contains("cycle") || error.line() == line.parse().ok(),
             "{head}: {error:?}"
         );
         assert!(!error.help.is_empty());

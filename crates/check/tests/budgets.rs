@@ -1,7 +1,5 @@
 //! Budgets of time and memory for an object, and of work for a packet, on the worst known programs of each kind.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fmt::Write;
 use std::time::Duration;
 

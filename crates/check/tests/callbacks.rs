@@ -1,7 +1,5 @@
 //! Functions that are called back: what is admitted, what is refused, and what it costs to see.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_assemble::assemble;
 use millrace_check::{Options, check, check_with_statistics};
 

@@ -1,133 +1,11 @@
 //! Every operation of the domain against the same operation on numbers: what a description says of
 //! its operands' results must hold for every pair of numbers that it describes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
+use millrace_assemble::oracle::{CONDITIONS, OPS, holds, result};
 use millrace_check::domain::assume::assume;
 use millrace_check::domain::{Scalar, Tnum, alu};
 use millrace_object::insn::{AluOp, ByteOrder, Condition, Size, Width};
 use proptest::prelude::*;
-
-const OPS: [AluOp; 14] = [
-    AluOp::Add,
-    AluOp::Sub,
-    AluOp::Mul,
-    AluOp::Div,
-    AluOp::SignedDiv,
-    AluOp::Mod,
-    AluOp::SignedMod,
-    AluOp::Or,
-    AluOp::And,
-    AluOp::Xor,
-    AluOp::Lsh,
-    AluOp::Rsh,
-    AluOp::Arsh,
-    AluOp::Mov,
-];
-
-const CONDITIONS: [Condition; 11] = [
-    Condition::Eq,
-    Condition::Ne,
-    Condition::Gt,
-    Condition::Ge,
-    Condition::Lt,
-    Condition::Le,
-    Condition::SignedGt,
-    Condition::SignedGe,
-    Condition::SignedLt,
-    Condition::SignedLe,
-    Condition::Test,
-];
-
-/// RFC 9669, section 4.1, written for one number at a time.
-fn concrete(op: AluOp, width: Width, a: u64, b: u64) -> u64 {
-    match width {
-        Width::W64 => match op {
-            AluOp::Add => a.wrapping_add(b),
-            AluOp::Sub => a.wrapping_sub(b),
-            AluOp::Mul => a.wrapping_mul(b),
-            AluOp::Div => a.checked_div(b).unwrap_or(0),
-            AluOp::SignedDiv => {
-                if b == 0 {
-                    0
-                } else {
-                    (a as i64).wrapping_div(b as i64) as u64
-                }
-            }
-            AluOp::Mod => a.checked_rem(b).unwrap_or(a),
-            AluOp::SignedMod => {
-                if b == 0 {
-                    a
-                } else {
-                    (a as i64).wrapping_rem(b as i64) as u64
-                }
-            }
-            AluOp::Or => a | b,
-            AluOp::And => a & b,
-            AluOp::Xor => a ^ b,
-            AluOp::Lsh => a << (b & 63),
-            AluOp::Rsh => a >> (b & 63),
-            AluOp::Arsh => ((a as i64) >> (b & 63)) as u64,
-            AluOp::Mov => b,
-        },
-        Width::W32 => {
-            let (x, y) = (a as u32, b as u32);
-            u64::from(match op {
-                AluOp::Add => x.wrapping_add(y),
-                AluOp::Sub => x.wrapping_sub(y),
-                AluOp::Mul => x.wrapping_mul(y),
-                AluOp::Div => x.checked_div(y).unwrap_or(0),
-                AluOp::SignedDiv => {
-                    if y == 0 {
-                        0
-                    } else {
-                        (x as i32).wrapping_div(y as i32) as u32
-                    }
-                }
-                AluOp::Mod => x.checked_rem(y).unwrap_or(x),
-                AluOp::SignedMod => {
-                    if y == 0 {
-                        x
-                    } else {
-                        (x as i32).wrapping_rem(y as i32) as u32
-                    }
-                }
-                AluOp::Or => x | y,
-                AluOp::And => x & y,
-                AluOp::Xor => x ^ y,
-                AluOp::Lsh => x << (y & 31),
-                AluOp::Rsh => x >> (y & 31),
-                AluOp::Arsh => ((x as i32) >> (y & 31)) as u32,
-                AluOp::Mov => y,
-            })
-        }
-    }
-}
-
-fn holds(c: Condition, width: Width, a: u64, b: u64) -> bool {
-    let (a, b, s, t) = match width {
-        Width::W64 => (a, b, a as i64, b as i64),
-        Width::W32 => (
-            u64::from(a as u32),
-            u64::from(b as u32),
-            i64::from(a as u32 as i32),
-            i64::from(b as u32 as i32),
-        ),
-    };
-    match c {
-        Condition::Eq => a == b,
-        Condition::Ne => a != b,
-        Condition::Gt => a > b,
-        Condition::Ge => a >= b,
-        Condition::Lt => a < b,
-        Condition::Le => a <= b,
-        Condition::SignedGt => s > t,
-        Condition::SignedGe => s >= t,
-        Condition::SignedLt => s < t,
-        Condition::SignedLe => s <= t,
-        Condition::Test => a & b != 0,
-    }
-}
 
 /// Numbers near the places where widths, signs and carries change.
 fn number() -> impl Strategy<Value = u64> {
@@ -180,7 +58,7 @@ proptest! {
     fn arithmetic((x, s) in described(), (y, t) in described(), op in 0usize..14, wide in any::<bool>()) {
         let width = if wide { Width::W64 } else { Width::W32 };
         let r = alu::alu(OPS[op], width, &s, &t);
-        let c = concrete(OPS[op], width, x, y);
+        let c = result(OPS[op], width, x, y);
         prop_assert!(r.contains(c), "{:?} {width:?} {x:#x} {y:#x} = {c:#x} not in {r:?}\n{s:?}\n{t:?}", OPS[op]);
     }
 
@@ -195,7 +73,7 @@ proptest! {
     #[test]
     fn unary((x, s) in described(), wide in any::<bool>()) {
         let width = if wide { Width::W64 } else { Width::W32 };
-        prop_assert!(alu::neg(width, &s).contains(concrete(AluOp::Sub, width, 0, x)));
+        prop_assert!(alu::neg(width, &s).contains(result(AluOp::Sub, width, 0, x)));
         for (size, value) in [(Size::B1, x as i8 as i64), (Size::B2, x as i16 as i64), (Size::B4, x as i32 as i64)] {
             let expected = if wide { value as u64 } else { u64::from(value as u32) };
             prop_assert!(alu::sign_extend(width, size, &s).contains(expected));

@@ -1,7 +1,5 @@
 //! Facts handed to later stages: kinds, accesses, arguments, outcomes, and loads that carry a proof.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_assemble::assemble;
 use millrace_check::facts::{Access, ArgFact, Extent, Flow, FrameId, Kind, Op, Outcomes, Step};
 use millrace_check::{Options, check};

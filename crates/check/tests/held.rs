@@ -1,5 +1,4 @@
 //! Locks and records must not be held at exits and tail calls.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_assemble::assemble;
 use millrace_check::{Options, check};

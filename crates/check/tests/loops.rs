@@ -1,7 +1,5 @@
 //! Loops that are proved to end, and the facts inside them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_assemble::assemble;
 use millrace_check::{Options, Statistics, check, check_with_statistics};
 

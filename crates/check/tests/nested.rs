@@ -1,5 +1,4 @@
 //! Maps that are found in other maps, and values without keys: what a program may do with them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_assemble::assemble;
 use millrace_check::facts::{ArgFact, Kind};

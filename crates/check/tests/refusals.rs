@@ -1,7 +1,5 @@
 //! Refusals of typical mistakes: rule, line, reason and remedy, as recorded.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;

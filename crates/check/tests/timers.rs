@@ -1,5 +1,4 @@
 //! Timers in the values of maps: what helpers take, what a program may not touch, what is called.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_assemble::assemble;
 use millrace_check::{Options, check};

@@ -1,8 +1,6 @@
 //! Stack bytes that are read before they are written: zeros, stored where the frame begins, and only those that are
 //! needed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_assemble::assemble;
 use millrace_check::facts::{Flow, Op};
 use millrace_check::{Options, check};

@@ -166,7 +166,6 @@ fn connect(name: &OsStr) -> Option<UnixDatagram> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A manager's socket at a path, what it has received since it was asked last, and the other end.

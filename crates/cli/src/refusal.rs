@@ -158,7 +158,6 @@ fn span(text: &str, first: usize, line: &Line, whole: bool) -> Option<std::ops::
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn refusal(line: Option<Line>) -> Refusal {

@@ -1,6 +1,5 @@
 //! Objects that take more than they may: the message names the stage, the budget, and how to raise it; and a packet that
 //! takes long, in which a run is stopped.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

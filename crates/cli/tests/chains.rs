@@ -1,5 +1,4 @@
 //! Chains: described in files, between pipes, and asked through the shell.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -8,7 +7,7 @@ use crate::common::stream;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use common::{json, millrace, output, read, refused, root};
+use common::{json, millrace, output, read, refused, root, success};
 use live::{Live, from, header, record};
 use stream::{counter, receiver};
 
@@ -55,8 +54,8 @@ dir = "."
             .args(words);
         run
     };
-    let (account, status) = json(run(&["--out", out.to_str().unwrap()]).stdin(Stdio::null()));
-    assert_eq!((status, &account["name"]), (0, &"edge".into()), "{account}");
+    let account = success(run(&["--out", out.to_str().unwrap()]).stdin(Stdio::null()));
+    assert_eq!(account["name"], "edge", "{account}");
     assert_eq!(account["forwarded"], 1619, "{account}");
     let stages = account["stages"].as_array().unwrap();
     let names: Vec<_> = stages.iter().map(|s| s["name"].as_str().unwrap()).collect();
@@ -142,14 +141,12 @@ char _license[] SEC("license") = "GPL";
         .collect();
     let words: Vec<_> = outs.iter().map(|p| p.to_str().unwrap()).collect();
     let mut run = millrace();
-    run.args([
-        "run",
-        file.to_str().unwrap(),
-        "--in",
-        input.to_str().unwrap(),
-        "--out",
-        &words.join(","),
-    ]);
+    run.args(common::words(&format!(
+        "run {} --in {} --out {}",
+        file.display(),
+        input.display(),
+        words.join(",")
+    )));
     let (account, status) = json(&mut run);
     assert_eq!((status, &account["forwarded"]), (0, &9.into()), "{account}");
     let bytes = |n: usize| {
@@ -253,12 +250,9 @@ fn a_shell_that_is_no_terminal_reads_lines() {
 fn a_chain_is_compared_over_a_capture_whose_ports_are_drawn() {
     let mut command = millrace();
     command.args(["chain", "chains/napts/napts-1.click", "--compare"]);
-    command.args([
-        "--in",
-        "captures/talk.pcap",
-        "--split",
-        "inside=10.0.0.0/24",
-    ]);
+    command.args(common::words(
+        "--in captures/talk.pcap --split inside=10.0.0.0/24",
+    ));
     let (output, said) = output(&mut command);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text} {said}");

@@ -1,5 +1,4 @@
 //! Chains that are changed while packets go through them: none is lost, doubled or overtaken.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -103,14 +102,8 @@ fn a_live_port_loses_nothing_while_its_chain_is_changed() {
     let dir = tempfile::tempdir().unwrap();
     let port = format!("vnic:{CAPTURE}?rate=2k&depth=4096&measure=off");
     // Over and over, until it is told to end.
-    let words = [
-        "--ports",
-        &port,
-        "--packets",
-        "300000000",
-        "--seconds",
-        "60",
-    ];
+    let words = format!("--ports {port} --packets 300000000 --seconds 60");
+    let words = common::words(&words);
     let live = Live::of(dir.path(), &["nop", "nop"], &words);
     let began = live.until(|s| s["read"].as_u64() > Some(300));
     for _ in 0..5 {

@@ -1,6 +1,5 @@
 //! Chains of runs on several workers that are changed while packets come: no packet of a flow is lost, doubled, overtaken, or comes to a worker
 //! that has not its state.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -107,17 +106,9 @@ fn serving(folder: &Path, functions: &[&str], cores: u32, words: &[&str]) -> Liv
         file.display()
     );
     let cores = cores.to_string();
-    let own = [
-        "--ports",
-        &port,
-        "--cores",
-        &cores,
-        "--packets",
-        "3000000000",
-        "--seconds",
-        "120",
-    ];
-    Live::of(folder, functions, &[&own, words].concat())
+    let own = format!("--ports {port} --cores {cores} --packets 3000000000 --seconds 120");
+    let own = common::words(&own);
+    Live::of(folder, functions, &[&own[..], words].concat())
 }
 
 /// Packets that all workers have had.
@@ -367,13 +358,7 @@ fn next(state: &mut u64) -> u64 {
 fn a_timer_changes_the_key_while_everything_else_changes() {
     let dir = tempfile::tempdir().unwrap();
     let order = order(dir.path());
-    let words = [
-        "--strategy",
-        "shard",
-        "--balance=0",
-        "--rotate-every",
-        "0.1",
-    ];
+    let words = common::words("--strategy shard --balance=0 --rotate-every 0.1");
     let live = serving(dir.path(), &[&order], 3, &words);
     let keys = if std::env::var_os("MILLRACE_LONG").is_some() {
         200
@@ -423,21 +408,12 @@ fn a_timer_changes_the_key_while_everything_else_changes() {
     println!("{} packets; {moved}", account["read"]);
 
     let mut nat = millrace();
-    nat.args([
-        "run",
-        "nat",
-        "--ports",
-        "vnic:captures/talk.pcap?split=lan=10.0.0.0/24",
-    ]);
-    nat.args([
-        "--cores",
-        "2",
-        "--strategy",
-        "shard",
-        "--balance",
-        "--rotate-every",
-        "1",
-    ]);
+    nat.args(common::words(
+        "run nat --ports vnic:captures/talk.pcap?split=lan=10.0.0.0/24",
+    ));
+    nat.args(common::words(
+        "--cores 2 --strategy shard --balance --rotate-every 1",
+    ));
     let said = refused(&mut nat, 1);
     assert!(said.contains("do not come home under another"), "{said}");
 }

@@ -1,5 +1,4 @@
 //! Packet classes of guests on several cores, which `millrace ctl class move` moves from worker to worker in mid-stream.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -55,16 +54,11 @@ fn run(folder: &Path, name: &str, input: &Path, meanwhile: impl Fn(&Live)) -> Va
     // The rings take what comes while a worker does not get its processor.
     let input = format!("vnic:{}?rate=6k&depth=4096&measure=off", input.display());
     let classes = CLASSES.to_string();
-    let words = [
-        "--in",
-        &input,
-        "--out",
-        out.to_str().unwrap(),
-        "--cores",
-        "2",
-        "--classes",
-        &classes,
-    ];
+    let words = format!(
+        "--in {input} --out {} --cores 2 --classes {classes}",
+        out.display()
+    );
+    let words = common::words(&words);
     let live = Live::of(folder, &["nop", &guest], &words);
     meanwhile(&live);
     let (account, status) = live.end();

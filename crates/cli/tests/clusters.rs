@@ -1,5 +1,4 @@
 //! `millrace cluster`, from outside, against a real etcd where there is one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_turns::its_turn;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::live::Live;
-use crate::common::{capture, json, millrace, output, refused, udp};
+use crate::common::{capture, json, millrace, output, refused, success, udp};
 use crate::owned::{EVEN, program};
 
 /// A server of etcd, which ends with the test.
@@ -162,8 +161,7 @@ fn a_node_is_drained_while_servers_of_etcd_elect_one_that_leads() {
     );
     let mut command = millrace();
     command.args(["cluster", "drain", &at, "b"]);
-    let (document, status) = json(&mut command);
-    assert_eq!(status, 0, "{document:#}");
+    let document = success(&mut command);
     assert_eq!(
         document,
         json!({"node": "b", "drained": true, "buckets": 0})
@@ -212,8 +210,7 @@ b     10.0.0.2:4800        1        2        0  lost
         assert_eq!(output.status.code(), Some(1));
         assert!(text.contains(why), "{text}");
     }
-    let (_, status) = json(&mut cluster(&["undrain", &at, "b"]));
-    assert_eq!(status, 0);
+    success(&mut cluster(&["undrain", &at, "b"]));
     // A table that names a node that is not there.
     table["owners"][0] = json!(5);
     etcd.put(&table);
@@ -234,13 +231,7 @@ fn an_etcd_that_is_none_is_refused() {
     let (output, text) = output(millrace().args(["cluster", "show", "http://h:1/lab"]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("etcd://HOST:2379/NAME is meant"), "{text}");
-    let missing = [
-        "cluster",
-        "show",
-        "etcds://h:1/lab",
-        "--ca",
-        "/nonexistent/ca.pem",
-    ];
+    let missing = crate::common::words("cluster show etcds://h:1/lab --ca /nonexistent/ca.pem");
     let (output, text) = crate::common::output(millrace().args(missing));
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("/nonexistent/ca.pem"), "{text}");
@@ -260,14 +251,9 @@ fn a_function_some_of_whose_state_all_workers_share_is_refused() {
     let mut command = millrace();
     command.args(["run", "nfs/nat", "--ports", "tap:mr-x,tap:mr-y"]);
     // Flows are divided; what is noted of fragments is one table under a lock, of which another machine would see nothing.
-    command.args([
-        "--set",
-        "fragments=1",
-        "--peer",
-        "127.0.0.1:0",
-        "--node",
-        "a",
-    ]);
+    command.args(crate::common::words(
+        "--set fragments=1 --peer 127.0.0.1:0 --node a",
+    ));
     command.args(["--peer-plain", "--cluster"]);
     command.arg(format!("static:{}", table.display()));
     let said = refused(&mut command, 1);
@@ -413,8 +399,7 @@ fn replaced_one_after_the_other(cores: &str) {
     shared(&at, 2);
     let (one, other) = (from_outside(&a), from_outside(&b));
     assert!(one > 0 && one + other == 24, "{one} and {other}");
-    let (found, status) = json(&mut cluster(&["check", &at]));
-    assert_eq!(status, 0, "{found}");
+    success(&mut cluster(&["check", &at]));
     // No other function beside it: its state would not go along.
     let mut attach = millrace();
     attach.args(["ctl", "chain", "attach", "nfs/counter", "--control"]);

@@ -1,12 +1,11 @@
 //! `millrace verify` over functions whose keys are computed: the steering that a solver's answers allow is held against
 //! one core.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::PathBuf;
 
-use common::{json, millrace, root};
+use common::{json, millrace, root, success};
 use millrace_turns::of_today;
 
 const TRAFFIC: [&str; 2] = [
@@ -56,12 +55,8 @@ fn computed_keys_are_equal_to_one_core() {
         let source = with(&folder, name, define, value);
         let mut command = millrace();
         command.arg("verify").arg(source).args(TRAFFIC);
-        let (found, status) = json(command.args(["--cores", "2,4"]));
-        assert_eq!(
-            (status, &found["equal"]),
-            (0, &true.into()),
-            "{value}: {found}"
-        );
+        let found = success(command.args(["--cores", "2,4"]));
+        assert_eq!(found["equal"], true, "{value}: {found}");
         for run in found["runs"].as_array().unwrap() {
             assert_eq!(run["strategy"], strategy, "{value}: {run}");
             let shares = run["shares"].as_array().unwrap();
@@ -90,6 +85,6 @@ fn an_answer_that_is_wrong_would_be_caught() {
     // The plan does not believe that.
     let mut command = millrace();
     command.arg("verify").arg(&source).args(TRAFFIC);
-    let (found, status) = json(command.args(["--cores", "4"]));
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(command.args(["--cores", "4"]));
+    assert_eq!(found["equal"], true, "{found}");
 }

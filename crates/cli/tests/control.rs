@@ -1,5 +1,4 @@
 //! A running function is looked at, changed and ended from outside, while packets flow.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,23 +1,12 @@
 //! Numbers of which each worker has a part, and which packets read late (`DISTRIBUTED` with a staleness).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{Faulty, json, millrace};
+use common::{Faulty, millrace, over, success};
 use serde_json::Value;
-
-/// A verb over the bundled trace, of a function that drops what is new once there are a few flows.
-fn over(verb: &str, nf: &str, words: &[&str]) -> Command {
-    let mut command = millrace();
-    command
-        .args([verb, nf, "--in", "captures/talk.pcap"])
-        .args(["--split", "lan=10.0.0.0/24,fd00::/8"])
-        .args(words);
-    command
-}
 
 fn relaxed(run: &Value, name: &str) -> u64 {
     let all = run["relaxations"].as_array().unwrap();
@@ -31,12 +20,8 @@ fn relaxed(run: &Value, name: &str) -> u64 {
 fn parts_are_read_within_the_staleness() {
     for order in ["ingress", "seeded", "threads"] {
         let words = ["--cores", "1,2,8", "--schedule", order, "--set", "least=20"];
-        let (found, status) = json(&mut over("verify", "antiddos", &words));
-        assert_eq!(
-            (status, &found["equal"]),
-            (0, &true.into()),
-            "{order}: {found}"
-        );
+        let found = success(&mut over("verify", "antiddos", &words));
+        assert_eq!(found["equal"], true, "{order}: {found}");
         let runs = found["runs"].as_array().unwrap();
         let of = |name: &str| runs.iter().map(|run| relaxed(run, name)).sum::<u64>();
         assert!(of("staleness") > 0, "{order}: {found}");
@@ -46,10 +31,8 @@ fn parts_are_read_within_the_staleness() {
 
 #[test]
 fn the_plan_says_how_late_packets_read() {
-    let (found, status) = json(millrace().args(["plan", "antiddos", "--cores", "4"]));
-    assert_eq!(status, 0, "{found}");
-    let objects = found["objects"].as_array().unwrap();
-    let of = |name: &str| objects.iter().find(|o| o["name"] == name).unwrap();
+    let found = success(millrace().args(["plan", "antiddos", "--cores", "4"]));
+    let of = |name| common::named(&found["objects"], name);
     assert_eq!(of("counts")["treatment"], "merge");
     assert_eq!(of("flows")["treatment"], "shard");
     let relaxations = found["relaxations"].as_array().unwrap();
@@ -79,8 +62,8 @@ fn a_staleness_of_zero_is_one_copy() {
 }
 
 fn is_one_copy(command: &mut Command) {
-    let (found, status) = json(command);
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(command);
+    assert_eq!(found["equal"], true, "{found}");
     for run in found["runs"].as_array().unwrap() {
         assert_eq!(
             (relaxed(run, "staleness"), &run["strategy"]),

@@ -1,11 +1,10 @@
 //! `millrace explain` from outside: a function, a chain, a capture with comments, wrong use.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace};
+use common::{json, millrace, success};
 use serde_json::Value;
 
 fn talk(nf: &[&str], words: &[&str]) -> Command {
@@ -13,12 +12,9 @@ fn talk(nf: &[&str], words: &[&str]) -> Command {
     command
         .arg("explain")
         .args(nf)
-        .args([
-            "--in",
-            "captures/talk.pcap",
-            "--split",
-            "lan=10.0.0.0/24,fd00::/8",
-        ])
+        .args(common::words(
+            "--in captures/talk.pcap --split lan=10.0.0.0/24,fd00::/8",
+        ))
         .args(words);
     command
 }
@@ -33,8 +29,8 @@ fn a_drop_is_explained_and_written_with_comments() {
         "--pcapng",
         capture.to_str().unwrap(),
     ];
-    let (found, status) = json(&mut talk(&["firewall"], &words));
-    assert_eq!((status, &found["agrees"]), (0, &true.into()), "{found}");
+    let found = success(&mut talk(&["firewall"], &words));
+    assert_eq!(found["agrees"], true, "{found}");
     assert_eq!(found["reason"], "no_flow");
     let steps = found["steps"].as_array().unwrap();
     let lines: Vec<&Value> = steps.iter().filter(|s| s["file"] == "firewall.c").collect();
@@ -64,11 +60,11 @@ fn a_drop_is_explained_and_written_with_comments() {
 
 #[test]
 fn a_chain_is_explained_element_by_element() {
-    let (found, status) = json(&mut talk(
+    let found = success(&mut talk(
         &["policer", "firewall"],
         &["--where", "forward WAN and ip"],
     ));
-    assert_eq!((status, &found["agrees"]), (0, &true.into()), "{found}");
+    assert_eq!(found["agrees"], true, "{found}");
     let elements: Vec<&str> = (found["elements"].as_array().unwrap().iter())
         .map(|e| e["element"].as_str().unwrap())
         .collect();

@@ -1,5 +1,4 @@
 //! `run --sample --export`: a collector in the test has what the account says, read by a library that is not ours.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live::Live;
@@ -11,13 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{json, millrace, output};
+use common::{SPLIT, json, millrace, output};
 use millrace_turns::its_turn;
 use netflow_parser::variable_versions::ipfix::FlowSetBody;
 use netflow_parser::{NetflowPacket, NetflowParser};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 /// A collector that reads while the run lasts, and its word.
 struct Collector {
@@ -235,11 +232,8 @@ fn what_cannot_be_exported_is_refused() {
     assert!(said.contains("ipfix:"), "{said}");
     let said = run(&["--sample", "1/2"]);
     assert!(said.contains("--export"), "{said}");
-    let said = run(&[
-        "--sample",
-        "1/2",
-        "--export",
-        "ipfix:no.such.host.invalid:4739",
-    ]);
+    let said = run(&common::words(
+        "--sample 1/2 --export ipfix:no.such.host.invalid:4739",
+    ));
     assert!(said.contains("collector"), "{said}");
 }

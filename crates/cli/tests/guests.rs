@@ -1,22 +1,13 @@
 //! Other people's programs in a chain of `millrace run`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace, output, refused};
+use common::stream::{installed, receiver};
+use common::{json, millrace, output, refused, success};
 
 const CAPTURE: &str = "captures/talk.pcap";
-
-/// Whether a program is there; says so when it is not.
-fn installed(program: &str) -> bool {
-    let there = Command::new(program).arg("--version").output().is_ok();
-    if !there {
-        println!("skipped: {program} is not installed (scripts/setup.sh test)");
-    }
-    there
-}
 
 #[test]
 fn a_guest_prints_what_it_prints_alone() {
@@ -77,16 +68,11 @@ fn functions_and_guests_stand_in_one_chain() {
     let mut run = millrace();
     run.args(["run", "firewall", "guest:ndpiReader -i @"])
         .arg(format!("guest:tcpdump -n -i @ -w {}", path("seen.pcap")))
-        .args([
-            "--in",
-            CAPTURE,
-            "--split",
-            "lan=10.0.0.0/24,fd00::/8",
-            "--out",
-            &path("out.pcap"),
-        ]);
-    let (account, status) = json(&mut run);
-    assert_eq!(status, 0, "{account}");
+        .args(common::words(&format!(
+            "--in {CAPTURE} --split lan=10.0.0.0/24,fd00::/8 --out {}",
+            path("out.pcap")
+        )));
+    let account = success(&mut run);
     let count = |what: &str| account[what].as_u64().unwrap();
     assert_eq!(count("read"), 1619);
     assert_eq!(count("forwarded") + count("dropped"), 1619);
@@ -124,18 +110,7 @@ fn a_guest_that_ends_early_lets_packets_past() {
 #[test]
 fn a_guest_that_fails_is_told_and_packets_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("receiver");
-    let room = common::root().join("crates/guest");
-    let built = Command::new("cc")
-        .args(["-std=gnu11", "-O1", "-pthread", "-I"])
-        .arg(room.join("preload"))
-        .arg("-o")
-        .arg(&program)
-        .arg(room.join("tests/programs/receiver.c"))
-        .status()
-        .unwrap();
-    assert!(built.success());
-    let word = format!("guest:{} null", program.display());
+    let word = format!("guest:{} null", receiver(dir.path()).display());
     let (account, status) = json(millrace().args(["run", "nop", &word, "nop", "--in", CAPTURE]));
     assert_eq!(
         (status, &account["forwarded"]),

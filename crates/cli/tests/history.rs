@@ -4,7 +4,7 @@ use crate::common;
 
 use std::fmt::Write;
 
-use common::{json, millrace, output, root};
+use common::{json, millrace, output, root, success};
 
 /// Functions with the most bytes that their rows may have.
 const PAPER: &[(&str, u64)] = &[
@@ -46,8 +46,7 @@ fn rows_hold_what_state_depends_on() {
 #[test]
 fn the_document_has_it_beside_the_model() {
     let mut command = millrace();
-    let (document, status) = json(command.args(["model", "nfs/portknock", "--history"]));
-    assert_eq!(status, 0);
+    let document = success(command.args(["model", "nfs/portknock", "--history"]));
     assert_eq!(document["exhaustive"], true);
     let history = &document["history"];
     assert_eq!(history["bits"], 48);

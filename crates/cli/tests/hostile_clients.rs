@@ -1,5 +1,4 @@
 //! Clients that do not keep to the rules: each is told so or closed, and nothing is held up by them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

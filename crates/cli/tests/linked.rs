@@ -3,7 +3,6 @@
 //! `MILLRACE_LINK_ROWS=200 cargo test -p millrace-cli --test it linked:: -- --nocapture` takes that many random rows of two to five
 //! functions of nfs/, without the first `MILLRACE_LINK_SKIP` of them, and prints how many were compared, how many of these are one program, and why the others cannot be linked. With `MILLRACE_LINK_VERIFY=30` each that can
 //! is verified on 4 cores, too, with so many seconds of processor time for its plan; by which strategies they are equal is printed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -12,7 +11,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{json, millrace, output, root};
+use crate::common::{millrace, output, root, success};
 
 const CAPTURE: &str = "captures/talk.pcap";
 
@@ -90,16 +89,10 @@ pub fn over(
 fn generated(folder: &Path) -> std::path::PathBuf {
     let file = folder.join("made.pcap");
     let mut make = millrace();
-    make.args([
-        "trace",
-        "gen",
-        "-o",
-        file.to_str().unwrap(),
-        "--packets",
-        "3000",
-        "--flows",
-        "60",
-    ]);
+    make.args(crate::common::words(&format!(
+        "trace gen -o {} --packets 3000 --flows 60",
+        file.display()
+    )));
     let (done, said) = output(&mut make);
     assert!(done.status.success(), "{said}");
     file
@@ -238,27 +231,15 @@ fn firewall_and_nat_are_one_program() {
     );
     // Parameters and capacities are named by the element, as in a row.
     let mut run = millrace();
-    run.args([
-        "run",
-        "nat",
-        "nat",
-        "--link",
-        "yes",
-        "--in",
-        capture.to_str().unwrap(),
-    ]);
-    run.args([
-        "--split",
-        "lan=10.0.0.0/8",
-        "--set",
-        "nat-2:hop=0",
-        "--capacity",
-        "nat:flows=7",
-    ]);
-    let (account, status) = json(&mut run);
-    assert_eq!(status, 0, "{account}");
-    let objects = account["objects"].as_array().unwrap();
-    let flows = objects.iter().find(|o| o["name"] == "nat:flows").unwrap();
+    run.args(crate::common::words(&format!(
+        "run nat nat --link yes --in {}",
+        capture.display()
+    )));
+    run.args(crate::common::words(
+        "--split lan=10.0.0.0/8 --set nat-2:hop=0 --capacity nat:flows=7",
+    ));
+    let account = success(&mut run);
+    let flows = crate::common::named(&account["objects"], "nat:flows");
     assert_eq!(flows["capacity"], 7);
     assert!(
         account["reasons"]["nat:table_full"].as_u64() > Some(0),
@@ -324,10 +305,8 @@ fn what_can_be_linked_of_a_row_is_linked() {
         .args(row)
         .args(["--link", "yes", "--in", CAPTURE]);
     run.args(["--split", "lan=10.0.0.0/8", "--capacity", "nat:flows=7"]);
-    let (account, status) = json(&mut run);
-    assert_eq!(status, 0, "{account}");
-    let objects = account["objects"].as_array().unwrap();
-    let flows = objects.iter().find(|o| o["name"] == "nat:flows").unwrap();
+    let account = success(&mut run);
+    let flows = crate::common::named(&account["objects"], "nat:flows");
     assert_eq!(flows["capacity"], 7);
 }
 
@@ -350,18 +329,13 @@ fn a_graph_of_a_file_is_linked_around_what_cannot_be() {
     let ran = |link: &str| {
         let out = dir.path().join(format!("{link}.pcap"));
         let mut run = millrace();
-        run.args([
-            "run",
-            file.to_str().unwrap(),
-            "--in",
-            CAPTURE,
-            "--link",
-            link,
-        ]);
+        run.args(crate::common::words(&format!(
+            "run {} --in {CAPTURE} --link {link}",
+            file.display()
+        )));
         run.args(["--split", "lan=10.0.0.0/8", "--seed", "7", "--out"])
             .arg(&out);
-        let (account, status) = json(&mut run);
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut run);
         (account, std::fs::read(out).unwrap())
     };
     let (linked, row) = (ran("yes"), ran("no"));
@@ -382,12 +356,8 @@ fn a_graph_of_a_file_is_linked_around_what_cannot_be() {
     // What cannot be one program says which can be, and that has a model.
     let part = format!("{}:last+nat", file.display());
     let mut check = millrace();
-    let (checked, status) = json(check.args(["check", &part]));
-    assert_eq!(
-        (status, &checked["admitted"]),
-        (0, &true.into()),
-        "{checked}"
-    );
+    let checked = success(check.args(["check", &part]));
+    assert_eq!(checked["admitted"], true, "{checked}");
     let objects = checked["objects"].as_array().unwrap();
     assert!(
         objects.iter().any(|o| o["name"] == "nat:flows"),
@@ -404,8 +374,7 @@ fn a_graph_of_a_file_is_linked_around_what_cannot_be() {
     let mut show = millrace();
     show.args(["chain", file.to_str().unwrap(), "--dot"])
         .arg(&dot);
-    let (shown, status) = json(show.arg("--html").arg(&html));
-    assert_eq!(status, 0, "{shown}");
+    let shown = success(show.arg("--html").arg(&html));
     assert_eq!(
         shown["programs"],
         serde_json::json!(["last+nat", "fw", "hh"]),
@@ -432,12 +401,8 @@ fn a_linked_program_is_verified_against_its_row() {
     let mut verify = millrace();
     verify.args(["verify", "nop+policer", "--cores", "1"]);
     verify.args(["--generate", "packets=3000,flows=40"]);
-    let (found, status) = json(&mut verify);
-    assert_eq!(
-        (status, &found["row"]["equal"]),
-        (0, &true.into()),
-        "{found}"
-    );
+    let found = success(&mut verify);
+    assert_eq!(found["row"]["equal"], true, "{found}");
     assert_eq!(found["row"]["packets"], 3000);
     assert!(found["row"]["left"].as_u64() > Some(0), "{found}");
 }
@@ -534,8 +499,7 @@ fn a_redirect_of_a_program_that_names_no_target_leads_nowhere() {
             if row.len() > 1 {
                 run.args(["--link", link]);
             }
-            let (account, status) = json(&mut run);
-            assert_eq!(status, 0, "{row:?} {link}: {account}");
+            let account = success(&mut run);
             let fate = |name: &str| account[name].as_u64().unwrap();
             let nowhere = account["reasons"]["no_such_port"].as_u64();
             assert_eq!(
@@ -623,15 +587,12 @@ fn ten_hops_leave_the_sum_of_ten_updates() {
         let out = dir.path().join(format!("{link}.pcap"));
         let mut run = millrace();
         run.arg("run").args(&row).args(["--link", link]);
-        run.args([
-            "--in",
-            capture.to_str().unwrap(),
-            "--split",
-            "lan=10.0.0.0/8",
-        ]);
+        run.args(crate::common::words(&format!(
+            "--in {} --split lan=10.0.0.0/8",
+            capture.display()
+        )));
         run.args(["--out", out.to_str().unwrap()]);
-        let (account, status) = json(&mut run);
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut run);
         (told(&account), std::fs::read(out).unwrap())
     };
     for capture in [root().join(CAPTURE), wrong] {

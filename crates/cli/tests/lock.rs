@@ -1,5 +1,4 @@
 //! State that workers share under the lock, and numbers to which each adds by itself: `run` and `verify`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use millrace_turns::of_today;
@@ -7,10 +6,8 @@ use millrace_turns::of_today;
 use std::path::Path;
 use std::process::Command;
 
-use common::{json, optimised as millrace, output, refused};
+use common::{SPLIT, json, named, optimised as millrace, output, refused, success};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 /// A run over the bundled trace.
 fn run(nf: &str, words: &[&str]) -> Command {
@@ -20,11 +17,6 @@ fn run(nf: &str, words: &[&str]) -> Command {
         .args(["--control", "none"])
         .args(words);
     command
-}
-
-fn object<'a>(account: &'a Value, name: &str) -> &'a Value {
-    let objects = account["objects"].as_array().unwrap();
-    objects.iter().find(|o| o["name"] == name).unwrap()
 }
 
 /// What is pinned in a folder, sorted by its text.
@@ -48,10 +40,9 @@ fn a_bridge_has_one_table_on_every_number_of_workers() {
     for cores in ["1", "2", "4", "8"] {
         let pins = dir.path().join(format!("pins{cores}"));
         let mut command = run("bridge", &["--cores", cores, "--pin-all", "--pin"]);
-        let (account, status) = json(command.arg(&pins));
-        assert_eq!(status, 0, "{account}");
+        let account = success(command.arg(&pins));
         assert_eq!(account["read"], 1619);
-        let stations = object(&account, "stations");
+        let stations = named(&account["objects"], "stations");
         assert_eq!(stations.get("by_worker"), None);
         let kept = pinned(&pins, "stations");
         assert_eq!(stations["entries"], kept.len() as u64);
@@ -83,18 +74,9 @@ fn what_is_there_at_start_is_there_for_all() {
     let (contents, pins) = (dir.path().join("stations.csv"), dir.path().join("pins"));
     std::fs::write(&contents, "02:aa:00:00:00:01,u32:1\n").unwrap();
     let map = format!("stations={}", contents.display());
-    let words = [
-        "--cores",
-        "3",
-        "--map",
-        &map,
-        "--packets",
-        "10",
-        "--pin-all",
-        "--pin",
-    ];
-    let (account, status) = json(run("bridge", &words).arg(&pins));
-    assert_eq!(status, 0, "{account}");
+    let words = format!("--cores 3 --map {map} --packets 10 --pin-all --pin");
+    let words = common::words(&words);
+    success(run("bridge", &words).arg(&pins));
     let kept = pinned(&pins, "stations");
     assert!(
         // 02:aa:00:00:00:01 in words.
@@ -136,12 +118,8 @@ fn all_that_a_function_writes_can_be_locked() {
         command
             .args(["verify", nf, "--cores", "4", "--strategy", "lock"])
             .args(["--in", "captures/talk.pcap", "--split", SPLIT]);
-        let (found, status) = json(&mut command);
-        assert_eq!(
-            (status, &found["equal"]),
-            (0, &true.into()),
-            "{nf}: {found}"
-        );
+        let found = success(&mut command);
+        assert_eq!(found["equal"], true, "{nf}: {found}");
         let run = &found["runs"][0];
         assert_eq!(
             (&run["strategy"], &run["compared"]),
@@ -150,12 +128,12 @@ fn all_that_a_function_writes_can_be_locked() {
         );
         assert!(run["writers"].as_u64() > Some(0), "{nf}: {run}");
     }
-    let (account, status) = json(&mut run(
+    let account = success(&mut run(
         "firewall",
         &["--cores", "4", "--strategy", "lock"],
     ));
-    assert_eq!((status, &account["read"]), (0, &1619.into()));
-    assert_eq!(object(&account, "flows").get("by_worker"), None);
+    assert_eq!(account["read"], 1619);
+    assert_eq!(named(&account["objects"], "flows").get("by_worker"), None);
 }
 
 /// Counts packets and bytes by port, and starts each count at a thousand.
@@ -208,7 +186,7 @@ fn what_each_worker_adds_is_summed() {
             kept.push(pinned(&pins, "counts"));
         }
         let (account, _) = json(&mut run(nf, &["--cores", cores]));
-        let counts = object(&account, "counts");
+        let counts = named(&account["objects"], "counts");
         assert_eq!(
             (&counts["entries"], &counts["capacity"]),
             (&2.into(), &2.into())
@@ -221,8 +199,8 @@ fn what_each_worker_adds_is_summed() {
     verify
         .args(["verify", nf, "--cores", "2,4", "--in", "captures/talk.pcap"])
         .args(["--split", SPLIT]);
-    let (found, status) = json(&mut verify);
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(&mut verify);
+    assert_eq!(found["equal"], true, "{found}");
 }
 
 #[test]

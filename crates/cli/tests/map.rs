@@ -1,11 +1,10 @@
 //! `--map`: what a map holds at start decides where packets go.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 
-use common::{capture, each_byte, json, millrace};
+use common::{capture, each_byte, json, millrace, success};
 
 const ONWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/onward.c");
 
@@ -60,8 +59,7 @@ fn flags_below_a_counter_are_there_on_every_worker() {
         command.args(["--in", "captures/talk.pcap", "--out", "null:"]);
         command.args(["--cores", cores, "--control", "none", "--map"]);
         command.arg(format!("filters={}", file.display()));
-        let (account, status) = json(&mut command);
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut command);
         let workers = account["workers"].as_array().unwrap().iter();
         let busy = workers.filter(|w| w["packets"].as_u64() > Some(0)).count();
         assert_eq!(busy.to_string(), cores, "{account}");

@@ -1,11 +1,11 @@
 //! `--map` for queues, filters and maps of maps, and the same under sanitizers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 
-use common::{capture, json, millrace, refused};
+use common::{capture, millrace, named, refused, success};
+use millrace_tables::rows;
 use serde_json::Value;
 
 const NESTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/nested.c");
@@ -24,14 +24,7 @@ fn frames(count: usize) -> Vec<(u64, Vec<u8>)> {
 fn run(program: &str, input: &Path, arguments: &[String]) -> Value {
     let mut command = millrace();
     command.args(["run", program, "--out", "null:", "--in"]);
-    let (account, status) = json(command.arg(input).args(arguments));
-    assert_eq!(status, 0, "{account}");
-    account
-}
-
-fn object<'a>(account: &'a Value, name: &str) -> &'a Value {
-    let objects = account["objects"].as_array().unwrap();
-    objects.iter().find(|o| o["name"] == name).unwrap()
+    success(command.arg(input).args(arguments))
 }
 
 #[test]
@@ -61,18 +54,22 @@ fn maps_of_maps_are_filled_by_name_and_with_entries() {
         assert_eq!(account["forwarded"], 7, "{say:?}: {account}");
         assert_eq!(account["passed"], 3, "{say:?}");
         assert_eq!(
-            object(&account, "tenants.maps")["entries"],
+            named(&account["objects"], "tenants.maps")["entries"],
             entries,
             "{say:?}"
         );
         // Colour 1 has no map.
-        assert_eq!(object(&account, "blue")["entries"], 0);
+        assert_eq!(named(&account["objects"], "blue")["entries"], 0);
     }
     let blue = run(NESTED, &input, &[map("colours", "d.csv", "1,blue\n")]);
-    assert_eq!(object(&blue, "blue")["entries"], 1, "{blue}");
+    assert_eq!(named(&blue["objects"], "blue")["entries"], 1, "{blue}");
     let own = run(NESTED, &input, &[map("colours", "e.csv", "1,new\n")]);
-    assert_eq!(object(&own, "blue")["entries"], 0, "{own}");
-    assert_eq!(object(&own, "colours.maps")["entries"], 1, "{own}");
+    assert_eq!(named(&own["objects"], "blue")["entries"], 0, "{own}");
+    assert_eq!(
+        named(&own["objects"], "colours.maps")["entries"],
+        1,
+        "{own}"
+    );
 }
 
 #[test]
@@ -102,86 +99,39 @@ fn queues_and_filters_are_filled_without_keys() {
     }
 }
 
+/// A program, its object, what is to be in it, and a part of why not.
+const WRONG: &str = r#"
+nested    | colours | 1,tenants\n                                     | `tenants` is not like
+nested    | colours | 1,nothing\n                                     | there are red, green, blue
+nested    | tenants | 1,red\n                                         | there is none
+nested    | tenants | 1,2\n                                           | `2` is no map
+nested    | tenants | [{"key": 1, "value": [1, 2]}]                   | tenants holds maps
+nested    | tenants | [{"key": 1, "value": [{"key": 1}]}]             | entry 1: there is no "value"
+nested    | tenants | [{"key": 1, "value": [{"value": 1}]}]           | entry 1: there is no "key"
+nested    | tenants | [{"key": 1, "value": [{"key": "10.0.0.1 u8:1", "value": 1}]}] | entry 1: key
+nested    | tenants | [{"key": 1, "value": [{"key": 4, "value": 1}]}] | tenants.maps
+nested    | tenants | 1,new\n2,new\n3,new\n4,new\n5,new\n             | 4 entries and no more
+nested    | colours | 6,new\n                                         | 6 entries and no more
+nested    | red     | [{"key": 1, "value": [{"key": 4, "value": 1}]}] | only a map of maps
+sequences | queue   | 1,zeros:11\n                                    | key
+sequences | stack   | ,zeros:11\n,zeros:11\n,zeros:11\n,zeros:11\n,zeros:11\n | 4 entries and no more
+"#;
+
 #[test]
 fn what_is_no_such_map_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("in.pcap");
     capture(&input, &frames(1));
     let path = dir.path().join("entries");
-    let inner = |entries: &str| format!(r#"[{{"key": 1, "value": [{entries}]}}]"#);
-    for (program, name, text, what) in [
-        (
-            NESTED,
-            "colours",
-            "1,tenants\n".to_owned(),
-            "`tenants` is not like",
-        ),
-        (
-            NESTED,
-            "colours",
-            "1,nothing\n".to_owned(),
-            "there are red, green, blue",
-        ),
-        (NESTED, "tenants", "1,red\n".to_owned(), "there is none"),
-        (NESTED, "tenants", "1,2\n".to_owned(), "`2` is no map"),
-        (NESTED, "tenants", inner("1, 2"), "tenants holds maps"),
-        (
-            NESTED,
-            "tenants",
-            inner(r#"{"key": 1}"#),
-            "entry 1: there is no \"value\"",
-        ),
-        (
-            NESTED,
-            "tenants",
-            inner(r#"{"value": 1}"#),
-            "entry 1: there is no \"key\"",
-        ),
-        (
-            NESTED,
-            "tenants",
-            inner(r#"{"key": "10.0.0.1 u8:1", "value": 1}"#),
-            "entry 1: key",
-        ),
-        (
-            NESTED,
-            "tenants",
-            inner(r#"{"key": 4, "value": 1}"#),
-            "tenants.maps",
-        ),
-        (
-            NESTED,
-            "tenants",
-            "1,new\n2,new\n3,new\n4,new\n5,new\n".to_owned(),
-            "4 entries and no more",
-        ),
-        (
-            NESTED,
-            "colours",
-            "6,new\n".to_owned(),
-            "6 entries and no more",
-        ),
-        (
-            NESTED,
-            "red",
-            inner(r#"{"key": 4, "value": 1}"#),
-            "only a map of maps",
-        ),
-        (SEQUENCES, "queue", "1,zeros:11\n".to_owned(), "key"),
-        (
-            SEQUENCES,
-            "stack",
-            ",zeros:11\n".repeat(5),
-            "4 entries and no more",
-        ),
-    ] {
+    for [program, name, text, what] in rows(WRONG) {
+        let program = format!("tests/programs/{program}.c");
         std::fs::write(&path, &text).unwrap();
         let mut command = millrace();
-        command.args(["run", program, "--out", "null:", "--in"]);
+        command.args(["run", &program, "--out", "null:", "--in"]);
         command.arg(&input);
         command.arg(format!("--map={name}={}", path.display()));
         let error = refused(&mut command, 2);
-        assert!(error.contains(what), "{name} {text}: {error}");
+        assert!(error.contains(&what), "{name} {text}: {error}");
     }
 }
 

@@ -1,13 +1,12 @@
 //! A chain of everything at once, from one file, on two cores: a Click firewall, our NAT, tcpdump as a guest, and xdp-filter of Debian's
 //! xdp-tools, whose object nobody here compiled. Each packet has one fate, and each element gets what the one before it sent.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::common::stream::installed;
-use crate::common::{capture, json, millrace, read, root};
+use crate::common::{capture, millrace, read, root, success};
 
 const FIREWALL: &str = "
 FromDevice(lan) -> Strip(14) -> CheckIPHeader
@@ -88,8 +87,7 @@ fn account_is_exact(link: &str) {
     let mut run = millrace();
     run.args(["run", file.to_str().unwrap(), "--in", &inputs]);
     run.args(["--pass", passed.to_str().unwrap()]);
-    let (account, status) = json(&mut run);
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut run);
 
     let number = |of: &Value| of.as_u64().unwrap();
     let fate = |name: &str| number(&account[name]);

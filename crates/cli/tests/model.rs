@@ -1,9 +1,8 @@
 //! `millrace model`: reports of bundled functions, and what it says when it cannot say all.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
-use common::{json, millrace, output};
+use common::{json, millrace, output, success};
 
 /// The report for people of a function that is followed to its last path.
 fn report(nf: &str) -> String {
@@ -22,14 +21,12 @@ fn small_functions_are_reported_to_the_last_path() {
 #[test]
 fn without_a_solver_every_way_counts() {
     let mut command = millrace();
-    let (d, status) = json(command.args(["model", "bridge", "--solver", "/nonexistent/z3"]));
-    assert_eq!(status, 0);
+    let d = success(command.args(["model", "bridge", "--solver", "/nonexistent/z3"]));
     assert_eq!(d["exhaustive"], false);
     // Every way that nobody could rule out is there, so that they cover what happens.
     let why = d["covering"][0].as_str().unwrap();
     assert!(why.contains("apt-get install z3"), "{why}");
-    let objects = d["objects"].as_array().unwrap();
-    let stations = objects.iter().find(|o| o["name"] == "stations").unwrap();
+    let stations = common::named(&d["objects"], "stations");
     assert_eq!(stations["access"], "read-write");
     assert_eq!(stations["approximate"], false);
 }
@@ -62,8 +59,7 @@ fn every_budget_can_be_set() {
         command
             .env("MILLRACE_CACHE", cache)
             .args(["model", "firewall"]);
-        let (d, status) = json(command.args(budget));
-        assert_eq!(status, 0);
+        let d = success(command.args(budget));
         let why = d["bounded"][0].as_str().unwrap();
         assert!(why.contains(said), "{why}");
         assert_eq!(d["objects"][0]["approximate"], true);
@@ -76,17 +72,10 @@ fn every_budget_can_be_set() {
 #[test]
 fn a_model_is_held_against_executions() {
     let mut command = millrace();
-    command.args([
-        "model",
-        "portknock",
-        "--check",
-        "--packets",
-        "300",
-        "--seed",
-        "7",
-    ]);
-    let (d, status) = json(&mut command);
-    assert_eq!(status, 0);
+    command.args(common::words(
+        "model portknock --check --packets 300 --seed 7",
+    ));
+    let d = success(&mut command);
     assert_eq!(
         (&d["exhaustive"], &d["differing"]),
         (&true.into(), &0.into())
@@ -102,15 +91,9 @@ fn a_model_is_held_against_executions() {
     );
     // The same packets again give the same answer.
     let mut again = millrace();
-    again.args([
-        "model",
-        "portknock",
-        "--check",
-        "--packets",
-        "300",
-        "--seed",
-        "7",
-    ]);
+    again.args(common::words(
+        "model portknock --check --packets 300 --seed 7",
+    ));
     assert_eq!(json(&mut again), (d, 0));
 }
 
@@ -138,8 +121,7 @@ fn what_is_not_compared_is_no_difference() {
 fn without_a_solver_nothing_is_driven_and_nothing_differs() {
     let mut command = millrace();
     command.args(["model", "bridge", "--check", "--packets", "100"]);
-    let (d, status) = json(command.args(["--solver", "/nonexistent/z3"]));
-    assert_eq!(status, 0);
+    let d = success(command.args(["--solver", "/nonexistent/z3"]));
     assert_eq!(
         (&d["exhaustive"], &d["differing"]),
         (&false.into(), &0.into())

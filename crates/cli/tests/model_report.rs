@@ -1,11 +1,10 @@
 //! `millrace model`, the report for people: what it says of state, and in which words.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::{Path, PathBuf};
 
-use common::{json, millrace, output, root};
+use common::{json, millrace, output, root, success};
 use serde_json::Value;
 
 const RELATIONS: &str = "crates/cli/tests/relations/relations.c";
@@ -22,8 +21,7 @@ fn changed(folder: &Path, from: &str, to: &str) -> PathBuf {
 /// The sentences of one kind about one object.
 fn sentences(source: &Path, kind: &str, object: &str) -> Vec<String> {
     let mut command = millrace();
-    let (document, status) = json(command.arg("model").arg(source));
-    assert_eq!(status, 0);
+    let document = success(command.arg("model").arg(source));
     assert_eq!(document["exhaustive"], true, "{}", document["bounded"]);
     let all = document["relations"].as_array().unwrap();
     let of = |r: &&Value| r["kind"] == kind && r["object"] == object;
@@ -92,8 +90,7 @@ fn what_no_packet_stored_is_not_said_to_be_stored() {
 /// What is said of keys that are swapped: pairs, and keys of which it is not said.
 fn swapped_keys(source: &Path) -> (Vec<String>, Vec<String>) {
     let mut command = millrace();
-    let (document, status) = json(command.arg("model").arg(source).args(["--time", "60"]));
-    assert_eq!(status, 0);
+    let document = success(command.arg("model").arg(source).args(["--time", "60"]));
     let all = document["relations"].as_array().unwrap();
     let swapped = all.iter().filter(|r| r["kind"] == "swapped");
     let details = swapped.flat_map(|r| r["details"].as_array().unwrap());

@@ -5,13 +5,12 @@
 //! keys, and the lines of the source that touch it: what the line does, the call or the access, the member. Behind
 //! semicolons `on` a port, `at start`, `when` conditions hold (the report may say more of them), `[keys]` if it
 //! is not all of the object's, and `<-` what is written.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{json, millrace, root};
+use common::{json, millrace, root, success};
 use serde_json::Value;
 
 /// What a line of the source does to an object.
@@ -321,8 +320,7 @@ fn differences(nf: &str, document: &Value) -> Vec<String> {
 
 /// Whether the report of a function says what was written by hand; whether all of it was compared.
 fn compare(nf: &str) -> bool {
-    let (document, status) = json(millrace().args(["model", nf, "--time", "30"]));
-    assert_eq!(status, 0);
+    let document = success(millrace().args(["model", nf, "--time", "30"]));
     let out = differences(nf, &document);
     assert!(out.is_empty(), "{nf}:\n{}", out.join("\n"));
     let all = document["covers"] == true;

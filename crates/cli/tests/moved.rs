@@ -1,5 +1,4 @@
 //! Guests of a chain that are moved to another process with `millrace ctl migrate` while packets come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;

@@ -1,6 +1,5 @@
 //! `millrace verify` of all bundled functions on traffic that is not well-behaved: datagrams without a checksum, strangers
 //! who probe public ports, packets that are cut short, malformed, in fragments, in tags, or errors about others.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

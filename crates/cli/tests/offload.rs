@@ -1,5 +1,4 @@
 //! `run --offload` and `chain --target`: a switch in front of a chain.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -11,7 +10,7 @@ use millrace_synth::{rows, witness};
 use serde_json::Value;
 
 use crate::common::live::{header, record};
-use crate::common::{json, millrace, read, refused, root};
+use crate::common::{millrace, read, refused, root, success};
 
 #[path = "../../switch/tests/it/vswitch.rs"]
 mod vswitch;
@@ -22,16 +21,9 @@ const CHAIN: &str = "chains/acl/acl-251.click";
 
 #[test]
 fn rules_of_a_chain_with_their_share_of_traffic() {
-    let words = [
-        "chain",
-        CHAIN,
-        "--target",
-        "openflow",
-        "--in",
-        "captures/talk.pcap",
-    ];
-    let (document, status) = json(millrace().args(words));
-    assert_eq!(status, 0, "{document}");
+    let words = format!("chain {CHAIN} --target openflow --in captures/talk.pcap");
+    let words = crate::common::words(&words);
+    let document = success(millrace().args(words));
     let rows: u64 = document["tables"]
         .as_array()
         .unwrap()
@@ -110,16 +102,10 @@ fn a_switch_in_front_of_a_chain() {
     let input = format!("--in=-,{}", empty.display());
     let word = format!("ovs:{}?inside=1:11&outside=2:12", bridge.name);
     let mut run = millrace();
-    run.args([
-        "run",
-        CHAIN,
-        &input,
-        "--out",
-        out.to_str().unwrap(),
-        "--offload",
-        &word,
-        "--json",
-    ]);
+    run.args(crate::common::words(&format!(
+        "run {CHAIN} {input} --out {} --offload {word} --json",
+        out.display()
+    )));
     let mut child = run
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -213,31 +199,13 @@ fn a_switch_that_refuses_a_rule_ends_the_run() {
         return;
     };
     // A table that holds 100 rows.
-    switch.vsctl(&[
-        "--id=@t",
-        "create",
-        "Flow_Table",
-        "flow_limit=100",
-        "overflow_policy=refuse",
-        "--",
-        "set",
-        "bridge",
-        "br0",
-        "flow_tables:2=@t",
-    ]);
+    switch.vsctl(&crate::common::words("--id=@t create Flow_Table flow_limit=100 overflow_policy=refuse -- set bridge br0 flow_tables:2=@t"));
     let bridge = switch.bridge(0);
     let word = format!("ovs:{}?inside=1:11&outside=2:12", bridge.name);
     let mut run = millrace();
-    run.args([
-        "run",
-        CHAIN,
-        "--in",
-        "captures/talk.pcap",
-        "--split",
-        "inside=10.0.0.0/8",
-        "--offload",
-        &word,
-    ]);
+    run.args(crate::common::words(&format!(
+        "run {CHAIN} --in captures/talk.pcap --split inside=10.0.0.0/8 --offload {word}"
+    )));
     let said = refused(&mut run, 2);
     assert!(said.contains("TABLE_FULL"), "{said}");
     let left = std::process::Command::new("ovs-ofctl")

@@ -1,5 +1,4 @@
 //! Entries of a table that workers divide, set from outside: each is with the worker that has its packets, and with no other one, also where buckets move.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -78,17 +77,9 @@ fn hosts(folder: &Path) -> PathBuf {
 fn serving(folder: &Path, nf: &str, words: &[&str]) -> Live {
     let file = hosts(folder);
     let port = format!("vnic:{}?measure=off&depth=256&rate=4k", file.display());
-    let own = [
-        "--ports",
-        &port,
-        "--cores",
-        "4",
-        "--strategy",
-        "shard",
-        "--seconds",
-        "600",
-    ];
-    let live = Live::of(folder, &[nf], &[&own, words].concat());
+    let own = format!("--ports {port} --cores 4 --strategy shard --seconds 600");
+    let own = common::words(&own);
+    let live = Live::of(folder, &[nf], &[&own[..], words].concat());
     live.until(|stats| stats["read"].as_u64() > Some(0));
     live
 }

@@ -244,15 +244,9 @@ fn a_service_manager_is_told_of_readiness_progress_and_the_end() {
     let mut manager = Manager::at(&path);
     let capture = root().join("captures/talk.pcap");
     let mut child = crate::common::millrace()
-        .args([
-            "run",
-            "nop",
-            "firewall",
-            "--control",
-            "none",
-            "--out",
-            "null:",
-        ])
+        .args(crate::common::words(
+            "run nop firewall --control none --out null:",
+        ))
         .arg("--in")
         .arg(format!("mem:{}", capture.display()))
         .args(["--seconds", "60", "--json"])
@@ -297,15 +291,9 @@ fn a_worker_that_hangs_in_a_function_is_not_covered_up() {
     let path = folder.path().join("notify");
     let mut manager = Manager::at(&path);
     let mut child = crate::common::millrace()
-        .args([
-            "run",
-            "--control",
-            "none",
-            "--burst",
-            "32",
-            "--out",
-            "null:",
-        ])
+        .args(crate::common::words(
+            "run --control none --burst 32 --out null:",
+        ))
         .arg("--in")
         .arg(&capture)
         .arg(&slow)

@@ -1,5 +1,4 @@
 //! `millrace run --cores`, over captures and the software NIC.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -8,16 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use common::{GATE, capture, json, millrace, refused, udp};
+use common::{GATE, SPLIT, capture, millrace, named, refused, success, symmetric, udp};
 use live::{LONG, Live};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
-
-/// Both directions of a flow have one hash under a key with a period of 16 bits (Woo and Park, 2012).
-fn symmetric() -> String {
-    format!("key={}", "6d5a".repeat(20))
-}
 
 /// The firewall over the bundled trace, with these words more.
 fn firewall(out: &Path, words: &[&str]) -> Command {
@@ -31,8 +23,7 @@ fn firewall(out: &Path, words: &[&str]) -> Command {
 }
 
 fn flows(account: &Value) -> &Value {
-    let objects = account["objects"].as_array().unwrap();
-    objects.iter().find(|o| o["name"] == "flows").unwrap()
+    named(&account["objects"], "flows")
 }
 
 fn sum(list: &Value, of: impl Fn(&Value) -> u64) -> u64 {
@@ -43,14 +34,12 @@ fn sum(list: &Value, of: impl Fn(&Value) -> u64) -> u64 {
 fn the_firewall_gives_the_same_bytes_on_every_number_of_workers_and_another_key_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
-    let (one, status) = json(&mut firewall(&path("one.pcap"), &[]));
-    assert_eq!(status, 0, "{one}");
+    let one = success(&mut firewall(&path("one.pcap"), &[]));
     let expected = std::fs::read(path("one.pcap")).unwrap();
     for cores in ["2", "4", "8"] {
         let out = path("some.pcap");
         let words = ["--cores", cores, "--steer", &symmetric()];
-        let (account, status) = json(&mut firewall(&out, &words));
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut firewall(&out, &words));
         assert!(std::fs::read(&out).unwrap() == expected, "{cores} workers");
         for same in [
             "read",
@@ -79,11 +68,10 @@ fn the_firewall_gives_the_same_bytes_on_every_number_of_workers_and_another_key_
     }
     // The usual key, under which answers come to other workers than what they answer.
     let out = path("wrong.pcap");
-    let (account, status) = json(&mut firewall(
+    let account = success(&mut firewall(
         &out,
         &["--cores", "4", "--steer", "nic=generic"],
     ));
-    assert_eq!(status, 0, "{account}");
     assert!(std::fs::read(&out).unwrap() != expected);
     assert!(account["reasons"]["no_flow"].as_u64() > one["reasons"]["no_flow"].as_u64());
 }
@@ -127,8 +115,7 @@ fn a_function_without_state_spreads() {
             .args(["run", "nop", "--in", "captures/talk.pcap", "--out"])
             .arg(path(out))
             .args(words);
-        let (account, status) = json(&mut command);
-        assert_eq!(status, 0, "{account}");
+        success(&mut command);
     }
     let bytes = |name| std::fs::read(path(name)).unwrap();
     assert!(bytes("one.pcap") == bytes("four.pcap"));
@@ -176,13 +163,9 @@ fn the_state_of_all_workers_is_seen_while_they_run_and_kept_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("control.sock");
     let mut run = millrace();
-    run.args([
-        "run",
-        "firewall",
-        "--in",
-        "mem:captures/talk.pcap",
-        "--json",
-    ])
+    run.args(common::words(
+        "run firewall --in mem:captures/talk.pcap --json",
+    ))
     .args(["--split", SPLIT, "--seconds", "60", "--cores", "3"])
     .args(["--steer", &symmetric(), "--control"])
     .arg(&socket)
@@ -256,18 +239,14 @@ fn the_software_nic_is_told_whose_packets_are_whose() {
             trace.display()
         );
         let mut command = millrace();
-        command.args(["run", "firewall", "--ports", &word]).args([
-            "--cores",
-            "2",
-            "--control",
-            "none",
-            "--steer",
-            steer,
-        ]);
+        command
+            .args(["run", "firewall", "--ports", &word])
+            .args(common::words(&format!(
+                "--cores 2 --control none --steer {steer}"
+            )));
         command
     };
-    let (account, status) = json(&mut run("", &symmetric()));
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut run("", &symmetric()));
     assert_eq!(
         (&account["read"], &account["forwarded"]),
         (&600.into(), &600.into())
@@ -280,8 +259,7 @@ fn the_software_nic_is_told_whose_packets_are_whose() {
         )) == 2
     );
     // Under a wrong key answers miss their flows.
-    let (account, status) = json(&mut run("", "nic=generic"));
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut run("", "nic=generic"));
     assert!(
         account["reasons"]["no_flow"].as_u64() > Some(50),
         "{account}"

@@ -1,6 +1,5 @@
 //! What a function's objects are on several workers, as readers outside see them: `run` against one core and against
 //! the plan, for a small program of each kind (tests/parts).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -9,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{capture, json, millrace, refused, udp};
+use common::{capture, millrace, refused, success, udp};
 use live::Live;
 use serde_json::Value;
 
@@ -50,8 +49,7 @@ fn run(name: &str, folder: &Path, cores: &str, words: &[&str]) -> Command {
 }
 
 fn seen(name: &str, folder: &Path, cores: &str, words: &[&str]) -> Seen {
-    let (account, status) = json(&mut run(name, folder, cores, words));
-    assert_eq!(status, 0, "{name} on {cores}: {account}");
+    let account = success(&mut run(name, folder, cores, words));
     let lines = |path: &Path| {
         let text = std::fs::read_to_string(path).unwrap();
         let mut lines: Vec<_> = text
@@ -92,8 +90,7 @@ fn objects(account: &Value) -> Vec<[String; 3]> {
 fn planned(name: &str) -> Value {
     let mut command = millrace();
     command.arg("plan").arg(program(name));
-    let (plan, status) = json(command.args(["--cores", "3", "--nic", "software"]));
-    assert_eq!(status, 0, "{plan}");
+    let plan = success(command.args(["--cores", "3", "--nic", "software"]));
     plan["strategy"].clone()
 }
 
@@ -141,12 +138,9 @@ fn what_the_plan_keeps_on_one_core_runs_on_no_other_way() {
         let mut row = millrace();
         row.arg("run").arg(program(name)).arg("nop");
         refused(
-            row.args([
-                "--ports",
-                "afpacket:nothing0,afpacket:nothing1",
-                "--cores",
-                "2",
-            ]),
+            row.args(common::words(
+                "--ports afpacket:nothing0,afpacket:nothing1 --cores 2",
+            )),
             1,
         );
         let mut verify = millrace();
@@ -175,8 +169,7 @@ fn verify_takes_the_way_of_run() {
         let mut command = millrace();
         command.arg("verify").arg(program(name)).arg("--in");
         command.arg(dir.path().join("in.pcap"));
-        let (found, status) = json(command.args(["--cores", "3", "--nic", "software"]));
-        assert_eq!(status, 0, "{name}: {found}");
+        let found = success(command.args(["--cores", "3", "--nic", "software"]));
         assert_eq!(found["runs"][0]["strategy"], strategy, "{found}");
     }
 }

@@ -1,5 +1,4 @@
 //! Pinned maps: what a run leaves is there for the next, whatever happens in between.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -8,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{capture, json, millrace, refused, root};
+use common::{capture, json, millrace, refused, root, success};
 use live::{Live, from};
 use serde_json::Value;
 
@@ -66,15 +65,9 @@ fn what_is_pinned_is_there_in_the_next_run() {
     std::fs::remove_file(dir.path().join("pins/blocked.json")).unwrap();
     let none = refused(
         millrace()
-            .args([
-                "run",
-                "nop",
-                "--in",
-                "captures/talk.pcap",
-                "--control",
-                "none",
-                "--pin",
-            ])
+            .args(common::words(
+                "run nop --in captures/talk.pcap --control none --pin",
+            ))
             .arg(dir.path().join("x")),
         2,
     );
@@ -99,8 +92,7 @@ fn a_run_that_is_killed_at_any_moment_leaves_whole_files() {
     let dir = tempfile::tempdir().unwrap();
     let sources = || (0..200_u8).map(|i| [10, 0, 1, i]);
     // The module is built, and there is something to lose.
-    let (_, status) = json(&mut run(dir.path(), sources(), &[]));
-    assert_eq!(status, 0);
+    success(&mut run(dir.path(), sources(), &[]));
     let value = || {
         let counts = entries(dir.path(), "sources.json");
         assert_eq!(counts.len(), 200);

@@ -1,12 +1,11 @@
 //! `millrace plan`: what is planned for the bundled functions and for programs of others, as a document and in
 //! words, and what it refuses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 
-use common::{json, millrace, output, refused};
+use common::{json, millrace, named, output, refused, success};
 use serde_json::Value;
 
 const FROM: &str = "source-address";
@@ -89,15 +88,7 @@ const PINNED: &[Pinned] = &[
 ];
 
 fn planned(nf: &str) -> Value {
-    let (document, status) = json(millrace().args(["plan", nf, "--time", "120"]));
-    assert_eq!(status, 0, "{nf}");
-    document
-}
-
-fn named<'a>(all: &'a Value, name: &str) -> &'a Value {
-    let mut all = all.as_array().unwrap().iter();
-    all.find(|o| o["name"] == name)
-        .unwrap_or_else(|| panic!("no {name}"))
+    success(millrace().args(["plan", nf, "--time", "120"]))
 }
 
 #[test]
@@ -158,15 +149,9 @@ fn the_load_balancer_shards_its_flows_and_locks_its_backends() {
             "{o}"
         );
     }
-    let (found, status) = json(millrace().args([
-        "verify",
-        "lb",
-        "--in",
-        "captures/talk.pcap",
-        "--cores",
-        "1,2,4",
-    ]));
-    assert_eq!(status, 0, "{found}");
+    success(millrace().args(common::words(
+        "verify lb --in captures/talk.pcap --cores 1,2,4",
+    )));
 }
 
 #[test]
@@ -272,8 +257,7 @@ fn a_model_that_is_cut_short_shards_nothing() {
     let own = tempfile::tempdir().unwrap();
     let mut command = millrace();
     command.env("MILLRACE_CACHE", own.path().join("cache"));
-    let (d, status) = json(command.args(["plan", "policer", "--time", "0"]));
-    assert_eq!(status, 0);
+    let d = success(command.args(["plan", "policer", "--time", "0"]));
     assert_eq!(
         (&d["exhaustive"], &d["strategy"]),
         (&Value::from(false), &Value::from("lock"))
@@ -305,8 +289,7 @@ fn objects_of_others_are_planned() {
             let program = entry["function"].as_str().unwrap();
             let mut command = millrace();
             command.arg("plan").arg(&file).args(shape);
-            let (d, status) = json(command.args(["--program", program]));
-            assert_eq!(status, 0, "{} {program}", file.display());
+            let d = success(command.args(["--program", program]));
             for o in d["objects"].as_array().unwrap() {
                 assert!(!o["reason"].as_str().unwrap().is_empty(), "{o}");
                 // Nothing is divided of which the paths do not cover all executions.

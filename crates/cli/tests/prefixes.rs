@@ -1,12 +1,11 @@
 //! Prefixes of a handler's `LPM` that come from outside: from a file at the start, and while the function runs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
 
 use std::path::Path;
 
-use common::{capture, json, millrace, output, refused};
+use common::{capture, json, millrace, output, refused, success};
 use live::{Live, from};
 use serde_json::{Value, json as document};
 
@@ -61,8 +60,7 @@ fn prefixes_of_a_file_are_there_at_the_start_on_every_number_of_workers() {
         for map in maps {
             command.args(["--map", map]);
         }
-        let (account, status) = json(&mut command);
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut command);
         account["forwarded"].clone()
     };
     let narrow = file(
@@ -95,16 +93,9 @@ fn prefixes_of_a_file_are_there_at_the_start_on_every_number_of_workers() {
     ] {
         let map = format!("narrow={}", file(dir.path(), "wrong.csv", text));
         let mut command = millrace();
-        command.args([
-            "run",
-            &nf,
-            "--out",
-            "null:",
-            "--control",
-            "none",
-            "--map",
-            &map,
-        ]);
+        command.args(common::words(&format!(
+            "run {nf} --out null: --control none --map {map}"
+        )));
         let said = refused(command.arg("--in").arg(&input), 2);
         assert!(said.contains(what), "{said}");
     }

@@ -1,16 +1,13 @@
 //! What holds a function back, by its lines.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::{Path, PathBuf};
 
 use common::live::Live;
-use common::{json, millrace, output, refused};
+use common::{SPLIT, json, millrace, output, refused, success};
 use millrace_turns::{its_turn, of_today};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 /// A function with a planted conflict, and the number of the line that has `here` behind it.
 fn planted(folder: &Path, name: &str, source: &str) -> (PathBuf, String) {
@@ -126,8 +123,7 @@ fn a_planted_conflict_in_each_kind_is_named_by_its_line() {
     ];
     for (name, source, cause, recipe) in of_today("planted conflicts", conflicts, 4) {
         let (nf, line) = planted(dir.path(), name, source);
-        let (found, status) = json(&mut profile(&nf, &["--strategy", "lock"]));
-        assert_eq!(status, 0, "{name}: {found}");
+        let found = success(&mut profile(&nf, &["--strategy", "lock"]));
         let first = &found["causes"][0];
         assert_eq!(first["line"], line.as_str(), "{name}: {found}");
         assert!(
@@ -169,8 +165,7 @@ fn transactions_say_what_they_met() {
     );
     let (nf, line) = planted(dir.path(), "refresh", REFRESH);
     let words = ["--strategy", "transact", "--cores", "4"];
-    let (found, status) = json(&mut profile(&nf, &words));
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut profile(&nf, &words));
     for abort in found["aborts"].as_array().unwrap() {
         let at = abort["at"].as_str().unwrap();
         if at == "entry" || at == "bucket" {
@@ -220,12 +215,8 @@ fn options_are_set_and_recipes_are_tried() {
             .args(trace);
         command
     };
-    let (account, status) = json(&mut run("numbers.capacity=100"));
-    assert_eq!(
-        (status, &account["forwarded"]),
-        (0, &100.into()),
-        "{account}"
-    );
+    let account = success(&mut run("numbers.capacity=100"));
+    assert_eq!(account["forwarded"], 100, "{account}");
     for (wrong, says) in [
         ("numbers.size=4", "there is no such option"),
         ("number.capacity=4", "there is no such object"),
@@ -239,8 +230,7 @@ fn options_are_set_and_recipes_are_tried() {
     let page = dir.path().join("page.html");
     let words = ["--strategy", "lock", "--try", "--turns", "3", "--html"];
     let words = [&words[..], &[page.to_str().unwrap()]].concat();
-    let (found, status) = json(&mut profile(&nf, &words));
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut profile(&nf, &words));
     for recipe in found["recipes"].as_array().unwrap() {
         let tried = &recipe["tried"];
         assert!(
@@ -261,15 +251,9 @@ fn options_are_set_and_recipes_are_tried() {
 fn traffic(folder: &Path, name: &str, words: &[&str]) -> String {
     let file = folder.join(name);
     let mut generate = millrace();
-    generate.args([
-        "trace",
-        "gen",
-        "--no-connections",
-        "--size",
-        "64",
-        "--mix",
-        "udp:1",
-    ]);
+    generate.args(common::words(
+        "trace gen --no-connections --size 64 --mix udp:1",
+    ));
     let (done, said) = output(generate.args(words).arg("-o").arg(&file));
     assert!(done.status.success(), "{said}");
     format!("mem:{}", file.display())
@@ -287,14 +271,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let each = [
-        "--packets",
-        "4000",
-        "--zipf",
-        "0",
-        "--every-flow",
-        "--flows",
-    ];
+    let each = common::words("--packets 4000 --zipf 0 --every-flow --flows");
     let flood = traffic(dir.path(), "flood.pcapng", &[&each[..], &["2000"]].concat());
     let one_way = ["1800", "--one-way"];
     let leases = traffic(dir.path(), "leases.pcapng", &[&each[..], &one_way].concat());
@@ -307,15 +284,8 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     let exact = ["--set", "counts.staleness=0", "--try", "--turns", &tries];
     let lock = ["--strategy", "lock", "--try", "--turns", &tries];
     // As many numbers as there are endpoints.
-    let pool = [
-        "--strategy",
-        "transact",
-        "--set",
-        "udp_leases0.capacity=1800",
-        "--try",
-        "--turns",
-        &tries,
-    ];
+    let pool = format!("--strategy transact --set udp_leases0.capacity=1800 --try --turns {tries}");
+    let pool = common::words(&pool);
     // It takes most of the time, and the other two are tried.
     let pool = if long { &pool[..] } else { &pool[..4] };
     let all: [Case<'_>; 3] = [
@@ -364,8 +334,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
         if !long {
             command.args(["--loops", "1"]);
         }
-        let (found, status) = json(&mut command);
-        assert_eq!(status, 0, "{nf}: {found}");
+        let found = success(&mut command);
         let first = &found["causes"][0];
         let said = first["cause"].as_str().unwrap_or_default();
         assert_eq!(first["line"], line, "{nf}: {found}");
@@ -398,8 +367,7 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
     command.args(["profile", "einat", "--in", &leases]);
     command.args(["--split", "lan=10.0.0.0/16", "--strategy", "transact"]);
     command.args(["--set", "udp_leases0.capacity=1872"]);
-    let (found, status) = json(&mut command);
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut command);
     let pools = found["aborts"].as_array().unwrap().iter();
     let pools: u64 = (pools.filter(|a| a["at"] == "pool"))
         .filter_map(|a| a["count"].as_u64())
@@ -417,23 +385,9 @@ fn the_cases_of_the_paper_are_named_by_the_first_line() {
 fn a_run_is_profiled_while_it_lasts() {
     let dir = tempfile::tempdir().unwrap();
     let (nf, line) = planted(dir.path(), "refresh", REFRESH);
-    let trace = [
-        "--in",
-        "mem:captures/talk.pcap",
-        "--split",
-        SPLIT,
-        "--out",
-        "null:",
-    ];
-    let more = [
-        "--cores",
-        "2",
-        "--strategy",
-        "lock",
-        "--profile",
-        "--seconds",
-        "60",
-    ];
+    let trace = format!("--in mem:captures/talk.pcap --split {SPLIT} --out null:");
+    let trace = common::words(&trace);
+    let more = common::words("--cores 2 --strategy lock --profile --seconds 60");
     let words = [&trace[..], &more].concat();
     let live = Live::of(dir.path(), &[nf.to_str().unwrap()], &words);
     live.until(|stats| stats["read"].as_u64() > Some(0));
@@ -461,27 +415,13 @@ fn a_run_is_profiled_while_it_lasts() {
 #[test]
 fn a_planted_imbalance_is_named_by_its_cause() {
     let dir = tempfile::tempdir().unwrap();
-    let words = [
-        "--packets",
-        "20000",
-        "--flows",
-        "50",
-        "--zipf",
-        "3",
-        "--one-way",
-    ];
+    let words = common::words("--packets 20000 --flows 50 --zipf 3 --one-way");
     let trace = traffic(dir.path(), "elephant.pcapng", &words);
     let mut command = millrace();
-    command.args([
-        "profile",
-        "policer",
-        "--in",
-        &trace,
-        "--split",
-        "lan=10.0.0.0/16",
-    ]);
-    let (found, status) = json(command.args(["--strategy", "shard"]));
-    assert_eq!(status, 0, "{found}");
+    command.args(common::words(&format!(
+        "profile policer --in {trace} --split lan=10.0.0.0/16"
+    )));
+    let found = success(command.args(["--strategy", "shard"]));
     let cause = found["imbalance"]["cause"].as_str().unwrap();
     assert!(cause.starts_with("elephant flow: udp "), "{found}");
     let recipes = found["recipes"].as_array().unwrap();

@@ -1,10 +1,9 @@
 //! A planted conflict in each kind of object that workers can share, beside those of profile.rs: named by its line and in the kind's own
 //! words, under the lock and as transactions.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
-use common::{json, millrace};
+use common::{millrace, success};
 use millrace_turns::of_today;
 use serde_json::Value;
 
@@ -92,15 +91,10 @@ fn profiled(file: &std::path::Path, strategy: &str) -> Value {
     let mut command = millrace();
     command.arg("profile").arg(file);
     command.args(["--in", "captures/talk.pcap", "--loops", "1", "--cores", "2"]);
-    command.args([
-        "--split",
-        "lan=10.0.0.0/24,fd00::/8",
-        "--strategy",
-        strategy,
-    ]);
-    let (found, status) = json(&mut command);
-    assert_eq!(status, 0, "{strategy}: {found}");
-    found
+    command.args(common::words(&format!(
+        "--split lan=10.0.0.0/24,fd00::/8 --strategy {strategy}"
+    )));
+    success(&mut command)
 }
 
 /// Each of these makes a packet run alone, under either strategy: which is counted whatever else runs on the machine.

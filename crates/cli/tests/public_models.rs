@@ -1,6 +1,5 @@
 //! docs/measurements/public-models.md against the objects themselves, which are those in the folder $MILLRACE_OBJECTS; none
 //! is part of this repository. MILLRACE_BLESS=1 writes the table.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,7 +1,6 @@
 //! docs/measurements/public-objects.md against the objects themselves, which are those in the folder
 //! $MILLRACE_OBJECTS; none is part of this repository. MILLRACE_BLESS=1 writes the table. And, whatever is
 //! there, what `check` says of a folder.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `ctl reload`: a run becomes what its chain file says now, with the least change, and no packet is lost.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

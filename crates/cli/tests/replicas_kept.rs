@@ -1,15 +1,12 @@
 //! `run --state` of replicas: saved at a row's number, taken up by all of them, on other numbers of cores too.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
 use std::path::Path;
 
 use crate::common;
 use crate::common::live::{self, Live};
-use common::{Packet, capture, json, millrace, read, refused, root};
+use common::{Packet, SPLIT, capture, json, millrace, read, refused, root};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 fn talk() -> Vec<Packet> {
     (read(&root().join("captures/talk.pcap")).into_iter())
@@ -135,16 +132,9 @@ fn parts_and_replicas_go_on_where_the_last_run_was() {
         command
             .args(["run", name, "--in"])
             .arg(dir.path().join("part.pcap"));
-        command.args([
-            "--split",
-            SPLIT,
-            "--state",
-            &state,
-            "--strategy",
-            "hybrid",
-            "--cores",
-            "4",
-        ]);
+        command.args(common::words(&format!(
+            "--split {SPLIT} --state {state} --strategy hybrid --cores 4"
+        )));
         let said = refused(&mut command, 1);
         assert!(said.contains("3 cores before, 4 now"), "{said}");
     }
@@ -162,16 +152,8 @@ fn replicas_that_are_killed_go_on_where_they_were_last_saved() {
         let state = dir.path().join("state").display().to_string();
         let lost = dir.path().join("lost.pcap").display().to_string();
         let how = ["--strategy", strategy, "--cores", "3", "--state", &state];
-        let words = [
-            "--in",
-            "-",
-            "--out",
-            &lost,
-            "--split",
-            SPLIT,
-            "--state-every",
-            "0.05",
-        ];
+        let words = format!("--in - --out {lost} --split {SPLIT} --state-every 0.05");
+        let words = common::words(&words);
         let mut live = Live::of(dir.path(), &[name], &[&words[..], &how].concat());
         let mut pipe = live.child.stdin.take().unwrap();
         let bytes = std::fs::read(dir.path().join("before.pcap")).unwrap();

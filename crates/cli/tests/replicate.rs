@@ -1,11 +1,10 @@
 //! `--strategy replicate` from the command line: what leaves, the account, changes from outside while packets come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
 
 use common::openmetrics;
-use common::{json, millrace, output, refused, root};
+use common::{json, millrace, output, refused, root, success};
 use live::Live;
 use serde_json::{Value, json};
 
@@ -18,9 +17,7 @@ fn run(folder: &std::path::Path, name: &str, out: &str, words: &[&str]) -> Value
     let mut command = millrace();
     command.args(["run", name, "--in", &talk()]);
     command.args(["--split", "lan=10.0.0.0/24,fd00::/8", "--out"]);
-    let (account, status) = json(command.arg(out).args(words));
-    assert_eq!(status, 0, "{account}");
-    account
+    success(command.arg(out).args(words))
 }
 
 #[test]
@@ -172,8 +169,7 @@ SEC("xdp") int first(struct xdp_md *ctx)
     for strategy in ["replicate", "lock"] {
         let mut command = millrace();
         command.arg("verify").arg(&source);
-        let (found, status) = json(command.args(["--strategy", strategy, "--in", &talk()]));
-        assert_eq!(status, 0, "{strategy}: {found}");
+        success(command.args(["--strategy", strategy, "--in", &talk()]));
     }
 }
 
@@ -214,16 +210,9 @@ fn heavy_keys_are_seen_and_parameters_change_for_all() {
     // Most packets go to one address.
     let file = dir.path().join("heavy.pcap").display().to_string();
     let mut command = millrace();
-    command.args([
-        "trace",
-        "gen",
-        "-o",
-        &file,
-        "--packets",
-        "20000",
-        "--flows",
-        "50",
-    ]);
+    command.args(common::words(&format!(
+        "trace gen -o {file} --packets 20000 --flows 50"
+    )));
     command.args(["--zipf", "3", "--one-way", "--no-connections"]);
     assert!(command.output().unwrap().status.success());
     let input = format!("vnic:{file}?measure=off&rate=50k&split=lan=198.18.0.0/15");
@@ -295,13 +284,8 @@ fn millrace_entries(file: &str) -> u64 {
     let (account, _) = json(command.args([
         "run", "policer", "--in", file, "--split", SERVERS, "--out", "null:",
     ]));
-    account["objects"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|o| o["name"] == "buckets")
-        .and_then(|o| o["entries"].as_u64())
-        .unwrap()
+    let buckets = common::named(&account["objects"], "buckets");
+    buckets["entries"].as_u64().unwrap()
 }
 
 /// One flow is all traffic, so that sharding leaves it to one core: without a word, the plan replicates. What ddos does to the flow is
@@ -318,8 +302,7 @@ fn a_flow_that_is_all_traffic_is_replicated_without_being_asked() {
         let input = format!("vnic:{file}?{options}");
         let mut command = millrace();
         command.args(["run", "ddos", "--in", &input, "--cores", "2"]);
-        let (account, status) = json(command.args(["--loops", "5"]).args(words));
-        assert_eq!(status, 0, "{account}");
+        let account = success(command.args(["--loops", "5"]).args(words));
         let field = |name: &str| account[name].as_u64();
         assert_eq!(field("read"), Some(100_000), "{account}");
         // The limit of a source.
@@ -341,11 +324,8 @@ fn a_flow_that_is_all_traffic_is_replicated_without_being_asked() {
         assert_eq!(worker["behind"], 0, "{chosen}");
         assert!(worker["packets"].as_u64() > Some(30_000), "{chosen}");
     }
-    let sources = |account: &Value| {
-        let objects = account["objects"].as_array().unwrap();
-        let found = objects.iter().find(|o| o["name"] == "sources");
-        found.unwrap()["entries"].clone()
-    };
+    let sources =
+        |account: &Value| common::named(&account["objects"], "sources")["entries"].clone();
     assert_eq!(sources(&chosen), 1);
     // Who says that nothing may be measured has what the plan says without.
     let left = run("measure=off", &[]);
@@ -362,24 +342,15 @@ fn backends_are_replicated_and_flows_sharded() {
     let dir = tempfile::tempdir().unwrap();
     {
         let mut command = millrace();
-        command.args([
-            "verify",
-            "lb",
-            "--in",
-            &talk(),
-            "--split",
-            "lan=10.0.0.0/24",
-        ]);
-        command.args([
-            "--strategy",
-            "hybrid",
-            "--cores",
-            "3",
-            "--schedule",
-            "seeded",
-        ]);
-        let (said, status) = json(&mut command);
-        assert_eq!((status, &said["equal"]), (0, &json!(true)), "{said}");
+        command.args(common::words(&format!(
+            "verify lb --in {} --split lan=10.0.0.0/24",
+            talk()
+        )));
+        command.args(common::words(
+            "--strategy hybrid --cores 3 --schedule seeded",
+        ));
+        let said = success(&mut command);
+        assert_eq!(said["equal"], json!(true), "{said}");
         for run in said["runs"].as_array().unwrap() {
             assert_eq!(run["strategy"], "hybrid");
             // Not every packet has a row: most of the 1619 are of flows.
@@ -451,14 +422,9 @@ fn the_first_function_of_a_chain_is_replicated() {
     let file = dir.path().join("skewed.pcap").display().to_string();
     let mut command = millrace();
     command.args(["trace", "gen", "-o", &file, "--packets", "20000"]);
-    command.args([
-        "--flows",
-        "60",
-        "--zipf",
-        "2",
-        "--one-way",
-        "--no-connections",
-    ]);
+    command.args(common::words(
+        "--flows 60 --zipf 2 --one-way --no-connections",
+    ));
     assert!(command.output().unwrap().status.success());
     let of = |chain: &[&str], input: &str, words: &[&str]| {
         let mut command = millrace();

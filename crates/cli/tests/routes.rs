@@ -1,12 +1,11 @@
 //! `millrace run --routes`, from outside: the table decides where packets go, and with which addresses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{capture, json, millrace, refused, root};
+use common::{capture, json, millrace, refused, root, success};
 
 fn router() -> std::path::PathBuf {
     root().join("crates/cli/tests/router.c")
@@ -54,8 +53,7 @@ fn packets_go_where_the_table_says() {
     let (input, table) = (dir.path().join("in.pcap"), dir.path().join("table.json"));
     capture(&input, &frames());
     std::fs::write(&table, TABLE).unwrap();
-    let (account, status) = json(&mut run(&input, Some(&table)));
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut run(&input, Some(&table)));
     let fates = ["forwarded", "dropped", "passed"].map(|f| account[f].as_u64().unwrap());
     assert_eq!(fates, [2, 1, 2], "{account}");
 

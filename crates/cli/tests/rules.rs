@@ -1,11 +1,10 @@
 //! Rules of classifiers: at start, replaced while packets run, kept over a restart, and files that are none.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::Value;
 
 use crate::common::live::{Live, whole};
 use crate::common::stream::{Stream, numbers};
-use crate::common::{json, millrace, output, refused, root};
+use crate::common::{json, millrace, output, refused, root, success};
 
 /// Writes a file of rules; its path.
 fn rules(folder: &std::path::Path, name: &str, text: &str) -> String {
@@ -92,24 +91,16 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
     let list = list.to_str().unwrap();
-    let (made, status) = json(millrace().args(["trace", "acl", "--rules", "8550", "-o", list]));
-    assert_eq!(status, 0);
+    let made = success(millrace().args(["trace", "acl", "--rules", "8550", "-o", list]));
     assert!(
         made["bytes"].as_u64() > Some(300_000),
         "more than one request: {made}"
     );
     let packets = dir.path().join("t.pcap");
     let packets = packets.to_str().unwrap();
-    let (made, status) = json(millrace().args([
-        "trace",
-        "gen",
-        "--match",
-        list,
-        "--packets",
-        "20000",
-        "-o",
-        packets,
-    ]));
+    let (made, status) = json(millrace().args(crate::common::words(&format!(
+        "trace gen --match {list} --packets 20000 -o {packets}"
+    ))));
     assert_eq!(
         (status, &made["classes"]),
         (0, &serde_json::json!([0, 1, 2])),
@@ -117,16 +108,8 @@ fn a_large_list_comes_in_parts_and_goes_to_all_workers() {
     );
 
     let input = format!("mem:{packets}");
-    let words = [
-        "--in",
-        &input,
-        "--out",
-        "null:",
-        "--cores",
-        "2",
-        "--seconds",
-        "60",
-    ];
+    let words = format!("--in {input} --out null: --cores 2 --seconds 60");
+    let words = crate::common::words(&words);
     let live = Live::of(dir.path(), &["acl"], &words);
     let of = |stats: &Value, name: &str| -> Vec<u64> {
         stats["accounts"]
@@ -161,8 +144,7 @@ fn verify_finds_workers_equal_and_the_plan_spreads() {
         "list",
         "dport 80 class 1\nprotocol 17 dport 1-1000 class 2\nprotocol 6 class 1\n",
     );
-    let (plan, status) = json(millrace().args(["plan", "acl", "--cores", "16"]));
-    assert_eq!(status, 0);
+    let plan = success(millrace().args(["plan", "acl", "--cores", "16"]));
     assert_eq!(plan["objects"][0]["treatment"], "spread", "{plan}");
     let capture = root().join("captures");
     let capture = std::fs::read_dir(capture)
@@ -173,7 +155,7 @@ fn verify_finds_workers_equal_and_the_plan_spreads() {
         .filter(|p| p.extension().is_some_and(|e| e == "pcap"))
         .min()
         .unwrap();
-    let (verdict, status) = json(millrace().args([
+    let verdict = success(millrace().args([
         "verify",
         "acl",
         "--map",
@@ -183,7 +165,7 @@ fn verify_finds_workers_equal_and_the_plan_spreads() {
         "--in",
         capture.to_str().unwrap(),
     ]));
-    assert_eq!((status, &verdict["equal"]), (0, &true.into()), "{verdict}");
+    assert_eq!(verdict["equal"], true, "{verdict}");
 }
 
 #[test]
@@ -234,16 +216,10 @@ fn a_small_list_gives_packets_for_its_rules() {
     );
     let made = dir.path().join("t.pcap");
     let mut command = millrace();
-    command.args([
-        "trace",
-        "gen",
-        "--match",
-        &list,
-        "--packets",
-        "10",
-        "-o",
-        made.to_str().unwrap(),
-    ]);
+    command.args(crate::common::words(&format!(
+        "trace gen --match {list} --packets 10 -o {}",
+        made.display()
+    )));
     let (said, errors) = output(&mut command);
     let text = format!("{}{errors}", String::from_utf8_lossy(&said.stdout));
     assert!(text.contains("1 of 1 rules are met, 2 classes"), "{text}");

@@ -1,12 +1,12 @@
 //! `millrace run`, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::io::Write;
 use std::process::Stdio;
 
-use common::{GATE, capture, each_byte, json, millrace, output, read, refused};
+use common::{GATE, capture, each_byte, json, millrace, output, read, refused, success};
+use millrace_tables::rows;
 use serde_json::json;
 
 #[test]
@@ -14,7 +14,7 @@ fn every_packet_has_one_fate_and_leaves_where_it_should() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     capture(&path("in.pcap"), &each_byte());
-    let (account, status) = json(
+    let account = success(
         millrace()
             .args(["run", GATE, "--in"])
             .arg(path("in.pcap"))
@@ -23,7 +23,6 @@ fn every_packet_has_one_fate_and_leaves_where_it_should() {
             .arg("--pass")
             .arg(path("pass.pcap")),
     );
-    assert_eq!(status, 0, "{account}");
     let fates = [
         "read",
         "forwarded",
@@ -48,12 +47,7 @@ fn every_packet_has_one_fate_and_leaves_where_it_should() {
     assert_eq!(account["workers"].as_array().unwrap().len(), 1);
     assert!(account["seconds"].as_f64().unwrap() > 0.0);
     assert!(account["function"]["ns_per_packet"].as_f64().unwrap() > 0.0);
-    let seen = account["objects"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|o| o["name"] == "seen")
-        .unwrap();
+    let seen = common::named(&account["objects"], "seen");
     assert_eq!(
         (&seen["entries"], &seen["capacity"]),
         (&json!(9), &json!(256))
@@ -76,7 +70,7 @@ fn settings_limits_and_one_output_a_port() {
         &[(1, vec![1, 0]), (2, vec![2, 0])],
     );
     let outputs = [path("lan.pcap"), path("wan.pcap"), path("dmz.pcap")].join(",");
-    let (account, status) = json(millrace().args(["run", GATE, "--set", "limit=3"]).args([
+    let account = success(millrace().args(["run", GATE, "--set", "limit=3"]).args([
         "--in",
         &format!("mem:{}", path("in.pcap")),
         "--loops",
@@ -84,7 +78,6 @@ fn settings_limits_and_one_output_a_port() {
         "--out",
         &outputs,
     ]));
-    assert_eq!(status, 0, "{account}");
     assert_eq!(
         (&account["read"], &account["reasons"]),
         (&json!(10), &json!({"over_limit": 4}))
@@ -169,14 +162,13 @@ fn records_are_json_lines() {
             .args(["trace", "gen", "--packets", "2000", "--flows", "5", "-o"])
             .arg(path("t.pcap")),
     );
-    let (account, status) = json(
+    let account = success(
         millrace()
             .args(["run", "heavyhitter", "--set", "threshold=5000", "--in"])
             .arg(path("t.pcap"))
             .arg("--records")
             .arg(path("r.jsonl")),
     );
-    assert_eq!(status, 0, "{account}");
     let text = std::fs::read_to_string(path("r.jsonl")).unwrap();
     assert!(
         account["records"]["reports"].as_u64().unwrap() > 0,
@@ -321,67 +313,36 @@ fn the_sanitised_run_gives_the_same_packets() {
     assert!(bytes("plain.pcap") == bytes("sanitised.pcap"));
 }
 
+/// Words of `run`, where `{gate}` is a function of three ports and `{in}` a capture, and a part of what is said.
+const WRONG: &str = r#"
+{gate} --in pigeon:eth0                     | no port of kind `pigeon:`
+{gate} --in null:                           | cannot be read from
+{gate} --in {in} --out {in}                 | named twice
+{gate} --in {in} --out /dev/null,/dev/null  | 2 outputs for 3 ports
+{gate} --in {in} --cores 0                  | no number of cores
+{gate} --in {in} --steer nic=generic        | several cores
+{gate} --in {in} --set limit=-1             | out of range
+{gate} --in {in} --set limit=many           | `limit`
+{gate} --in {in} --set nosuch=1             | no parameter `nosuch`
+{gate} --in {in} --set limit                | not a setting
+{gate} --in {in} --program other            | no program `other`
+{gate} --in {in} --loops 2                  | no input can begin again
+{gate} --in {in} --split nowhere=10.0.0.0/8 | no port `nowhere`
+{gate} --in {in} --json --out -             | standard output
+no-such-nf --in {in}                        | no function `no-such-nf`
+{gate} --in /nowhere.pcap                   | /nowhere.pcap
+"#;
+
 #[test]
 fn wrong_use_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.pcap");
     capture(&file, &each_byte());
     let name = file.display().to_string();
-    for (arguments, said) in [
-        (
-            &["run", GATE, "--in", "pigeon:eth0"][..],
-            "no port of kind `pigeon:`",
-        ),
-        (&["run", GATE, "--in", "null:"], "cannot be read from"),
-        (&["run", GATE, "--in", &name, "--out", &name], "named twice"),
-        (
-            &["run", GATE, "--in", &name, "--out", "/dev/null,/dev/null"],
-            "2 outputs for 3 ports",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--cores", "0"],
-            "no number of cores",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--steer", "nic=generic"],
-            "several cores",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--set", "limit=-1"],
-            "out of range",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--set", "nosuch=1"],
-            "no parameter `nosuch`",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--set", "limit"],
-            "not a setting",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--program", "other"],
-            "no program `other`",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--loops", "2"],
-            "no input can begin again",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--split", "nowhere=10.0.0.0/8"],
-            "no port `nowhere`",
-        ),
-        (
-            &["run", GATE, "--in", &name, "--json", "--out", "-"],
-            "standard output",
-        ),
-        (
-            &["run", "no-such-nf", "--in", &name],
-            "no function `no-such-nf`",
-        ),
-        (&["run", GATE, "--in", "/nowhere.pcap"], "/nowhere.pcap"),
-    ] {
-        let text = refused(millrace().args(arguments), 2);
-        assert!(text.contains(said), "{arguments:?}:\n{text}");
+    for [line, said] in rows(WRONG) {
+        let line = line.replace("{gate}", GATE).replace("{in}", &name);
+        let text = refused(millrace().arg("run").args(common::words(&line)), 2);
+        assert!(text.contains(&said), "{line}:\n{text}");
     }
     assert_eq!(read(&file).len(), 9);
 }
@@ -412,8 +373,8 @@ fn prefetching_changes_nothing_but_time() {
             run.args(["run", nf, "--capacity", &format!("{object}=1000000")]);
             run.args(["--split", "lan=10.0.0.0/8", "--in"])
                 .arg(path("t.pcap"));
-            let (account, status) = json(run.args(more).arg("--out").arg(path(out)));
-            assert_eq!((status, &account["read"]), (0, &json!(30000)), "{account}");
+            let account = success(run.args(more).arg("--out").arg(path(out)));
+            assert_eq!(account["read"], json!(30000), "{account}");
         }
         let bytes = |name| std::fs::read(path(name)).unwrap();
         assert!(bytes("with.pcapng") == bytes("without.pcapng"), "{nf}");

@@ -1,11 +1,10 @@
 //! Predictions from measurements, tables balanced to a trace, and benchmarks over cores, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 
-use common::{json, millrace, output, refused};
+use common::{json, millrace, output, refused, success};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/16";
@@ -57,12 +56,8 @@ fn a_plan_replicates_what_one_flow_fills() {
     command
         .args(["plan", "heavyhitter", "--cores", "8", "--in"])
         .arg(&path);
-    let (plan, status) = json(&mut command);
-    assert_eq!(
-        (status, &plan["grounds"]),
-        (0, &"measured".into()),
-        "{plan}"
-    );
+    let plan = success(&mut command);
+    assert_eq!(plan["grounds"], "measured", "{plan}");
     assert_eq!(plan["history"]["bytes"], 15);
     let predicted = plan["predicted"].as_array().unwrap();
     let of = |strategy: &str| {
@@ -76,8 +71,7 @@ fn a_plan_replicates_what_one_flow_fills() {
     if plan["strategy"] != "replicate" {
         return;
     }
-    let mut objects = plan["objects"].as_array().unwrap().iter();
-    let flows = objects.find(|o| o["name"] == "flows").unwrap();
+    let flows = common::named(&plan["objects"], "flows");
     assert_eq!(flows["treatment"], "replicate");
     assert_eq!(flows["rule"], "R7");
     let relaxations = plan["relaxations"].as_array().unwrap();
@@ -96,12 +90,8 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
     command
         .args(["plan", "policer", "--cores", "8", "--split", SPLIT, "--in"])
         .arg(&path);
-    let (plan, status) = json(&mut command);
-    assert_eq!(
-        (status, &plan["grounds"]),
-        (0, &"measured".into()),
-        "{plan}"
-    );
+    let plan = success(&mut command);
+    assert_eq!(plan["grounds"], "measured", "{plan}");
     let measured = &plan["measured"];
     assert_eq!(measured["packets"], 8000);
     assert_eq!(measured["processors"], processors());
@@ -167,15 +157,9 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
 
     let (said, _) = output(
         millrace()
-            .args([
-                "plan",
-                "policer",
-                "--strategy",
-                "lock",
-                "--split",
-                SPLIT,
-                "--in",
-            ])
+            .args(common::words(&format!(
+                "plan policer --strategy lock --split {SPLIT} --in"
+            )))
             .arg(&path),
     );
     let text = String::from_utf8(said.stdout).unwrap();
@@ -194,8 +178,8 @@ fn a_plan_with_a_trace_predicts_and_takes_the_fastest() {
 
 #[test]
 fn a_plan_without_a_trace_claims_no_rate() {
-    let (plan, status) = json(millrace().args(["plan", "policer"]));
-    assert_eq!((status, &plan["grounds"]), (0, &"order".into()));
+    let plan = success(millrace().args(["plan", "policer"]));
+    assert_eq!(plan["grounds"], "order");
     assert_eq!(plan["predicted"].as_array().map(Vec::len), Some(0));
     assert!(plan["measured"].is_null());
     let (said, _) = output(millrace().args(["plan", "policer"]));
@@ -225,14 +209,9 @@ fn traces_that_tell_nothing_are_refused() {
     assert!(plan(&short).contains("9 packets are too few"));
     assert!(plan(Path::new("/nonexistent.pcap")).contains("/nonexistent.pcap"));
     let wrong = refused(
-        millrace().args([
-            "run",
-            "policer",
-            "--in",
-            "captures/talk.pcap",
-            "--trace",
-            "a.pcap",
-        ]),
+        millrace().args(common::words(
+            "run policer --in captures/talk.pcap --trace a.pcap",
+        )),
         2,
     );
     assert!(wrong.contains("--cores"), "{wrong}");
@@ -290,8 +269,7 @@ fn a_benchmark_from_memory_has_a_processor_for_each_worker() {
         ])
         .args(["--split", SPLIT, "--in"])
         .arg(&path);
-    let (document, status) = json(&mut command);
-    assert_eq!(status, 0, "{document}");
+    let document = success(&mut command);
     let runs = document["runs"].as_array().unwrap();
     let cores: Vec<_> = runs.iter().map(|r| r["cores"].as_u64().unwrap()).collect();
     let expected: &[u64] = if processors() > 1 { &[1, 2] } else { &[1] };
@@ -340,8 +318,7 @@ fn a_benchmark_on_several_workers_tells_the_nic_the_plan() {
             .args(["--cores", "2", "--cpus", &cpus, "--rate", "200k"])
             .args(["--trial", trial, "--split", SPLIT, "--in"])
             .arg(&path);
-        let (document, status) = json(&mut command);
-        assert_eq!(status, 0, "{document}");
+        let document = success(&mut command);
         let [run] = document["runs"].as_array().unwrap().as_slice() else {
             panic!("{document}");
         };
@@ -357,19 +334,12 @@ fn a_benchmark_on_several_workers_tells_the_nic_the_plan() {
     // A function that cannot run like this is named, with the plan's reason.
     let mut command = millrace();
     command
-        .args([
-            "bench",
-            "policer",
-            "--memory",
-            "--cores",
-            "1,2",
-            "--strategy",
-            "spread",
-        ])
+        .args(common::words(
+            "bench policer --memory --cores 1,2 --strategy spread",
+        ))
         .args(["--repeat", "1", "--split", SPLIT, "--in"])
         .arg(&path);
-    let (document, status) = json(&mut command);
-    assert_eq!(status, 0, "{document}");
+    let document = success(&mut command);
     assert!(
         document["skipped"].to_string().contains("buckets"),
         "{document}"

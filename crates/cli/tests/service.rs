@@ -1,9 +1,10 @@
 //! A chain file that says everything that its run needs, and what is said where it does not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 
-use crate::common::{json, millrace, output, read, refused, root};
+use millrace_tables::rows;
+
+use crate::common::{json, millrace, output, read, refused, root, success};
 
 /// A chain file with these lines at its top, then one function.
 fn file(folder: &Path, top: &str) -> String {
@@ -29,8 +30,7 @@ fn a_file_alone_says_what_a_run_needs() {
                packets = 1_000\ncontrol = \"none\"\nno-prefetch = true\nbusy = false\nmap-memory = \"1G\"";
     let path = file(dir.path(), top);
     // Where the command is typed makes no difference to the paths in the file.
-    let (account, status) = json(millrace().args(["run", &path]));
-    assert_eq!(status, 0, "{account}");
+    let account = success(millrace().args(["run", &path]));
     assert_eq!(
         (&account["seed"], &account["burst"], &account["read"]),
         (&7.into(), &16.into(), &1000.into()),
@@ -41,8 +41,8 @@ fn a_file_alone_says_what_a_run_needs() {
     // The command line counts where both say something.
     let out = dir.path().join("other.pcap").display().to_string();
     let run = ["run", &path, "--packets", "10", "--out", &out, "--seed=9"];
-    let (account, status) = json(millrace().args(run));
-    assert_eq!((status, &account["read"]), (0, &10.into()), "{account}");
+    let account = success(millrace().args(run));
+    assert_eq!(account["read"], 10, "{account}");
     assert_eq!(account["seed"], 9);
     assert_eq!(read(&dir.path().join("other.pcap")).len(), 10);
 
@@ -52,121 +52,46 @@ fn a_file_alone_says_what_a_run_needs() {
         "ports = [\"afpacket:nothing0\", \"afpacket:nothing1\"]",
     );
     let capture = dir.path().join("in.pcap").display().to_string();
-    let (account, status) = json(millrace().args(["run", &path, "--in", &capture]));
-    assert_eq!((status, &account["read"]), (0, &1619.into()), "{account}");
+    let account = success(millrace().args(["run", &path, "--in", &capture]));
+    assert_eq!(account["read"], 1619, "{account}");
 }
 
 /// What is at the top of a file, the line that is told, and parts of the message and of the help.
-const WRONG: &[(&str, usize, &str, &str)] = &[
-    ("prots = [\"a\"]", 1, "no key `prots`", "write `ports`"),
-    ("pin_all = true", 1, "no key `pin_all`", "write `pin-all`"),
-    ("colour = 1", 1, "no key `colour`", "the keys are "),
-    ("\"-- \" = 1", 1, "no key `-- `", "the keys are "),
-    (
-        "set = [\"a=1\"]",
-        1,
-        "no key `set`",
-        "below its [[element]]",
-    ),
-    (
-        "json = true",
-        1,
-        "no key `json`",
-        "--json on the command line",
-    ),
-    (
-        "\ncores = \"many\"",
-        2,
-        "`cores` = `many`: invalid digit",
-        "How many cores",
-    ),
-    ("pin = \"\"", 1, "`pin` is empty", "pin: "),
-    ("in = [\"\"]", 1, "`in` is empty", "in: "),
-    ("cores = -1", 1, "`cores` = `-1`", "How many cores"),
-    (
-        "cores = [1, 2]",
-        1,
-        "takes one value, not a list",
-        "How many cores",
-    ),
-    ("cores = 1.5", 1, "`cores` = `1.5`", "How many cores"),
-    (
-        "cores = 0\nin = \"x.pcap\"",
-        1,
-        "--cores 0: no number of cores",
-        "give 1 to",
-    ),
-    (
-        "cores = {n = 1}",
-        1,
-        "`cores` is a text or a number",
-        "docs/chains.md",
-    ),
-    ("burst = 100000", 1, "a burst has 1 to", "burst: "),
-    (
-        "strategy = \"fast\"",
-        1,
-        "`strategy` is no `fast`",
-        "best, spread",
-    ),
-    ("busy = \"yes\"", 1, "`busy` is true or false", "busy: "),
-    ("seconds = \"soon\"", 1, "a time in seconds", "seconds: "),
-    ("seconds = -1", 1, "a time in seconds", "seconds: "),
-    ("metrics = \"here\"", 1, "`metrics` = `here`", "metrics: "),
-    ("metrics = true", 1, "`metrics` = `true`", "metrics: "),
-    (
-        "cpus = [0,\n1,\n\"x\"]",
-        3,
-        "`cpus` = `x`: invalid digit",
-        "cpus: ",
-    ),
-    ("map-memory = \"much\"", 1, "not a size", "map-memory: "),
-    ("split = \"lan\"", 1, "`split` = `lan`", "split: "),
-    (
-        "in = \"x.pcap\"\npin-all = true",
-        2,
-        "this needs `pin`, too",
-        "say `pin`",
-    ),
-    (
-        "in = \"x.pcap\"\ntrace = \"t.pcap\"\nsteer = \"nic=generic\"",
-        2,
-        "exclude each other",
-        "leave one of them out",
-    ),
-    ("", 0, "no port is named", "ports = ["),
-    (
-        "cores = 2\nin = [\"x.pcap\",\n \"pigeon:y\"]",
-        3,
-        "no port of kind `pigeon:`",
-        "afpacket:IF",
-    ),
-    ("in = \"gone.pcap\"", 1, "gone.pcap", "pcap"),
-    (
-        "in = \"x.pcap\"\nloops = 3",
-        2,
-        "--loops: no input can begin again",
-        "mem:FILE",
-    ),
-    (
-        "in = \"x.pcap\"\nfates = \"f\"",
-        2,
-        "--fates is for",
-        "leave it out",
-    ),
-    (
-        "ports = [\"afpacket:nothing0\",\n\"afpacket:nothing1\"]",
-        1,
-        "nothing0",
-        "",
-    ),
-    (
-        "in = \"in.pcap\"\nout = \"no/such/out.pcap\"",
-        2,
-        "no/such/out.pcap",
-        "--out",
-    ),
-];
+const WRONG: &str = r#"
+prots = ["a"]                                       | 1 | no key `prots`                    | write `ports`
+pin_all = true                                      | 1 | no key `pin_all`                  | write `pin-all`
+colour = 1                                          | 1 | no key `colour`                   | the keys are\s
+"-- " = 1                                           | 1 | no key `-- `                      | the keys are\s
+set = ["a=1"]                                       | 1 | no key `set`                      | below its [[element]]
+json = true                                         | 1 | no key `json`                     | --json on the command line
+\ncores = "many"                                    | 2 | `cores` = `many`: invalid digit   | How many cores
+pin = ""                                            | 1 | `pin` is empty                    | pin:\s
+in = [""]                                           | 1 | `in` is empty                     | in:\s
+cores = -1                                          | 1 | `cores` = `-1`                    | How many cores
+cores = [1, 2]                                      | 1 | takes one value, not a list       | How many cores
+cores = 1.5                                         | 1 | `cores` = `1.5`                   | How many cores
+cores = 0\nin = "x.pcap"                            | 1 | --cores 0: no number of cores     | give 1 to
+cores = {n = 1}                                     | 1 | `cores` is a text or a number     | docs/chains.md
+burst = 100000                                      | 1 | a burst has 1 to                  | burst:\s
+strategy = "fast"                                   | 1 | `strategy` is no `fast`           | best, spread
+busy = "yes"                                        | 1 | `busy` is true or false           | busy:\s
+seconds = "soon"                                    | 1 | a time in seconds                 | seconds:\s
+seconds = -1                                        | 1 | a time in seconds                 | seconds:\s
+metrics = "here"                                    | 1 | `metrics` = `here`                | metrics:\s
+metrics = true                                      | 1 | `metrics` = `true`                | metrics:\s
+cpus = [0,\n1,\n"x"]                                | 3 | `cpus` = `x`: invalid digit       | cpus:\s
+map-memory = "much"                                 | 1 | not a size                        | map-memory:\s
+split = "lan"                                       | 1 | `split` = `lan`                   | split:\s
+in = "x.pcap"\npin-all = true                       | 2 | this needs `pin`, too             | say `pin`
+in = "x.pcap"\ntrace = "t.pcap"\nsteer = "nic=generic" | 2 | exclude each other                | leave one of them out
+                                                    | 0 | no port is named                  | ports = [
+cores = 2\nin = ["x.pcap",\n "pigeon:y"]            | 3 | no port of kind `pigeon:`         | afpacket:IF
+in = "gone.pcap"                                    | 1 | gone.pcap                         | pcap
+in = "x.pcap"\nloops = 3                            | 2 | --loops: no input can begin again | mem:FILE
+in = "x.pcap"\nfates = "f"                          | 2 | --fates is for                    | leave it out
+ports = ["afpacket:nothing0",\n"afpacket:nothing1"] | 1 | nothing0                          |
+in = "in.pcap"\nout = "no/such/out.pcap"            | 2 | no/such/out.pcap                  | --out
+"#;
 
 #[test]
 fn each_wrong_key_is_told_with_its_line() {
@@ -178,18 +103,19 @@ fn each_wrong_key_is_told_with_its_line() {
     .unwrap();
     std::fs::copy(root().join("captures/talk.pcap"), dir.path().join("x.pcap")).unwrap();
     let mut missed = Vec::new();
-    for (top, line, what, help) in WRONG {
-        let path = file(dir.path(), top);
+    for [top, line, what, help] in rows(WRONG) {
+        let path = file(dir.path(), &top);
         let said = refused(millrace().args(["run", &path]), 2);
-        let place = match line {
-            0 => "error: ".to_owned(),
+        let place = match line.as_str() {
+            "0" => "error: ".to_owned(),
             line => format!("error: {path}:{line}: "),
         };
         let error = said.lines().find(|l| l.starts_with("error: ")).unwrap();
         let helped = said.lines().find(|l| l.starts_with("help: ")).unwrap();
         // The line itself is shown.
-        let shown = *line == 0 || said.contains(&format!("--> {path}:{line}:"));
-        if !(error.starts_with(&place) && error.contains(what) && helped.contains(help) && shown) {
+        let shown = line == "0" || said.contains(&format!("--> {path}:{line}:"));
+        if !(error.starts_with(&place) && error.contains(&what) && helped.contains(&help) && shown)
+        {
             missed.push(format!("{top}\n{said}"));
         }
     }
@@ -302,12 +228,8 @@ fn check_says_whether_a_file_can_be_run() {
     ] {
         assert!(out.contains(part), "{part} in {out}");
     }
-    let (document, status) = json(&mut check(&text));
-    assert_eq!(
-        (status, &document["admitted"]),
-        (0, &true.into()),
-        "{document}"
-    );
+    let document = success(&mut check(&text));
+    assert_eq!(document["admitted"], true, "{document}");
     assert_eq!(document["elements"][0]["function"]["name"], "blocklist");
     assert_eq!(document["elements"][1]["guest"], "guest:cat @");
 
@@ -385,192 +307,42 @@ fn ports_that_nothing_serves_are_told() {
 }
 
 /// What stands below the first line of a file, the line that is told, and parts of the message and of the help.
-const ELEMENTS: &[(&str, usize, &str, &str)] = &[
-    ("", 0, "no elements", "[[element]]"),
-    ("element = 1", 2, "`element` is a list", "docs/chains.md"),
-    (
-        "[[element]]\nname = \"a\"",
-        3,
-        "neither `nf` nor `click` nor `guest`",
-        "say what",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nguest = \"cat @\"",
-        3,
-        "both `nf` and `guest`",
-        "one of them",
-    ),
-    ("[[element]]\nnf = 3", 3, "`nf` is a text", "docs/chains.md"),
-    (
-        "[[element]]\nnf = \"gone\"",
-        3,
-        "no function `gone`",
-        "give a source",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nname = \"a b\"",
-        4,
-        "`a b` is no name",
-        "letters",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nspeed = 1",
-        4,
-        "no `speed` here",
-        "capacity",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nset = 1",
-        4,
-        "`set` is a table",
-        "docs/chains.md",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nset = { rate = [1] }",
-        4,
-        "`rate` is a text or a number",
-        "docs",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nset = { rate = 1 }",
-        4,
-        "`set.rate`: ",
-        "check",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\ncapacity = { flows = 1 }",
-        4,
-        "`capacity.flows`: ",
-        "check",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\ncapacity = { flows = -1 }",
-        4,
-        "`capacity.flows`: ",
-        "capacity",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nmap = { flows = \"x.csv\" }",
-        4,
-        "no such object",
-        "objects",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\nprogram = \"other\"",
-        4,
-        "no program `other`",
-        "programs",
-    ),
-    ("[[element]]\nguest = \"\"", 3, "no program is named", "@"),
-    (
-        "[[element]]\nguest = 7",
-        3,
-        "`guest` is a text",
-        "docs/chains.md",
-    ),
-    (
-        "[[element]]\nguest = \"gone-program @\"",
-        3,
-        "gone-program",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nspeed = 1",
-        4,
-        "option `speed=1`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nmemory = 1",
-        4,
-        "option `memory=1`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nlimit = \"soon\"",
-        4,
-        "option `limit=soon`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nfailing = \"never\"",
-        4,
-        "option `failing=never`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\njit = \"yes\"",
-        4,
-        "option `jit=yes`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nsend = \"here\"",
-        4,
-        "option `send=here`",
-        "",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nenvironment = 1",
-        4,
-        "`environment` is a table",
-        "docs",
-    ),
-    (
-        "[[element]]\nguest = \"cat @\"\nrestore = \"x\"",
-        3,
-        "both a program and a snapshot",
-        "`guest` out",
-    ),
-    (
-        "[[element]]\nnf = \"NOP\"\n[[element]]\nnf = \"NOP\"",
-        5,
-        "two elements `nop`",
-        "of its own",
-    ),
-    (
-        "connect = 1\n[[element]]\nnf = \"NOP\"",
-        2,
-        "`connect` is a list of pairs",
-        "docs",
-    ),
-    (
-        "connect = [[\"a.0\"]]\n[[element]]\nnf = \"NOP\"",
-        2,
-        "`connect` is a list of pairs",
-        "docs",
-    ),
-    (
-        "entry = [\"nop\"]\n[[element]]\nnf = \"NOP\"",
-        2,
-        "`nop` names no port",
-        "ELEMENT.PORT",
-    ),
-    (
-        "entry = [\"a.0\"]\n[[element]]\nnf = \"NOP\"",
-        2,
-        "no element `a`",
-        "there are nop",
-    ),
-    (
-        "entry = [\"nop.0\", \"nop.x\"]\n[[element]]\nnf = \"NOP\"",
-        2,
-        "no port `x`",
-        "0, 1",
-    ),
-    (
-        "entry = [\"nop.0\"]\n[[element]]\nnf = \"NOP\"",
-        4,
-        "nop.1 is not connected",
-        "entry",
-    ),
-    (
-        "entry = [\"nop.0\",\n\"nop.0\", \"nop.1\"]\n[[element]]\nnf = \"NOP\"",
-        3,
-        "nop.0 is connected twice",
-        "entry",
-    ),
-];
+const ELEMENTS: &str = r#"
+                                                    | 0 | no elements                          | [[element]]
+element = 1                                         | 2 | `element` is a list                  | docs/chains.md
+[[element]]\nname = "a"                             | 3 | neither `nf` nor `click` nor `guest` | say what
+[[element]]\nnf = "NOP"\nguest = "cat @"            | 3 | both `nf` and `guest`                | one of them
+[[element]]\nnf = 3                                 | 3 | `nf` is a text                       | docs/chains.md
+[[element]]\nnf = "gone"                            | 3 | no function `gone`                   | give a source
+[[element]]\nnf = "NOP"\nname = "a b"               | 4 | `a b` is no name                     | letters
+[[element]]\nnf = "NOP"\nspeed = 1                  | 4 | no `speed` here                      | capacity
+[[element]]\nnf = "NOP"\nset = 1                    | 4 | `set` is a table                     | docs/chains.md
+[[element]]\nnf = "NOP"\nset = { rate = [1] }       | 4 | `rate` is a text or a number         | docs
+[[element]]\nnf = "NOP"\nset = { rate = 1 }         | 4 | `set.rate`:\s                        | check
+[[element]]\nnf = "NOP"\ncapacity = { flows = 1 }   | 4 | `capacity.flows`:\s                  | check
+[[element]]\nnf = "NOP"\ncapacity = { flows = -1 }  | 4 | `capacity.flows`:\s                  | capacity
+[[element]]\nnf = "NOP"\nmap = { flows = "x.csv" }  | 4 | no such object                       | objects
+[[element]]\nnf = "NOP"\nprogram = "other"          | 4 | no program `other`                   | programs
+[[element]]\nguest = ""                             | 3 | no program is named                  | @
+[[element]]\nguest = 7                              | 3 | `guest` is a text                    | docs/chains.md
+[[element]]\nguest = "gone-program @"               | 3 | gone-program                         |
+[[element]]\nguest = "cat @"\nspeed = 1             | 4 | option `speed=1`                     |
+[[element]]\nguest = "cat @"\nmemory = 1            | 4 | option `memory=1`                    |
+[[element]]\nguest = "cat @"\nlimit = "soon"        | 4 | option `limit=soon`                  |
+[[element]]\nguest = "cat @"\nfailing = "never"     | 4 | option `failing=never`               |
+[[element]]\nguest = "cat @"\njit = "yes"           | 4 | option `jit=yes`                     |
+[[element]]\nguest = "cat @"\nsend = "here"         | 4 | option `send=here`                   |
+[[element]]\nguest = "cat @"\nenvironment = 1       | 4 | `environment` is a table             | docs
+[[element]]\nguest = "cat @"\nrestore = "x"         | 3 | both a program and a snapshot        | `guest` out
+[[element]]\nnf = "NOP"\n[[element]]\nnf = "NOP"    | 5 | two elements `nop`                   | of its own
+connect = 1\n[[element]]\nnf = "NOP"                | 2 | `connect` is a list of pairs         | docs
+connect = [["a.0"]]\n[[element]]\nnf = "NOP"        | 2 | `connect` is a list of pairs         | docs
+entry = ["nop"]\n[[element]]\nnf = "NOP"            | 2 | `nop` names no port                  | ELEMENT.PORT
+entry = ["a.0"]\n[[element]]\nnf = "NOP"            | 2 | no element `a`                       | there are nop
+entry = ["nop.0", "nop.x"]\n[[element]]\nnf = "NOP" | 2 | no port `x`                          | 0, 1
+entry = ["nop.0"]\n[[element]]\nnf = "NOP"          | 4 | nop.1 is not connected               | entry
+entry = ["nop.0",\n"nop.0", "nop.1"]\n[[element]]\nnf = "NOP" | 3 | nop.0 is connected twice             | entry
+"#;
 
 #[test]
 fn each_wrong_element_is_told_with_its_line() {
@@ -578,18 +350,18 @@ fn each_wrong_element_is_told_with_its_line() {
     let path = dir.path().join("edge.toml");
     let nop = root().canonicalize().unwrap().join("nfs/nop");
     let mut missed = Vec::new();
-    for (text, line, what, help) in ELEMENTS {
+    for [text, line, what, help] in rows(ELEMENTS) {
         let text = text.replace("NOP", &nop.display().to_string());
         std::fs::write(&path, format!("name = \"edge\"\n{text}\n")).unwrap();
         let said = refused(millrace().args(["check", path.to_str().unwrap()]), 2);
-        let place = match line {
-            0 => format!("error: {}: ", path.display()),
+        let place = match line.as_str() {
+            "0" => format!("error: {}: ", path.display()),
             line => format!("error: {}:{line}: ", path.display()),
         };
         let mut errors = said.lines().filter(|l| l.starts_with("error: "));
         let mut helps = said.lines().filter(|l| l.starts_with("help: "));
-        let told = errors.any(|l| l.starts_with(&place) && l.contains(what));
-        if !told || !helps.any(|l| l.contains(help)) {
+        let told = errors.any(|l| l.starts_with(&place) && l.contains(&what));
+        if !told || !helps.any(|l| l.contains(&help)) {
             missed.push(format!("{text}\n{said}"));
         }
     }

@@ -1,5 +1,4 @@
 //! The shell of `millrace ctl` at a terminal: completion, history, and leaving it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common::live;
 use crate::common::terminal;

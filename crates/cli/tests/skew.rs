@@ -1,12 +1,11 @@
 //! Traffic that is skewed as far as it can be: all packets to one server, from one /8, of one index of the table.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{capture, json, millrace, udp};
+use common::{capture, millrace, named, success, udp};
 use serde_json::Value;
 
 const SPLIT: &str = "lan=10.0.0.0/8";
@@ -37,9 +36,7 @@ fn run(nf: &str, input: &Path, words: &[&str]) -> Value {
         .args(["run", nf, "--split", SPLIT, "--control", "none"])
         .args([Path::new("--in"), input, Path::new("--out"), &out])
         .args(words);
-    let (account, status) = json(&mut command);
-    assert_eq!(status, 0, "{account}");
-    account
+    success(&mut command)
 }
 
 /// The busiest worker's packets over the mean.
@@ -48,11 +45,6 @@ fn imbalance(account: &Value) -> f64 {
     let packets = || workers.iter().map(|w| w["packets"].as_u64().unwrap());
     let mean = packets().sum::<u64>() as f64 / workers.len() as f64;
     packets().max().unwrap() as f64 / mean
-}
-
-fn object<'a>(account: &'a Value, name: &str) -> &'a Value {
-    let objects = account["objects"].as_array().unwrap();
-    objects.iter().find(|o| o["name"] == name).unwrap()
 }
 
 #[test]
@@ -66,7 +58,7 @@ fn hosts_that_ask_one_resolver_are_translated_on_all_workers() {
         assert_eq!(account["forwarded"], 2 * HOSTS, "{account}");
         assert_eq!(account["dropped"], 0);
         assert_eq!(account.get("relaxations"), None);
-        assert_eq!(object(&account, "flows")["entries"], HOSTS);
+        assert_eq!(named(&account["objects"], "flows")["entries"], HOSTS);
         let imbalance = imbalance(&account);
         assert!(imbalance <= 1.5, "{imbalance}: {}", account["workers"]);
     }
@@ -84,7 +76,7 @@ fn numbers_of_an_index_that_run_out_are_counted() {
     let refused = account["reasons"]["table_full"].as_u64().unwrap();
     assert!(refused > 0, "{account}");
     assert_eq!(account["relaxations"]["capacity"], refused, "{account}");
-    let full = object(&account, "leases")["full_by_worker"]
+    let full = named(&account["objects"], "leases")["full_by_worker"]
         .as_array()
         .unwrap();
     let full: u64 = full.iter().map(|n| n.as_u64().unwrap()).sum();
@@ -120,8 +112,7 @@ fn the_resolvers_answers_find_their_flows() {
     command
         .args(["verify", "nat", "--split", SPLIT, "--cores", WORKERS])
         .args([Path::new("--in"), &input]);
-    let (found, status) = json(&mut command);
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut command);
     assert_eq!(found["runs"][0]["redirected"], 1500, "{found}");
 }
 
@@ -136,8 +127,7 @@ fn one_large_network_has_the_whole_capacity() {
         (time, udp((from, 40_000), ([10, 0, 0, 1], 53)))
     });
     capture(&input, &packets.collect::<Vec<_>>());
-    let (plan, status) = json(millrace().args(["plan", "hhh"]));
-    assert_eq!(status, 0, "{plan}");
+    let plan = success(millrace().args(["plan", "hhh"]));
     let wan = plan["ports"]
         .as_array()
         .unwrap()
@@ -153,7 +143,7 @@ fn one_large_network_has_the_whole_capacity() {
     assert_eq!(udp4["degenerate"], said, "{udp4}");
     let account = run("hhh", &input, &["--cores", WORKERS]);
     assert_eq!(account["forwarded"], HOSTS, "{account}");
-    assert_eq!(object(&account, "small")["entries"], HOSTS);
+    assert_eq!(named(&account["objects"], "small")["entries"], HOSTS);
     assert_eq!(account.get("relaxations"), None);
 }
 
@@ -171,7 +161,7 @@ fn a_part_has_room_for_the_declared_capacity_and_no_more() {
     for same in ["forwarded", "dropped", "reasons"] {
         assert_eq!(account[same], one[same], "{same}");
     }
-    assert_eq!(object(&account, "flows")["entries"], 1000);
+    assert_eq!(named(&account["objects"], "flows")["entries"], 1000);
     assert_eq!(account.get("relaxations"), None);
 }
 
@@ -202,9 +192,7 @@ fn what_was_used_lately_stays_until_the_whole_is_full() {
                 .args(["run", source, "--control", "none", "--capacity", &sized])
                 .args([Path::new("--in"), &input, Path::new("--out"), &out])
                 .args(more);
-            let (account, status) = json(&mut command);
-            assert_eq!(status, 0, "{account}");
-            account
+            success(&mut command)
         };
         let nothing = format!("key={}", "00".repeat(40));
         let one = run(&[]);
@@ -213,8 +201,8 @@ fn what_was_used_lately_stays_until_the_whole_is_full() {
             assert_eq!(some[same], one[same], "{same} of {capacity}: {some}");
         }
         assert_eq!(
-            object(&some, "sources")["entries"],
-            object(&one, "sources")["entries"]
+            named(&some["objects"], "sources")["entries"],
+            named(&one["objects"], "sources")["entries"]
         );
         assert_eq!(some.get("relaxations"), None, "{some}");
         if refused > 0 {

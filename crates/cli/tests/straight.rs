@@ -1,5 +1,4 @@
 //! Linked rows over packets that are nearly common ones: straight code leaves at each step, and what it found before must not stay.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
 //! `millrace top`: as text, as a document, and on a pseudo terminal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -62,16 +61,9 @@ fn workers_answer_for_themselves_also_those_of_a_row() {
     capture(&trace, &packets);
     let socket = dir.path().join("row.sock");
     let mut run = millrace();
-    run.args([
-        "run",
-        "nop",
-        "nop",
-        "--cores",
-        "2",
-        "--json",
-        "--packets",
-        "300000000",
-    ])
+    run.args(common::words(
+        "run nop nop --cores 2 --json --packets 300000000",
+    ))
     .args(["--seconds", "60", "--control"])
     .arg(&socket)
     .args([
@@ -160,15 +152,9 @@ fn a_flood_aimed_at_one_entry_is_named() {
     let socket = dir.path().join("flood.sock");
     let key = "6d5a".repeat(20);
     let mut run = millrace();
-    run.args([
-        "run",
-        "firewall",
-        "--cores",
-        "2",
-        "--json",
-        "--packets",
-        "300000000",
-    ])
+    run.args(common::words(
+        "run firewall --cores 2 --json --packets 300000000",
+    ))
     .args([
         "--seconds",
         "60",

@@ -1,5 +1,4 @@
 //! Packets of a running function, explained as they come.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
@@ -7,10 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::live::Live;
-use common::{json, output, refused};
+use common::{SPLIT, json, output, refused};
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 /// These elements over the bundled trace, from memory, until they are told to stop.
 fn serving(folder: &Path, elements: &[&str], words: &[&str]) -> Live {

@@ -1,25 +1,12 @@
 //! Packets of several workers as transactions: `run`, `verify`, `plan`, `bench --memory`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
-use std::process::Command;
-
-use common::{Faulty, capture, json, millrace, refused, udp};
+use common::{Faulty, SPLIT, capture, json, millrace, over, refused, success, udp};
 use millrace_turns::its_turn;
 use serde_json::Value;
 
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 const TRANSACT: [&str; 2] = ["--strategy", "transact"];
-
-/// A verb over the bundled trace.
-fn over(verb: &str, nf: &str, words: &[&str]) -> Command {
-    let mut command = millrace();
-    command
-        .args([verb, nf, "--in", "captures/talk.pcap", "--split", SPLIT])
-        .args(words);
-    command
-}
 
 fn number(of: &Value, name: &str) -> u64 {
     of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
@@ -32,12 +19,8 @@ fn the_order_of_versions_is_repeated() {
     for nf in ["bridge", "policer", "einat", "dummy"] {
         let cores = if nf == "policer" { "1,2,8" } else { "1,4" };
         let words = [&TRANSACT[..], &["--cores", cores]].concat();
-        let (found, status) = json(&mut over("verify", nf, &words));
-        assert_eq!(
-            (status, &found["equal"]),
-            (0, &true.into()),
-            "{nf}: {found}"
-        );
+        let found = success(&mut over("verify", nf, &words));
+        assert_eq!(found["equal"], true, "{nf}: {found}");
         let runs = found["runs"].as_array().unwrap();
         assert_eq!(runs[0].get("transactions"), None);
         for run in &runs[1..] {
@@ -212,8 +195,8 @@ fn what_is_absent_has_no_time() {
     let mut command = millrace();
     command.args(["verify", nf.to_str().unwrap(), "--cores", "4"]);
     command.args(["--generate", "packets=3000,flows=100"]);
-    let (found, status) = json(command.args(TRANSACT));
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(command.args(TRANSACT));
+    assert_eq!(found["equal"], true, "{found}");
     let of = &found["runs"][0]["transactions"];
     assert!(number(of, "dependencies") > 100, "{found}");
 }
@@ -222,22 +205,13 @@ fn what_is_absent_has_no_time() {
 #[test]
 fn sets_that_expire_are_events_of_the_order() {
     for nf in ["portscan", "antiddos"] {
-        let words = [
-            "verify",
-            nf,
-            "--cores",
-            "4",
-            "--generate",
-            "packets=3000,flows=200,rate=50,churn=50",
-        ];
+        let words =
+            format!("verify {nf} --cores 4 --generate packets=3000,flows=200,rate=50,churn=50");
+        let words = common::words(&words);
         let mut command = millrace();
         command.args(words).args(TRANSACT);
-        let (found, status) = json(&mut command);
-        assert_eq!(
-            (status, &found["equal"]),
-            (0, &true.into()),
-            "{nf}: {found}"
-        );
+        let found = success(&mut command);
+        assert_eq!(found["equal"], true, "{nf}: {found}");
         let of = &found["runs"][0]["transactions"];
         assert_eq!(
             number(of, "committed") + number(of, "alone"),
@@ -250,8 +224,7 @@ fn sets_that_expire_are_events_of_the_order() {
 #[test]
 fn a_run_counts_commits_and_says_what_ran_alone() {
     let words = [&TRANSACT[..], &["--cores", "4", "--control", "none"]].concat();
-    let (account, status) = json(&mut over("run", "portscan", &words));
-    assert_eq!(status, 0, "{account}");
+    let account = success(&mut over("run", "portscan", &words));
     let of = &account["transactions"];
     assert_eq!(
         number(of, "commits") + number(of, "alone"),
@@ -275,8 +248,7 @@ fn state_is_kept_and_goes_on() {
     for strategy in ["transact", "lock", "transact"] {
         let words = ["--cores", "2", "--strategy", strategy, "--control", "none"];
         let words = [&words[..], &["--state", state]].concat();
-        let (account, status) = json(&mut over("run", "bridge", &words));
-        assert_eq!(status, 0, "{account}");
+        let account = success(&mut over("run", "bridge", &words));
         entries.push(account["objects"][0]["entries"].as_u64().unwrap());
     }
     assert!(entries[0] > 0 && entries.iter().all(|n| *n == entries[0]));
@@ -288,15 +260,10 @@ fn a_plan_offers_and_counts_transactions() {
     command
         .args(["plan", "bridge", "--cores", "4"])
         .args(TRANSACT);
-    let (plan, status) = json(&mut command);
-    assert_eq!(
-        (status, &plan["strategy"]),
-        (0, &"transact".into()),
-        "{plan}"
-    );
+    let plan = success(&mut command);
+    assert_eq!(plan["strategy"], "transact", "{plan}");
     assert_eq!(plan["objects"][0]["treatment"], "transact");
-    let (plan, status) = json(&mut over("plan", "bridge", &["--cores", "2"]));
-    assert_eq!(status, 0, "{plan}");
+    let plan = success(&mut over("plan", "bridge", &["--cores", "2"]));
     let works = plan["measured"]["strategies"].as_array().unwrap();
     let work = works.iter().find(|w| w["strategy"] == "transact").unwrap();
     let share = |of: &str, at: usize| work[of][at]["share"].as_f64().unwrap();
@@ -402,8 +369,8 @@ fn words_in_places_are_validated() {
         command.args(TRANSACT);
         command
     };
-    let (found, status) = json(&mut verify());
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(&mut verify());
+    assert_eq!(found["equal"], true, "{found}");
     let of = &found["runs"][0]["transactions"];
     assert!(number(of, "dependencies") > 1000, "{found}");
     let Some(faulty) = Faulty::new() else { return };
@@ -429,8 +396,8 @@ fn a_number_that_a_packet_had_by_chance_is_a_lease() {
     let mut command = millrace();
     command.args(["verify", "nat", "--split", "lan=10.0.0.0/8"]);
     command.args(["--strategy", "transact", "--cores", "4,8", "--in"]);
-    let (found, status) = json(command.arg(&file));
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found:#}");
+    let found = success(command.arg(&file));
+    assert_eq!(found["equal"], true, "{found:#}");
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);
     for run in runs {
@@ -445,8 +412,8 @@ fn a_lease_that_keeps_another_lease_is_one_up_to_that() {
         return;
     }
     let mut command = over("verify", "nat+nat", &["--strategy", "transact"]);
-    let (found, status) = json(command.args(["--cores", "2,5"]));
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found:#}");
+    let found = success(command.args(["--cores", "2,5"]));
+    assert_eq!(found["equal"], true, "{found:#}");
     for run in found["runs"].as_array().unwrap() {
         assert_eq!(run["compared"], 1619, "{run:#}");
     }

@@ -1,15 +1,13 @@
 //! `check`, `test`, `build`, `emit` and `trace`, from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
-use common::{GATE, capture, each_byte, json, millrace, output, refused};
+use common::{GATE, capture, each_byte, json, millrace, output, refused, success};
 use serde_json::json;
 
 #[test]
 fn check_shows_what_a_function_declares() {
-    let (document, status) = json(millrace().args(["check", GATE]));
-    assert_eq!(status, 0);
+    let document = success(millrace().args(["check", GATE]));
     assert_eq!(document["name"], "gate");
     assert_eq!(document["dialect"], "handlers");
     assert_eq!(
@@ -25,12 +23,7 @@ fn check_shows_what_a_function_declares() {
         document["helpers"],
         json!(["map_get", "map_put", "vector_at"])
     );
-    let seen = document["objects"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|o| o["name"] == "seen")
-        .unwrap();
+    let seen = common::named(&document["objects"], "seen");
     for (field, value) in [
         ("kind", json!("map")),
         ("key_bytes", json!(8)),
@@ -195,8 +188,7 @@ fn a_model_is_kept_for_the_next_process() {
     let planned = || {
         let mut command = millrace();
         command.env("MILLRACE_CACHE", &cache);
-        let (plan, status) = json(command.args(["plan", "policer", "--cores", "4"]));
-        assert_eq!(status, 0, "{plan}");
+        let plan = success(command.args(["plan", "policer", "--cores", "4"]));
         assert!(plan["objects"].is_array(), "{plan}");
         plan["objects"].clone()
     };
@@ -220,9 +212,9 @@ fn a_bundle_runs_without_a_compiler() {
     let dir = tempfile::tempdir().unwrap();
     let (bundle, file) = (dir.path().join("bundle"), dir.path().join("in.pcap"));
     capture(&file, &each_byte());
-    let (document, status) = json(millrace().args(["build", GATE, "-o"]).arg(&bundle));
-    assert_eq!((status, &document["name"]), (0, &json!("gate")));
-    let (account, status) = json(
+    let document = success(millrace().args(["build", GATE, "-o"]).arg(&bundle));
+    assert_eq!(document["name"], json!("gate"));
+    let account = success(
         millrace()
             .env("PATH", "")
             .env("MILLRACE_CACHE", dir.path().join("none"))
@@ -231,7 +223,6 @@ fn a_bundle_runs_without_a_compiler() {
             .args(["--set", "limit=0", "--in"])
             .arg(&file),
     );
-    assert_eq!(status, 0, "{account}");
     assert_eq!(
         (&account["name"], &account["read"]),
         (&json!("gate"), &json!(9))
@@ -278,8 +269,8 @@ fn traffic_is_made_and_described() {
         "another seed gives the same bytes"
     );
 
-    let (document, status) = json(millrace().args(["trace", "info"]).arg(&file));
-    assert_eq!((status, &document["packets"]), (0, &json!(3000)));
+    let document = success(millrace().args(["trace", "info"]).arg(&file));
+    assert_eq!(document["packets"], json!(3000));
     refused(
         millrace()
             .args(["trace", "gen", "--flows", "0", "-o"])
@@ -294,28 +285,19 @@ fn an_operator_gives_an_object_more_room() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.pcap");
     capture(&file, &each_byte());
-    let (checked, status) = json(millrace().args(["check", GATE, "--capacity", "seen=100000"]));
-    assert_eq!(status, 0);
-    let (account, status) = json(
+    let checked = success(millrace().args(["check", GATE, "--capacity", "seen=100000"]));
+    let account = success(
         millrace()
-            .args([
-                "run",
-                GATE,
-                "--capacity",
-                "seen=100000",
-                "--out",
-                "/dev/null",
-                "--in",
-            ])
+            .args(common::words(&format!(
+                "run {GATE} --capacity seen=100000 --out /dev/null --in"
+            )))
             .arg(&file),
     );
-    assert_eq!(status, 0, "{account}");
     assert_eq!(
         checked["memory"]["predicted"],
         account["memory"]["predicted"]
     );
-    let objects = account["objects"].as_array().unwrap();
-    let seen = objects.iter().find(|o| o["name"] == "seen").unwrap();
+    let seen = common::named(&account["objects"], "seen");
     assert_eq!(seen["capacity"], 100_000);
     for wrong in ["seen", "seen=many", "nosuch=5", "seen=0"] {
         refused(millrace().args(["check", GATE, "--capacity", wrong]), 2);

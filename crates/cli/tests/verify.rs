@@ -1,15 +1,12 @@
 //! `millrace verify` over the bundled trace and generated traffic.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use std::process::Command;
 
-use common::{json, millrace, udp};
+use common::{SPLIT, json, millrace, over, success, symmetric, udp};
 use millrace_turns::of_today;
 use serde_json::Value;
-
-const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
 
 fn verify(nf: &str, words: &[&str]) -> Command {
     let mut command = millrace();
@@ -17,23 +14,11 @@ fn verify(nf: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Over the bundled trace.
-fn talk(nf: &str, words: &[&str]) -> Command {
-    let mut command = verify(nf, &["--in", "captures/talk.pcap", "--split", SPLIT]);
-    command.args(words);
-    command
-}
-
-/// Both directions of a flow have one hash under a key with a period of 16 bits (Woo and Park, 2012).
-fn symmetric() -> String {
-    format!("key={}", "6d5a".repeat(20))
-}
-
 #[test]
 fn a_steering_that_keeps_flows_together_is_equal_and_another_is_shown() {
     let words = ["--cores", "1,2,8", "--steer", &symmetric()];
-    let (found, status) = json(&mut talk("firewall", &words));
-    assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+    let found = success(&mut over("verify", "firewall", &words));
+    assert_eq!(found["equal"], true, "{found}");
     assert_eq!(
         (&found["packets"], &found["workers"]),
         (&1619.into(), &8.into())
@@ -41,7 +26,8 @@ fn a_steering_that_keeps_flows_together_is_equal_and_another_is_shown() {
     assert!(found["differences"].as_array().unwrap().is_empty());
     assert_eq!(found["runs"].as_array().unwrap().len(), 3);
 
-    let (found, status) = json(&mut talk(
+    let (found, status) = json(&mut over(
+        "verify",
         "firewall",
         &["--cores", "4", "--steer", "nic=generic"],
     ));
@@ -67,18 +53,9 @@ fn leases_may_be_other_ones() {
     let lan = "LAN:nic=software&fields=destination-address";
     let wan = "WAN:nic=software&fields=source-address";
     let made = "packets=20000,flows=200,churn=1500,rate=1000";
-    let words = [
-        "--generate",
-        made,
-        "--cores",
-        "4",
-        "--steer",
-        lan,
-        "--steer",
-        wan,
-    ];
-    let (found, status) = json(&mut verify("nat", &words));
-    assert_eq!(status, 0, "{found}");
+    let words = format!("--generate {made} --cores 4 --steer {lan} --steer {wan}");
+    let words = common::words(&words);
+    let found = success(&mut verify("nat", &words));
     let run = &found["runs"][0];
     assert_eq!(run["relaxations"][0]["name"], "lease");
     assert!(run["redirected"].as_u64().unwrap() > 1000);
@@ -114,8 +91,7 @@ fn forwarded_ports_are_served_by_every_core() {
     let (account, _) = json(millrace().args(["run", "nat", "--in", &captures]));
     assert_eq!(account["reasons"]["no_flow"], 2000, "{account:#}");
     words.extend(["--cores", "1,2,4"]);
-    let (found, status) = json(&mut verify("nat", &words));
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut verify("nat", &words));
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 3);
     for run in runs {
@@ -172,8 +148,7 @@ fn a_router_is_equal_on_several_cores() {
     );
     assert!(account["forwarded"].as_u64() > Some(2000), "{account:#}");
     let cores = [&words[..], &["--cores", "1,2,4"]].concat();
-    let (found, status) = json(&mut verify("router", &cores));
-    assert_eq!(status, 0, "{found}");
+    let found = success(&mut verify("router", &cores));
     for run in &found["runs"].as_array().unwrap()[1..] {
         assert_eq!(run["strategy"], "lock", "{run}");
         assert!(run["writers"].as_u64() > Some(300), "{run}");
@@ -203,14 +178,8 @@ char _license[] SEC("license") = "GPL";
     let source = folder.path().join("turns.c");
     std::fs::write(&source, text).unwrap();
     for program in ["by_turn", "by_queue"] {
-        let words = [
-            "--program",
-            program,
-            "--cores",
-            "4",
-            "--in",
-            "captures/talk.pcap",
-        ];
+        let words = format!("--program {program} --cores 4 --in captures/talk.pcap");
+        let words = common::words(&words);
         let (found, status) = json(&mut verify(source.to_str().unwrap(), &words));
         assert_eq!(
             (status, &found["equal"]),
@@ -326,8 +295,8 @@ fn numbers_come_home_as_the_plan_says() {
         &["--in", "captures/talk.pcap", "--split", SPLIT],
     ] {
         let mut command = verify(&cone, traffic);
-        let (found, status) = json(command.args(["--cores", "1,2,4,8"]));
-        assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+        let found = success(command.args(["--cores", "1,2,4,8"]));
+        assert_eq!(found["equal"], true, "{found}");
         for run in found["runs"].as_array().unwrap().iter().skip(1) {
             assert_eq!(run["strategy"], "shard");
             assert!(run["redirected"].as_u64().unwrap() > 100, "{run}");
@@ -338,8 +307,7 @@ fn numbers_come_home_as_the_plan_says() {
     // So few numbers that an index runs out while others have some: counted.
     let mut command = verify(&cone, &CHURN);
     let few = ["--cores", "4", "--capacity", "numbers=384"];
-    let (found, status) = json(command.args(few));
-    assert_eq!(status, 0, "{found}");
+    let found = success(command.args(few));
     let names = found["runs"][0]["relaxations"].as_array().unwrap();
     let full = names.iter().find(|r| r["name"] == "capacity");
     assert!(full.unwrap()["packets"].as_u64().unwrap() > 0, "{found}");
@@ -353,8 +321,8 @@ fn what_separates_is_sharded_and_only_the_rest_locked() {
         2,
     ) {
         let mut command = verify(&planned(name), &CHURN);
-        let (found, status) = json(command.args(["--cores", "2,4"]));
-        assert_eq!((status, &found["equal"]), (0, &true.into()), "{found}");
+        let found = success(command.args(["--cores", "2,4"]));
+        assert_eq!(found["equal"], true, "{found}");
         for run in found["runs"].as_array().unwrap() {
             assert_eq!(run["strategy"], "mixed", "{name}");
         }

@@ -1,5 +1,4 @@
 //! What an operator sees of a run while it lasts: guests that fail, and metrics through changes of the chain.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 use crate::common::live;
@@ -309,14 +308,9 @@ fn messages_are_documents_where_that_is_asked_for() {
     assert!(grave[0]["help"].as_str().is_some(), "{grave:?}");
     // What is no run is refused in the same form.
     let mut run = common::millrace();
-    run.args([
-        "run",
-        "no-such-function",
-        "--in",
-        "x.pcap",
-        "--log-format",
-        "json",
-    ]);
+    run.args(common::words(
+        "run no-such-function --in x.pcap --log-format json",
+    ));
     let (_, said) = output(&mut run);
     let refused: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(refused["level"], "error", "{said}");
@@ -340,16 +334,8 @@ fn the_dashboard_and_the_alerts_are_about_metrics_that_there_are() {
     let dir = tempfile::tempdir().unwrap();
     let guest = format!("guest:{} null", receiver(dir.path()).display());
     let port = "vnic:captures/talk.pcap?rate=2k&measure=off";
-    let words = [
-        "--ports",
-        port,
-        "--seconds",
-        "60",
-        "--packets",
-        "300000000",
-        "--metrics",
-        "0",
-    ];
+    let words = format!("--ports {port} --seconds 60 --packets 300000000 --metrics 0");
+    let words = common::words(&words);
     let live = Live::of(dir.path(), &["nop", &guest], &words);
     let address = metrics(dir.path());
     let scrape = scraped(&address, |s| {

@@ -289,7 +289,6 @@ pub fn shown(list: &[Element], topology: &Topology) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn element(name: &str, ports: &[&str]) -> Element {

@@ -164,7 +164,6 @@ fn csv(text: &str) -> Result<Vec<Written>, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::value;
 

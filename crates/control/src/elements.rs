@@ -328,7 +328,6 @@ impl Exposed {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use millrace_dataplane::module::ObjectInfo;
 
     use super::*;

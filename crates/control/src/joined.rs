@@ -225,7 +225,6 @@ fn elements(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     /// What a piece is, its place, stamp, key and value.

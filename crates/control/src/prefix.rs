@@ -86,7 +86,6 @@ fn joined(bits: u32, mut address: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

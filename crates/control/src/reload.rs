@@ -161,7 +161,6 @@ pub fn edits(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use millrace_dataplane::module::ObjectInfo;
     use millrace_object::state;
 

@@ -86,7 +86,6 @@ impl<'de> Visitor<'de> for Any {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::protocol;
 

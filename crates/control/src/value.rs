@@ -261,7 +261,6 @@ pub fn show_prefix(key: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use millrace_object::types::Field;
     use proptest::prelude::*;

@@ -873,5 +873,4 @@ impl Moving {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing)]
 mod tests;

@@ -161,7 +161,6 @@ fn node_of(sys: &Path, word: &str) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -80,7 +80,6 @@ fn set(effective: CapabilitySet, permitted: CapabilitySet) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,5 +1,5 @@
 //! What the unit tests share: clang, the fixture module, and temporary folders.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,5 @@
 //! What is called of DPDK (src/port/dpdk/shim), under AddressSanitizer and UndefinedBehaviorSanitizer.
 #![cfg(feature = "dpdk")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 use std::process::Command;

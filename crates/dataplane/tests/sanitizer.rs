@@ -1,6 +1,5 @@
 //! Whether a read past a packet's end is caught when the module is sanitised and packets lie in
 //! allocations of their exact size.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -242,7 +242,6 @@ const SHELVES: &[&str] = &["models", "modules", "objects", "sources"];
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 

@@ -1,5 +1,4 @@
 //! From source to module through the cache: what is made again and what is not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

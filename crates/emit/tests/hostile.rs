@@ -1,5 +1,4 @@
 //! Names come from files: whatever they are, what is emitted is the same program.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

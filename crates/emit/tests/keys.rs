@@ -1,5 +1,4 @@
 //! Keys of every length, from the packet and from the stack: each of their bytes counts and no other.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,12 +1,11 @@
 //! Modules whose workers share state: on several threads, under sanitizers, with threads switched at places
 //! that a seed chooses; and what they did, replayed by one worker in the order in which they committed it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 
 use support::traffic::{SECOND, events, frame};
 use support::workers::{Build, Event, PHASE, Result, TIMER, Way, difference, sharing, writers};
-use support::{Bench, facts, nf};
+use support::{Bench, nf};
 
 use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
@@ -23,8 +22,7 @@ fn equal(
 ) -> Vec<(Result, Vec<Event>)> {
     let name = &program.name;
     let text = bench.shared_text(program, &sharing(program, shared));
-    let alone = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
-    let alone = bench.build("alone", &alone, Build::Reference);
+    let alone = bench.alone("alone", program, Build::Reference);
     let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
     let mut results = Vec::new();
     // Each day threads are watched, and memory or what the optimiser makes of it.
@@ -44,12 +42,8 @@ fn equal(
                 burst,
                 rounds: 1,
             };
-            let result = bench.work(program, &module, build, way, &events);
+            let result = bench.replayed(program, (&module, &alone), build, way, &events);
             let result = result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
-            let replayed = bench.replay(program, &alone, &events, &result);
-            if let Some(what) = difference(program, &result, &replayed) {
-                panic!("{name}, {build:?}, {way:?}: {what}");
-            }
             results.push((result, events));
         }
     }
@@ -237,28 +231,16 @@ fn what_a_reader_did_is_undone() {
     // Where there is no room to keep what is overwritten, the reader becomes a writer.
     let small = format!("#define UNDO_MAX 2u\n{text}");
     let module = bench.build("small", &small, Build::Address);
-    let alone = bench.build(
-        "alone",
-        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
-        Build::Plain,
-    );
+    let alone = bench.alone("alone", &program, Build::Plain);
     let way = Way {
         workers: 4,
         plain: false,
         burst: 16,
         rounds: 1,
     };
-    let result = bench
-        .work(&program, &module, Build::Address, way, &made())
-        .unwrap();
-    assert_eq!(
-        difference(
-            &program,
-            &result,
-            &bench.replay(&program, &alone, &made(), &result)
-        ),
-        None
-    );
+    let modules = (&*module, &*alone);
+    let result = bench.replayed(&program, modules, Build::Address, way, &made());
+    result.unwrap();
 }
 
 /// Counts per key, through a value pointer.
@@ -307,11 +289,7 @@ fn a_lock_that_is_dropped_shows() {
         };
         bench.shared_text(&program, &sharing)
     };
-    let alone = bench.build(
-        "alone",
-        &millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap(),
-        Build::Plain,
-    );
+    let alone = bench.alone("alone", &program, Build::Plain);
     let found = (0..10).find_map(|seed| {
         let module = bench.build("dropped", &dropped(seed), Build::Plain);
         let way = Way {

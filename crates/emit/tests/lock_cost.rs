@@ -1,5 +1,4 @@
 //! Measurements of the lock's cost, run by hand (docs/measurements/bench.md, The lock).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 
@@ -7,7 +6,7 @@ use millrace_emit::Sharing;
 use millrace_object::Program;
 use support::traffic::{events, frame};
 use support::workers::{Build, Way, sharing};
-use support::{Bench, facts, nf};
+use support::{Bench, nf};
 
 /// `cargo test -p millrace-emit --test lock_cost -- --ignored --nocapture what_reading_costs`
 #[test]
@@ -25,8 +24,7 @@ fn what_reading_costs() {
             (0, 0, frame((1, 2), host, 99, (port, 80)))
         });
         let events = &events[..2048];
-        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
-        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Plain);
+        let alone = bench.alone(&format!("{name}-alone"), &program, Build::Plain);
         let text = bench.shared_text(&program, &plain(&program, shared));
         let shared = bench.build(&format!("{name}-shared"), &text, Build::Plain);
         for burst in [1, 32] {

@@ -1,5 +1,4 @@
 //! Every bundled function with all that it writes under the lock, and what no lock can guard.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 
@@ -8,8 +7,8 @@ use std::collections::BTreeSet;
 use millrace_emit::lock;
 use millrace_object::program::ObjectId;
 use millrace_turns::of_today;
-use support::traffic::{SECOND, events, frame};
-use support::workers::{Build, Way, difference, sharing, writers};
+use support::traffic::{SECOND, talks};
+use support::workers::{Build, Way, sharing, writers, written};
 use support::{Bench, facts, nf};
 
 #[test]
@@ -70,8 +69,7 @@ fn every_function_can_share_all_it_has() {
     names.sort();
     for name in of_today("functions with all that they write shared", names, 3) {
         let program = nf::load(&bench, &name);
-        let written = program.objects.iter().filter(|o| !o.read_only);
-        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
+        let shared = written(&program);
         let text = bench.shared_text(&program, &sharing(&program, &shared));
         assert_eq!(text.contains("struct mr_shared {"), !shared.is_empty());
         let source = bench.path(&format!("{name}-shared.c"));
@@ -89,16 +87,7 @@ fn every_function_can_share_all_it_has() {
 #[test]
 fn what_the_others_share_is_replayed() {
     let bench = Bench::new();
-    let events = events(3, 15, 150, 45 * SECOND, |random, _| {
-        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
-        let port = 1000 + random.below(40) as u16;
-        let lan = random.below(2) == 0;
-        let bytes = match lan {
-            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
-            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
-        };
-        (u32::MAX, u32::from(!lan), bytes)
-    });
+    let events = talks(15);
     let way = Way {
         workers: 3,
         plain: false,
@@ -118,18 +107,11 @@ fn what_the_others_share_is_replayed() {
     ];
     for name in of_today("functions under the lock", names, 3) {
         let program = nf::load(&bench, name);
-        let written = program.objects.iter().filter(|o| !o.read_only);
-        let shared: Vec<&str> = written.map(|o| o.name.as_str()).collect();
-        let text = bench.shared_text(&program, &sharing(&program, &shared));
+        let text = bench.shared_text(&program, &sharing(&program, &written(&program)));
         let module = bench.build(name, &text, Build::Plain);
-        let alone = millrace_emit::alone::emit(&program, &facts(&program), "m.c").unwrap();
-        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Reference);
-        let result = bench.work(&program, &module, Build::Plain, way, &events);
+        let alone = bench.alone(&format!("{name}-alone"), &program, Build::Reference);
+        let result = bench.replayed(&program, (&module, &alone), Build::Plain, way, &events);
         let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
-        let replayed = bench.replay(&program, &alone, &events, &result);
-        if let Some(what) = difference(&program, &result, &replayed) {
-            panic!("{name}: {what}");
-        }
         let run = (result, events.clone());
         eprintln!(
             "{name}: {} of {} packets wrote",

@@ -1,6 +1,5 @@
 //! Programs with state: the emitted NFs against models written here, packet by packet, with and without
 //! the prefetching passes, plain and under sanitizers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

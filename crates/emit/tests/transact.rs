@@ -1,6 +1,5 @@
 //! Modules whose packets are transactions: on several threads, under sanitizers, with threads switched at places that a
 //! seed chooses; and what they did, replayed by one worker in the order of their commits.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 
@@ -8,8 +7,8 @@ use millrace_emit::{Sharing, Test};
 use millrace_object::Program;
 use millrace_place::{Held, Placement};
 use millrace_turns::of_today;
-use support::traffic::{SECOND, events, frame};
-use support::workers::{Build, Event, Result, Way, difference};
+use support::traffic::{SECOND, events, frame, talks};
+use support::workers::{Build, Event, Way, written};
 use support::{Bench, facts, nf};
 
 /// These objects, or all that packets write, in transactions.
@@ -26,20 +25,11 @@ fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     }
 }
 
-/// All that some packet writes.
-fn written(program: &Program) -> Vec<&str> {
-    let written = program.objects.iter().filter(|o| !o.read_only);
-    written.map(|o| o.name.as_str()).collect()
-}
-
 /// Runs events in each way there is; each must be what one worker makes of them in the order of commits.
 fn equal(program: &Program, bench: &Bench, workers: &[u32], made: impl Fn(u32) -> Vec<Event>) {
     let name = &program.name;
-    let shared = written(program);
-    let text = millrace_emit::emit(program, &facts(program), &sharing(program, &shared), "m.c");
-    let text = text.unwrap();
-    let alone = millrace_emit::alone::emit(program, &facts(program), "m.c").unwrap();
-    let alone = bench.build(&format!("{name}-alone"), &alone, Build::Reference);
+    let text = bench.shared_text(program, &sharing(program, &written(program)));
+    let alone = bench.alone(&format!("{name}-alone"), program, Build::Reference);
     let cold = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
     for (build, plain, burst) in [(Build::Address, true, 7), (Build::Plain, false, 32)] {
         let module = bench.build(&format!("{name}-shared"), &format!("{cold}{text}"), build);
@@ -51,12 +41,8 @@ fn equal(program: &Program, bench: &Bench, workers: &[u32], made: impl Fn(u32) -
                 burst,
                 rounds: 1,
             };
-            let result = bench.work(program, &module, build, way, &events);
-            let result: Result = result.unwrap_or_else(|e| panic!("{name}, {way:?}: {e}"));
-            let replayed = bench.replay(program, &alone, &events, &result);
-            if let Some(what) = difference(program, &result, &replayed) {
-                panic!("{name}, {build:?}, {way:?}: {what}");
-            }
+            let result = bench.replayed(program, (&module, &alone), build, way, &events);
+            result.unwrap_or_else(|e| panic!("{name}, {build:?}, {way:?}: {e}"));
         }
     }
 }
@@ -119,11 +105,8 @@ fn what_is_not_shared_costs_nothing() {
 fn planted_faults_are_found() {
     let bench = Bench::new();
     let program = nf::load(&bench, "policer");
-    let checked = facts(&program);
-    let sharing = sharing(&program, &written(&program));
-    let text = millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap();
-    let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
-    let alone = bench.build("alone", &alone, Build::Reference);
+    let text = bench.shared_text(&program, &sharing(&program, &written(&program)));
+    let alone = bench.alone("alone", &program, Build::Reference);
     let events = events(4, 12, 400, 45 * SECOND, |random, _| {
         let to = 0x0a00_0001 + random.below(2) as u32;
         (u32::MAX, 1, frame((2, 1), 7, to, (80, 2000)))
@@ -138,13 +121,9 @@ fn planted_faults_are_found() {
     for (fault, most) in [("4", ""), ("9", "#define TRANSACT_ALONE 2u\n")] {
         let text = format!("#define TRANSACT_FAULT(n) ((n) == {fault})\n{most}{text}");
         let module = bench.build(&format!("fault-{fault}"), &text, Build::Plain);
-        let found = (0..5).any(|_| {
-            let Ok(result) = bench.work(&program, &module, Build::Plain, way, &events) else {
-                return true;
-            };
-            let replayed = bench.replay(&program, &alone, &events, &result);
-            difference(&program, &result, &replayed).is_some()
-        });
+        let modules = (&*module, &*alone);
+        let run = || bench.replayed(&program, modules, Build::Plain, way, &events);
+        let found = (0..5).any(|_| run().is_err());
         assert!(found, "fault {fault} shows in nothing");
     }
 }
@@ -154,16 +133,7 @@ fn planted_faults_are_found() {
 #[test]
 fn others_are_replayed() {
     let bench = Bench::new();
-    let events = events(3, 12, 150, 45 * SECOND, |random, _| {
-        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
-        let port = 1000 + random.below(40) as u16;
-        let lan = random.below(2) == 0;
-        let bytes = match lan {
-            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
-            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
-        };
-        (u32::MAX, u32::from(!lan), bytes)
-    });
+    let events = talks(12);
     let way = Way {
         workers: 3,
         plain: false,
@@ -173,18 +143,11 @@ fn others_are_replayed() {
     let names = ["conntrack", "dummy", "firewall", "lb"];
     for name in of_today("functions under transactions", names, 4) {
         let program = nf::load(&bench, name);
-        let checked = facts(&program);
-        let sharing = sharing(&program, &written(&program));
-        let text = millrace_emit::emit(&program, &checked, &sharing, "m.c").unwrap();
+        let text = bench.shared_text(&program, &sharing(&program, &written(&program)));
         let module = bench.build(name, &text, Build::Plain);
-        let alone = millrace_emit::alone::emit(&program, &checked, "m.c").unwrap();
-        let alone = bench.build(&format!("{name}-alone"), &alone, Build::Reference);
-        let result = bench.work(&program, &module, Build::Plain, way, &events);
-        let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
-        let replayed = bench.replay(&program, &alone, &events, &result);
-        if let Some(what) = difference(&program, &result, &replayed) {
-            panic!("{name}: {what}");
-        }
+        let alone = bench.alone(&format!("{name}-alone"), &program, Build::Reference);
+        let result = bench.replayed(&program, (&module, &alone), Build::Plain, way, &events);
+        result.unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }
 

@@ -213,7 +213,6 @@ fn six(bytes: &[u8]) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -201,7 +201,6 @@ fn segments(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::fs::File;
     use std::io::Read;
 

@@ -73,7 +73,6 @@ pub struct Header {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::mem::{offset_of, size_of};
 
     use super::*;

@@ -116,7 +116,6 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn packet(bytes: &mut [u8]) -> Packet {

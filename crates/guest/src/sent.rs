@@ -71,7 +71,6 @@ pub unsafe fn take(port: *mut Port, into: &mut Vec<Sent>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn port() -> Box<Port> {

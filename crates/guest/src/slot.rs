@@ -215,7 +215,6 @@ pub fn number_at(address: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -262,7 +262,6 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const RW: i32 = libc::PROT_READ | libc::PROT_WRITE;

@@ -107,7 +107,6 @@ const AT_MINSIGSTKSZ: u64 = 51;
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

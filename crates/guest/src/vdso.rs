@@ -88,7 +88,6 @@ pub fn map(space: &mut Space) -> Result<usize, Errno> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

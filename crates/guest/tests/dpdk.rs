@@ -1,6 +1,6 @@
 //! Programs of DPDK: what leaves them when hosted is what leaves them on ports of their own.
 
-#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+#![allow(unsafe_code)]
 
 use crate::common;
 

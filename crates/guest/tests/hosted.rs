@@ -1,7 +1,5 @@
 //! Guests of the tests' own: packets in and fates out, threads, policy, faults, and what cannot be hosted.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,11 +1,6 @@
 //! The integration tests of this crate, in one program: a file a subject. Run those of one with
 //! `cargo test -p millrace-guest --test it SUBJECT::`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 mod dpdk;

@@ -1,6 +1,6 @@
 //! Moving guests: what they tell at their end is what they would have told without a move.
 
-#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+#![allow(unsafe_code)]
 
 use crate::common;
 

@@ -1,7 +1,5 @@
 //! Programs as Debian ships them: what they write when hosted is what they write by themselves.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! Guests that write where they may not: into the host, into one another. Checked on a processor with protection keys,
 //! which QEMU has if this machine does not; and that it is told where there are none.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 use crate::machine;
 

@@ -1,7 +1,5 @@
 //! Guests that send packets of their own.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::path::Path;

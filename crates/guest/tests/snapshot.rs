@@ -1,7 +1,5 @@
 //! Snapshots: a guest goes on from one as if nothing had been.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::io::{Read, Seek};

@@ -1,7 +1,5 @@
 //! Guests' sockets: what they are told of their interface, and where they may send.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::net::UdpSocket;

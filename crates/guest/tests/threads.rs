@@ -1,7 +1,5 @@
 //! A guest that threads of the host's run in turn, as when its packet class moves from worker to worker.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::common;
 
 use std::sync::{Condvar, Mutex};

@@ -147,7 +147,6 @@ pub fn entries(object: &Object, name: &str) -> Result<Vec<KeyValue>, PortError> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

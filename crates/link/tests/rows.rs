@@ -1,5 +1,4 @@
 //! Rows and trees of small programs.
-#![allow(clippy::unwrap_used)]
 
 use millrace_check::{Options, check};
 use millrace_link::{Element, Reason, link};

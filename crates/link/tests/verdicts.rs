@@ -1,5 +1,4 @@
 //! Verdicts of XDP elements, and answers of `bpf_redirect` among them.
-#![allow(clippy::unwrap_used)]
 
 use millrace_assemble::assemble;
 use millrace_link::Reason;

@@ -185,7 +185,6 @@ impl Drop for Balancer {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

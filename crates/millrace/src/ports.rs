@@ -211,7 +211,6 @@ fn file(word: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     fn strings(words: &[&str]) -> Vec<String> {

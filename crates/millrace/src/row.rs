@@ -312,7 +312,6 @@ impl AsRow {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     fn written(path: &Path, packets: &[(u32, &[u8])]) {

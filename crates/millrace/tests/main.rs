@@ -1,5 +1,5 @@
 //! The examples, on a bundled function and a bundled capture.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)]
 #[path = "../examples/check.rs"]

@@ -1,6 +1,5 @@
 //! Meaning of calls, compared with an interpreter: for each of many packets exactly one path's guard holds, and it
 //! says which verdict, which bytes and which entries come out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

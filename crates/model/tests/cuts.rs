@@ -1,6 +1,5 @@
 //! Paths that are cut where they meet: programs of too many ways are covered all the same, and what is said of state is
 //! no more than what whole paths would have said.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! Where paths are not all, the accesses that the proof of safety admits stand for them: every access of every
 //! path is among them, in each program that is at hand.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! Remainders by 2^16 - 1: a header whose checksum followed its changes has the sum that it had.
-#![allow(clippy::unwrap_used)]
 
 use millrace_model::expr::{Arena, Bin, ExprId, Origin};
 

@@ -1,7 +1,6 @@
 //! The solver of our own against evaluation: with its symbols pinned an expression has one value, so that this
 //! value is found possible, and no other.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
 use std::time::{Duration, Instant};
 
 use millrace_model::expr::eval::Assignment;

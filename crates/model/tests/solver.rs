@@ -1,6 +1,5 @@
 //! Answers of the solver, checked, and the behaviour without a solver.
 
-#![allow(clippy::panic)]
 use std::path::PathBuf;
 use std::time::Duration;
 

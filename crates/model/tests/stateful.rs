@@ -1,5 +1,4 @@
 //! Meaning of calls on state that no packet decides: what is known afterwards, and what is not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! Loops that are taken for any number of turns: what is said of them covers what they do. That executions are
 //! among the paths is in calls.rs.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support;
 

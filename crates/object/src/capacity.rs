@@ -74,7 +74,6 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::program::{Dialect, StateObject};
     use crate::state::hash;

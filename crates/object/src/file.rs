@@ -76,7 +76,6 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

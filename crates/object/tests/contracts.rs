@@ -1,5 +1,4 @@
 //! The registries: unique, sorted, named so that C can have functions of these names.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
 

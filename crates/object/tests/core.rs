@@ -1,5 +1,4 @@
 //! CO-RE relocations: what a program learns of types, and what happens when its tables lie.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! The ways in which public XDP programs declare maps and name programs, besides `.maps` and `xdp`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! The network functions of the repository, with every supported compiler.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

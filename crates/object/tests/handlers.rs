@@ -1,5 +1,4 @@
 //! Objects of the handler dialect.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Damaged objects: a thousand ways to break a file, none of which may panic or hang.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! The whole instruction set, assembled by LLVM and read back.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Listings of two programs, as a person sees them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! `bytes` of every kind equals `KIND_bytes` of its header under fastpath/state.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write as _;
 use std::path::Path;

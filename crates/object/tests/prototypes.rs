@@ -1,5 +1,4 @@
 //! Every contract of a helper is the prototype of its C function (fastpath/README.md).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write as _;
 use std::path::Path;

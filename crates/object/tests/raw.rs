@@ -1,5 +1,4 @@
 //! Instructions without an object file: decoded as they are in one, and hostile bytes are errors.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_object::Insn;
 use millrace_object::raw::{RESULT, functions, functions_of_elf, program};

@@ -1,11 +1,11 @@
 //! Refusals of objects and of XDP programs: the error names the place, the problem and what to do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use common::refusal::{refused, say};
 use common::{CLANGS, compile_text};
 use millrace_object::load;
+use millrace_tables::rows;
 
 const XDP: &str = "#include <linux/bpf.h>\n#include <bpf/bpf_helpers.h>\n";
 
@@ -134,6 +134,19 @@ fn maps_in_maps() {
     }
 }
 
+/// Fields of a map's declaration, and a word of what is said.
+const ABSURD: &str = r#"
+__uint(type, 2); __uint(max_entries, 0x7fffffff); __type(key, int); __type(value, int); | 1 to 67108864
+__uint(type, 1); __uint(max_entries, 8); __uint(key_size, 513); __type(value, int); | 1 to 512
+__uint(type, 1); __uint(max_entries, 8); __type(key, int); __uint(value_size, 0x7fffffff); | 1 to 1048576
+__uint(type, 2); __uint(max_entries, 67108864); __type(key, int); __uint(value_size, 1048576); | 64 GiB
+__uint(type, 1); __uint(max_entries, 8); __type(key, int); | value of 0 bytes
+__uint(type, 2); __uint(max_entries, 8); __type(key, __u64); __type(value, int); | 4 bytes
+__uint(type, 27); __uint(max_entries, 5000); | power of two
+__uint(type, 11); __uint(max_entries, 8); __type(key, __u64); __type(value, int); | BPF_F_NO_PREALLOC
+__uint(type, 1); __uint(max_entries, 8); __uint(map_flags, 0x200); __type(key, int); __type(value, int); | 0x200
+"#;
+
 #[test]
 fn absurd_sizes_with_what_would_be_sane() {
     let map = |fields: &str| {
@@ -141,46 +154,9 @@ fn absurd_sizes_with_what_would_be_sane() {
             "struct {{ {fields} }} big SEC(\".maps\");\nSEC(\"xdp\") int f(struct xdp_md *c) {{ return !bpf_map_lookup_elem(&big, c); }}\n"
         )
     };
-    let cases = [
-        (
-            "__uint(type, 2); __uint(max_entries, 0x7fffffff); __type(key, int); __type(value, int);",
-            "1 to 67108864",
-        ),
-        (
-            "__uint(type, 1); __uint(max_entries, 8); __uint(key_size, 513); __type(value, int);",
-            "1 to 512",
-        ),
-        (
-            "__uint(type, 1); __uint(max_entries, 8); __type(key, int); __uint(value_size, 0x7fffffff);",
-            "1 to 1048576",
-        ),
-        (
-            "__uint(type, 2); __uint(max_entries, 67108864); __type(key, int); __uint(value_size, 1048576);",
-            "64 GiB",
-        ),
-        (
-            "__uint(type, 1); __uint(max_entries, 8); __type(key, int);",
-            "value of 0 bytes",
-        ),
-        (
-            "__uint(type, 2); __uint(max_entries, 8); __type(key, __u64); __type(value, int);",
-            "4 bytes",
-        ),
-        (
-            "__uint(type, 27); __uint(max_entries, 5000);",
-            "power of two",
-        ),
-        (
-            "__uint(type, 11); __uint(max_entries, 8); __type(key, __u64); __type(value, int);",
-            "BPF_F_NO_PREALLOC",
-        ),
-        (
-            "__uint(type, 1); __uint(max_entries, 8); __uint(map_flags, 0x200); __type(key, int); __type(value, int);",
-            "0x200",
-        ),
-    ];
-    for (fields, word) in cases {
-        say(&refused(XDP, &map(fields), "absurd-size"), &["big", word]);
+    for [fields, word] in rows(ABSURD) {
+        let errors = refused(XDP, &map(&fields), "absurd-size");
+        say(&errors, &["big", &word]);
     }
 }
 

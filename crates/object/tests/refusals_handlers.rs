@@ -1,5 +1,4 @@
 //! Refusals of handler programs: the error names the place, the problem and what to do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

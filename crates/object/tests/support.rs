@@ -1,6 +1,5 @@
 //! docs/support.md is what the registries say: every map type of the kernel, every helper that it offers
 //! to XDP programs, supported or refused, and why. MILLRACE_BLESS=1 writes it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,4 @@
 //! XDP objects of every supported compiler.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

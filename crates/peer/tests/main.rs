@@ -1,10 +1,5 @@
 //! The integration tests of this crate, in one program: a file a subject.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #[path = "it/apart.rs"]
 mod apart;
 #[path = "it/figures.rs"]

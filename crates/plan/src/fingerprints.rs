@@ -129,7 +129,6 @@ impl Keys for Fingerprints {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use millrace_steer::{Field, Rss, nic};

@@ -278,7 +278,6 @@ pub(crate) fn of_source(object: usize) -> Placed {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use millrace_steer::{Rss, nic};

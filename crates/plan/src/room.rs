@@ -79,7 +79,6 @@ pub fn fair(whole: u64, largest: f64, workers: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

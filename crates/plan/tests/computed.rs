@@ -1,5 +1,4 @@
 //! Keys that are computed from fields: what packets with one key have in common, as a solver says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! What is planned for the bundled functions, and for programs that must not be sharded.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

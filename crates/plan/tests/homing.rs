@@ -1,5 +1,4 @@
 //! R6: numbers that the program leased come home.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

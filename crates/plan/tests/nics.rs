@@ -1,5 +1,4 @@
 //! Every bundled function behind every model of a NIC: what is expected is the same, or said to differ.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,5 +1,4 @@
 //! What of state shows, and what is planned for it: small programs as data (programs/observed/).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,6 +1,5 @@
 //! Programs that read headers without a look at what these say of themselves: odd packets are steered in software, by
 //! the bytes that the program reads, and meet all others that touch the same entry.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

@@ -1,5 +1,5 @@
 //! The integration tests of this crate, in one program.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ranked;
 mod said;

@@ -1,8 +1,6 @@
 //! Random programs that the checker admits, executed by the interpreter: none steps outside of its memory, and all end.
 //! With a rule switched off the same test catches programs that break it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use millrace_assemble::generate;
 use millrace_check::{Options, Rule, check};
 use millrace_reference::{End, Machine, Violation};

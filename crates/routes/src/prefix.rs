@@ -122,7 +122,6 @@ impl<'de> Deserialize<'de> for Mac {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_routes::{Error, Kind, Table};
+use millrace_tables::rows;
 
 const HAND: &str = r#"{
   "ports": [
@@ -100,128 +101,51 @@ fn what_ip_prints_is_taken_and_the_rest_is_told() {
     assert_eq!(table.notes.len(), 3, "{notes}");
 }
 
+/// A document, or the only route of one; the line that is told; and a part of what is said.
+const WRONG: &str = r#"
+                                                    | 1 | EOF
+[]                                                  | 1 | invalid
+{}                                                  | 1 | missing field `ports`
+{"ports": [],\n "rutes": []}                        | 2 | unknown field `rutes`
+{"ports": [\n{"ifname": "a",\n "address": "x"}]}    | 3 | is not a MAC address
+{"ports": [\n{"ifname": "a", "mtu": -1}]}           | 2 | invalid value
+{"ports": [{"ifname": "a"},\n{"ifname": "a"}]}      | 2 | there twice
+{"ports": [{"ifname": "a", "port": 3},\n{"ifname": "b", "port": 3}]} | 2 | port 3 is there twice
+{"ports": [{"ifname": "a", "port": 1024}]}          | 1 | ports are 0 to 1023
+ROUTE {"dst": "10.0.0.0/33", "dev": "a"}            | 3 | is not an address or prefix
+ROUTE {"dst": "10.0.0.1/8", "dev": "a"}             | 3 | bits beyond its length
+ROUTE {"dst": "10.0.0.0/8", "dev": "b"}             | 3 | there is no port "b"
+ROUTE {"dst": "10.0.0.0/8", "dev": 7}               | 3 | there is no port 7
+ROUTE {"dst": "10.0.0.0/8"}                         | 3 | has no "dev"
+ROUTE {"dst": "10.0.0.0/8", "dev": "a", "type": "nat"} | 3 | a route of type "nat"
+ROUTE {"dst": "10.0.0.0/8", "dev": "a", "table": 0} | 3 | "table" is
+ROUTE {"dst": "10.0.0.0/8", "dev": "a", "table": 4294967296} | 3 | "table" is
+ROUTE {"dst": "10.0.0.0/8",\n "gateway": "10.0.0", "dev": "a"} | 4 | invalid
+ROUTE {"dst": "2001:db8::/32", "gateway": "10.0.0.1", "dev": "a"} | 3 | the IPv4 gateway
+ROUTE {"dst": "10.0.0.0/8", "prefsrc": "::1", "dev": "a"} | 3 | of the other family
+ROUTE {"dst": "10.0.0.0/8", "nexthops": [{"dev": "a", "weight": 0}]} | 3 | a weight of 0
+ROUTE {"dst": "10.0.0.0/8", "nexthops": [{"dev": "a", "weight": 257}]} | 3 | 1 to 256
+ROUTE {"dst": {"a": [[[[                            | 4 | expected
+"#;
+
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
-    let port = r#"{"ports": [{"ifname": "a"}],
- "routes": [
-"#;
+    let port = "{\"ports\": [{\"ifname\": \"a\"}],\n \"routes\": [\n";
     let route = |text: &str| format!("{port}{text}\n]}}");
-    let many: Vec<String> = (0..256).map(|_| r#"{"dev":"a"}"#.into()).collect();
-    for (text, line, what) in [
-        ("".to_owned(), 1, "EOF"),
-        ("[]".to_owned(), 1, "invalid"),
-        ("{}".to_owned(), 1, "missing field `ports`"),
-        (
-            "{\"ports\": [],\n \"rutes\": []}".to_owned(),
-            2,
-            "unknown field `rutes`",
-        ),
-        (
-            "{\"ports\": [\n{\"ifname\": \"a\",\n \"address\": \"x\"}]}".to_owned(),
-            3,
-            "is not a MAC address",
-        ),
-        (
-            "{\"ports\": [\n{\"ifname\": \"a\", \"mtu\": -1}]}".to_owned(),
-            2,
-            "invalid value",
-        ),
-        (
-            "{\"ports\": [{\"ifname\": \"a\"},\n{\"ifname\": \"a\"}]}".to_owned(),
-            2,
-            "there twice",
-        ),
-        (
-            "{\"ports\": [{\"ifname\": \"a\", \"port\": 3},\n{\"ifname\": \"b\", \"port\": 3}]}"
-                .to_owned(),
-            2,
-            "port 3 is there twice",
-        ),
-        (
-            "{\"ports\": [{\"ifname\": \"a\", \"port\": 1024}]}".to_owned(),
-            1,
-            "ports are 0 to 1023",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/33", "dev": "a"}"#),
-            3,
-            "is not an address or prefix",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.1/8", "dev": "a"}"#),
-            3,
-            "bits beyond its length",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "dev": "b"}"#),
-            3,
-            "there is no port \"b\"",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "dev": 7}"#),
-            3,
-            "there is no port 7",
-        ),
-        (route(r#"{"dst": "10.0.0.0/8"}"#), 3, "has no \"dev\""),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "dev": "a", "type": "nat"}"#),
-            3,
-            "a route of type \"nat\"",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "dev": "a", "table": 0}"#),
-            3,
-            "\"table\" is",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "dev": "a", "table": 4294967296}"#),
-            3,
-            "\"table\" is",
-        ),
-        (
-            route("{\"dst\": \"10.0.0.0/8\",\n \"gateway\": \"10.0.0\", \"dev\": \"a\"}"),
-            4,
-            "invalid",
-        ),
-        (
-            route(r#"{"dst": "2001:db8::/32", "gateway": "10.0.0.1", "dev": "a"}"#),
-            3,
-            "the IPv4 gateway",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "prefsrc": "::1", "dev": "a"}"#),
-            3,
-            "of the other family",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "nexthops": [{"dev": "a", "weight": 0}]}"#),
-            3,
-            "a weight of 0",
-        ),
-        (
-            route(r#"{"dst": "10.0.0.0/8", "nexthops": [{"dev": "a", "weight": 257}]}"#),
-            3,
-            "1 to 256",
-        ),
-        (
-            route(&format!(
-                r#"{{"dst": "10.0.0.0/8", "nexthops": [{}]}}"#,
-                many.join(",")
-            )),
-            3,
-            "at most 255",
-        ),
-        (route(r#"{"dst": {"a": [[[["#), 4, "expected"),
-    ] {
+    let hops = [r#"{"dev":"a"}"#; 256].join(",");
+    let many = format!(r#"ROUTE {{"dst": "10.0.0.0/8", "nexthops": [{hops}]}}"#);
+    let many = [many, "3".into(), "at most 255".into()];
+    for [text, line, what] in rows(WRONG).chain([many]) {
+        let text = text.strip_prefix("ROUTE ").map_or(text.clone(), route);
         let Err(error) = Table::parse(&text) else {
             panic!("{text} is taken")
         };
         let told = error.to_string();
-        assert!(told.contains(what), "{text}: {told}");
+        assert!(told.contains(&what), "{text}: {told}");
         let Error::At { line: found, .. } = error else {
             panic!("{text}: {told} has no line")
         };
-        assert_eq!(found, line, "{text}: {told}");
+        assert_eq!(found.to_string(), line, "{text}: {told}");
     }
 }
 

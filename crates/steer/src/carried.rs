@@ -60,7 +60,6 @@ pub(crate) fn identified(frame: &[u8], layers: &Layers, own: Parsed) -> Option<P
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::fields::parse;
     use etherparse::{IcmpEchoHeader, Icmpv4Type, PacketBuilder};

@@ -314,7 +314,6 @@ fn padded([a, b, c, d]: [u8; 4]) -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use etherparse::PacketBuilder;
 

@@ -144,7 +144,6 @@ pub fn parse(name: &str, text: &str) -> Result<Nic, NicError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -153,7 +153,6 @@ impl Steering {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::nic::named;
     use crate::rss::Rss;

@@ -1,5 +1,4 @@
 //! Topologies and changes of them.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 

@@ -1,5 +1,4 @@
 //! The bundled capture is what its README says, and stays so when it is made again.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Reading and writing captures, byte by byte.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Packet-test cases.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use millrace_traffic::language::{Action, Case, Fate, Port, Step, packet};
 

@@ -1,5 +1,4 @@
 //! Every public capture: read to the last packet, rewritten in both formats, read back identical.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

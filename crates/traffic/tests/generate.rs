@@ -1,5 +1,4 @@
 //! Made traffic keeps what its specification says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Descriptions of captures.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

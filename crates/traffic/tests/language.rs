@@ -1,10 +1,10 @@
 //! The packet language: texts to bytes and back, and what errors say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use common::{corpora, drain};
 use etherparse::{LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
+use millrace_tables::rows;
 use millrace_traffic::capture::Reader;
 use millrace_traffic::language::{Packet, describe, packet, summarise};
 use proptest::prelude::*;
@@ -292,74 +292,41 @@ fn every_packet_of_the_corpora_comes_back() {
     assert!(understood * 100 > packets * 95, "{understood} of {packets}");
 }
 
+/// A text, the column that is wrong, and a part of what is said.
+const WRONG: &str = r#"
+                                                     | 1  | eth, raw
+ip 1.1.1.1 > 2.2.2.2                                 | 1  | begins with one of: eth, raw
+eth / tcp 1 > 2                                      | 7  | cannot be inside `eth`; there may be: vlan, ip, ip6, arp
+eth / ip 10.0.0.256 > 2.2.2.2                        | 10 | an IPv4 address
+eth / ip 10.0.0.1 2.2.2.2                            | 19 | `>`
+eth / ip 10.0.0.1 > 2.2.2.2 ttl 256                  | 33 | 0 to 255
+eth / ip 10.0.0.1 > 2.2.2.2 ttl -1                   | 33 | 0 to 255
+eth / ip 10.0.0.1 > 2.2.2.2 ttl                      | 32 | the line ends
+eth / ip 10.0.0.1 > 2.2.2.2 ttl 1 ttl 2              | 35 | given before
+eth / ip 10.0.0.1 > 2.2.2.2 frag 9                   | 34 | multiple of 8
+eth / ip 10.0.0.1 > 2.2.2.2 tll 9                    | 29 | a word of `ip`: ttl, id, tos
+eth / ip 1.1.1.1 > 2.2.2.2 / udp 1 > 65536           | 38 | 0 to 65535
+eth / ip 1.1.1.1 > 2.2.2.2 / icmp code 1             | 35 | which message?
+eth / ip 1.1.1.1 > 2.2.2.2 / icmp echo 1 2 reply 1 2 | 44 | given before
+eth / ip 1.1.1.1 > 2.2.2.2 options 012               | 36 | two digits a byte
+eth / payload zeros 70000                            | 21 | 0 to 65535
+eth / payload "open                                  | 15 | closing
+eth / payload $i                                     | 15 | between `repeat` and `end`
+eth / payload 01 / cut 17                            | 20 | only 15 bytes
+eth / cut 3 / payload 01                             | 13 | the end of the line
+eth / cut                                            | 10 | 0 to
+eth /                                                | 6  | a layer
+eth 02:00:00:00:00:01 > 2                            | 25 | a MAC address
+eth / raw zeros 65535 / raw zeros 65535 / raw zeros 65535 / raw zeros 65535 / raw zeros 65535 | 79 | at most
+eth / ip 1.1.1.1 > 2.2.2.2 / raw zeros 65535         | 7  | give it a `len`
+"#;
+
 #[test]
 fn errors_say_where_and_what_is_allowed() {
-    for (text, column, part) in [
-        ("", 1, "eth, raw"),
-        ("ip 1.1.1.1 > 2.2.2.2", 1, "begins with one of: eth, raw"),
-        (
-            "eth / tcp 1 > 2",
-            7,
-            "cannot be inside `eth`; there may be: vlan, ip, ip6, arp",
-        ),
-        ("eth / ip 10.0.0.256 > 2.2.2.2", 10, "an IPv4 address"),
-        ("eth / ip 10.0.0.1 2.2.2.2", 19, "`>`"),
-        ("eth / ip 10.0.0.1 > 2.2.2.2 ttl 256", 33, "0 to 255"),
-        ("eth / ip 10.0.0.1 > 2.2.2.2 ttl -1", 33, "0 to 255"),
-        ("eth / ip 10.0.0.1 > 2.2.2.2 ttl", 32, "the line ends"),
-        (
-            "eth / ip 10.0.0.1 > 2.2.2.2 ttl 1 ttl 2",
-            35,
-            "given before",
-        ),
-        ("eth / ip 10.0.0.1 > 2.2.2.2 frag 9", 34, "multiple of 8"),
-        (
-            "eth / ip 10.0.0.1 > 2.2.2.2 tll 9",
-            29,
-            "a word of `ip`: ttl, id, tos",
-        ),
-        (
-            "eth / ip 1.1.1.1 > 2.2.2.2 / udp 1 > 65536",
-            38,
-            "0 to 65535",
-        ),
-        (
-            "eth / ip 1.1.1.1 > 2.2.2.2 / icmp code 1",
-            35,
-            "which message?",
-        ),
-        (
-            "eth / ip 1.1.1.1 > 2.2.2.2 / icmp echo 1 2 reply 1 2",
-            44,
-            "given before",
-        ),
-        (
-            "eth / ip 1.1.1.1 > 2.2.2.2 options 012",
-            36,
-            "two digits a byte",
-        ),
-        ("eth / payload zeros 70000", 21, "0 to 65535"),
-        ("eth / payload \"open", 15, "closing"),
-        ("eth / payload $i", 15, "between `repeat` and `end`"),
-        ("eth / payload 01 / cut 17", 20, "only 15 bytes"),
-        ("eth / cut 3 / payload 01", 13, "the end of the line"),
-        ("eth / cut", 10, "0 to"),
-        ("eth /", 6, "a layer"),
-        ("eth 02:00:00:00:00:01 > 2", 25, "a MAC address"),
-        (
-            "eth / raw zeros 65535 / raw zeros 65535 / raw zeros 65535 / raw zeros 65535 / raw zeros 65535",
-            79,
-            "at most",
-        ),
-        (
-            "eth / ip 1.1.1.1 > 2.2.2.2 / raw zeros 65535",
-            7,
-            "give it a `len`",
-        ),
-    ] {
-        let error = packet(text).unwrap_err();
-        assert_eq!(error.column, column, "{text}: {error}");
-        assert!(error.message.contains(part), "{text}: {error}");
+    for [text, column, part] in rows(WRONG) {
+        let error = packet(&text).unwrap_err();
+        assert_eq!(error.column.to_string(), column, "{text}: {error}");
+        assert!(error.message.contains(&part), "{text}: {error}");
     }
     let deep = format!("eth{}", " / vlan 1".repeat(100));
     assert!(

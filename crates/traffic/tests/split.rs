@@ -1,5 +1,4 @@
 //! The port at which a packet of one capture enters.
-#![allow(clippy::unwrap_used)]
 
 use millrace_traffic::prefix::PrefixError;
 use millrace_traffic::split::{Side, Split, SplitError};

@@ -1,5 +1,4 @@
 //! Executions of programs whose paths are cut are sequences of these paths.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

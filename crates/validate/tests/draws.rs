@@ -1,5 +1,4 @@
 //! Random draws are as they come, and a model's are those of its calls.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

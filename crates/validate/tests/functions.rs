@@ -1,6 +1,5 @@
 //! Every function in nfs/: every path driven from state that the solver named, packets alone from empty state,
 //! and everything as the model says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,5 +1,4 @@
 //! Errors put into a model, each of which the check must find: a check that finds nothing says nothing.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

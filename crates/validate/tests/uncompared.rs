@@ -1,5 +1,4 @@
 //! Programs of which no model says what packets find.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

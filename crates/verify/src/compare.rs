@@ -197,7 +197,6 @@ fn lease_of(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::outcome::Outcome;
     use millrace_traffic::language::packet;

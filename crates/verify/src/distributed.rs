@@ -355,7 +355,6 @@ impl Object {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Worker 1 has changed its part at these moments, one version each; worker 0 reads.

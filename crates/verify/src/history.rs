@@ -386,7 +386,6 @@ fn named(nodes: &[Node], at: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn read(word: u64, version: u64) -> Access {

@@ -103,7 +103,6 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::outcome::Outcome;
     use millrace_dataplane::packet::Fate;

@@ -90,7 +90,6 @@ fn of_packet(frame: &[u8], ip: &Ip, found: &mut Vec<Checksum>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::tuple::Places;
     use millrace_traffic::language::packet;

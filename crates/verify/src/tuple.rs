@@ -261,7 +261,6 @@ fn follow(frame: &mut [u8], at: usize, from: u16, to: u16) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use millrace_traffic::language::packet;
 

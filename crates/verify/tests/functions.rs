@@ -1,28 +1,16 @@
 //! Bundled functions under plans written by hand: right ones are equal, wrong ones are caught.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use common::*;
 use millrace_steer::Field;
-use millrace_traffic::generate::{Mix, Spec};
+use millrace_traffic::generate::Spec;
 use millrace_turns::its_turn;
 use millrace_verify::{Generated, Kind};
 
 /// Flows that start and end for more than two minutes, with answers: entries expire on the way.
 fn churning(packets: u64) -> Generated {
-    Generated(Spec {
-        packets,
-        flows: 400,
-        churn: 300.0,
-        rate: packets as f64 / 150.0,
-        mix: Mix {
-            tcp: 6.0,
-            udp: 3.0,
-            icmp: 1.0,
-        },
-        ..Spec::default()
-    })
+    over_minutes(packets, 400, 300.0, Spec::default().seed)
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! Numbers that come home: einat under a plan written by hand, and plans with something wrong.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

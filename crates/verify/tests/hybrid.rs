@@ -1,6 +1,5 @@
 //! Heavy keys replicated and others sharded, with promotions and demotions at drawn moments: equal on any number of workers, however
 //! far they fall behind each other; and what is done wrong is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
 
@@ -11,25 +10,12 @@ use millrace_object::program::ObjectId;
 use millrace_place::{Elephants, Held, Placement, Strategy, Treatment};
 use millrace_plan::Wanted;
 use millrace_steer::hybrid::{Key, Keys};
-use millrace_traffic::generate::{Mix, Spec};
 use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Schedule};
 
 /// Few flows, so that each is moved several times, which start and end for more than two minutes: entries expire on the way.
 fn churning(packets: u64, seed: u64) -> Generated {
-    Generated(Spec {
-        packets,
-        flows: 60,
-        churn: 20.0,
-        rate: packets as f64 / 150.0,
-        seed,
-        mix: Mix {
-            tcp: 6.0,
-            udp: 3.0,
-            icmp: 1.0,
-        },
-        ..Spec::default()
-    })
+    over_minutes(packets, 60, 20.0, seed)
 }
 
 type Changed = fn(Arc<dyn Keys>) -> Arc<dyn Keys>;
@@ -82,18 +68,9 @@ fn right(keys: Arc<dyn Keys>) -> Arc<dyn Keys> {
     keys
 }
 
-/// Whether each number of workers is tried with each function.
-fn all() -> bool {
-    std::env::var_os("MILLRACE_LONG").is_some()
-}
-
 fn equal(name: &str, some: &[u32], packets: u64) {
     let function = Function::named(name);
-    let counts: Vec<u32> = match all() {
-        true => (2..=14).collect(),
-        false => some.to_vec(),
-    };
-    for workers in counts {
+    for workers in counts(some, 14) {
         let seed = u64::from(workers);
         let mut trace = churning(packets, seed);
         let found = hybrid(

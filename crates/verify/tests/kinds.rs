@@ -1,5 +1,4 @@
 //! Kinds of state, schedules and traffic, one property each.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -1,6 +1,5 @@
 //! Workers that share state on threads of their own: what they did is what one worker does in the order of commits,
 //! and where they do not lock it is not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

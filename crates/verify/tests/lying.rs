@@ -1,6 +1,5 @@
 //! Entries lie under the index of the indirection table that their keys say, and one who looks under another key's
 //! indexes is told that they do not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

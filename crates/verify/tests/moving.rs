@@ -1,6 +1,5 @@
 //! Buckets of the indirection table that change their workers with their state at drawn moments: equal for every sharded function, on any
 //! number of workers, with other keys and other numbers of workers on the way; and what is done wrong is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
@@ -12,25 +11,12 @@ use millrace_object::program::ObjectId;
 use millrace_place::{Held, Treatment};
 use millrace_plan::Wanted;
 use millrace_steer::buckets::{Buckets, Drawn};
-use millrace_traffic::generate::{Mix, Spec};
 use millrace_turns::its_turn;
 use millrace_verify::{Deal, Findings, Generated, Moving, Schedule};
 
 /// Flows that start and end for more than two minutes: entries expire on the way.
 fn churning(packets: u64, seed: u64) -> Generated {
-    Generated(Spec {
-        packets,
-        flows: 100,
-        churn: 20.0,
-        rate: packets as f64 / 150.0,
-        seed,
-        mix: Mix {
-            tcp: 6.0,
-            udp: 3.0,
-            icmp: 1.0,
-        },
-        ..Spec::default()
-    })
+    over_minutes(packets, 100, 20.0, seed)
 }
 
 /// What moves, and how.
@@ -100,11 +86,6 @@ impl Case {
     }
 }
 
-/// Whether each number of workers is tried with each function.
-fn all() -> bool {
-    std::env::var_os("MILLRACE_LONG").is_some()
-}
-
 fn equal(name: &str, some: &[u32], packets: u64) {
     over(name, some, packets, None);
 }
@@ -112,11 +93,7 @@ fn equal(name: &str, some: &[u32], packets: u64) {
 /// The same over one trace, whatever the number of workers is.
 fn over(name: &str, some: &[u32], packets: u64, trace: Option<u64>) {
     let function = Function::named(name);
-    let counts: Vec<u32> = match all() {
-        true => (2..=8).collect(),
-        false => some.to_vec(),
-    };
-    for workers in counts {
+    for workers in counts(some, 8) {
         let case = Case::new(workers, u64::from(workers));
         let mut trace = churning(packets, trace.unwrap_or(u64::from(workers)));
         let found = case.verified(&function, &mut trace).unwrap();

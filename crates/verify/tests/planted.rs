@@ -1,6 +1,5 @@
 //! Faults that are put into the parallel side, one at a time, each found: in a plan, in steering, in emitted code, in the
 //! headers it is compiled with, and in the function itself. Without them both sides are equal.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

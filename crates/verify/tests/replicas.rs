@@ -1,29 +1,15 @@
 //! Replicas: packets in turn over the workers, each of which applies the rows of all. Every function that a history admits is
 //! equal, in any order in which workers fall behind each other; and what is not done alike is found.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 
 use common::*;
 use millrace_steer::Field;
-use millrace_traffic::generate::{Mix, Spec};
 use millrace_verify::{Deal, Findings, Generated, Kind, Schedule};
 
 /// Flows that start and end for more than two minutes, with answers: entries expire on the way.
 fn churning(packets: u64, seed: u64) -> Generated {
-    Generated(Spec {
-        packets,
-        flows: 200,
-        churn: 30.0,
-        rate: packets as f64 / 150.0,
-        seed,
-        mix: Mix {
-            tcp: 6.0,
-            udp: 3.0,
-            icmp: 1.0,
-        },
-        ..Spec::default()
-    })
+    over_minutes(packets, 200, 30.0, seed)
 }
 
 fn replicate(
@@ -37,18 +23,9 @@ fn replicate(
     function.verify(&deal, schedule, trace)
 }
 
-/// Whether each number of workers is tried with each function.
-fn all() -> bool {
-    std::env::var_os("MILLRACE_LONG").is_some()
-}
-
 fn equal(name: &str, some: &[u32], packets: u64) {
     let function = Function::named(name);
-    let counts: Vec<u32> = match all() {
-        true => (2..=14).collect(),
-        false => some.to_vec(),
-    };
-    for workers in counts {
+    for workers in counts(some, 14) {
         let seed = u64::from(workers);
         let mut trace = churning(packets, seed);
         let found = replicate(&function, workers, Schedule::Seeded(seed), &mut trace);

@@ -1,6 +1,5 @@
 //! Packet sets: the expiry of each is one event, at its moment, on whichever core, and in its place in the order of commits
 //! where workers share the sets.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::common;
 

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod generate;
+pub mod oracle;
 
 use std::collections::HashMap;
 

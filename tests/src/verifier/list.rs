@@ -125,8 +125,6 @@ impl List {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     const TEXT: &str = "# why\n+ wider\na/one a/two\n- narrower\na/three\n";

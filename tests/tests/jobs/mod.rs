@@ -2,7 +2,6 @@
 //! commands of docs/measurements/public-objects.md: what is to come out is worked out here, from the capture alone.
 //!
 //! The objects are those in the folder $MILLRACE_OBJECTS; none is part of this repository.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod forwarding;
 

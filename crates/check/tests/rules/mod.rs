@@ -1,7 +1,5 @@
 //! Each rule on the smallest program that keeps it, next to the one that just breaks it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 mod objects;
 mod packet;
 

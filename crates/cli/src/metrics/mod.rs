@@ -280,7 +280,6 @@ fn send(connection: &mut &TcpStream, mut bytes: &[u8], end: Instant) -> std::io:
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use millrace_dataplane::account::{EntryAccount, PortAccount, StageAccount};
 

@@ -1,5 +1,4 @@
 //! The book in docs/: its links, its commands, and the pages that list what the code knows. Without mdBook.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod commands;
 mod figures;

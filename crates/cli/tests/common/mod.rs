@@ -1,5 +1,5 @@
 //! What the tests of the command share.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 pub mod live;
 pub mod openmetrics;
@@ -44,6 +44,35 @@ fn runtime() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("millrace-tests-{user}"));
     std::fs::create_dir_all(&folder).unwrap();
     folder
+}
+
+/// The words of a command line, none of which has a space.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// The LAN's prefixes in captures/talk.pcap.
+pub const SPLIT: &str = "lan=10.0.0.0/24,fd00::/8";
+
+/// A verb that runs a function over captures/talk.pcap.
+pub fn over(verb: &str, nf: &str, words: &[&str]) -> Command {
+    let mut command = millrace();
+    command
+        .args([verb, nf, "--in", "captures/talk.pcap", "--split", SPLIT])
+        .args(words);
+    command
+}
+
+/// The one of this name in a list of a document.
+pub fn named<'a>(all: &'a Value, name: &str) -> &'a Value {
+    let mut all = all.as_array().unwrap().iter();
+    all.find(|one| one["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// A steering under whose key, of a period of 16 bits, both directions of a flow have one hash (Woo and Park, 2012).
+pub fn symmetric() -> String {
+    format!("key={}", "6d5a".repeat(20))
 }
 
 /// A compiler that plants faults in modules: clang, with a macro of fastpath defined otherwise.
@@ -137,6 +166,13 @@ pub fn json(command: &mut Command) -> (Value, i32) {
         )
     });
     (document, output.status.code().unwrap())
+}
+
+/// Runs it with --json; it must succeed. Gives the document.
+pub fn success(command: &mut Command) -> Value {
+    let (document, status) = json(command);
+    assert_eq!(status, 0, "{command:?}: {document:#}");
+    document
 }
 
 /// Runs it; it must fail with this status, say what was wrong and what to do. Gives what it said.

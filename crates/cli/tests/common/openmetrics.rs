@@ -2,7 +2,7 @@
 //!
 //! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>: metadata once and before its
 //! samples, a family in one piece, no series twice, suffixes by type, names that end with their unit, `# EOF` at the end.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};

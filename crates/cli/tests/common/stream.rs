@@ -1,5 +1,5 @@
 //! Packets with numbers that are written into a run while it is changed, and programs that see them.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

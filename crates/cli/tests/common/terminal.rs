@@ -1,5 +1,5 @@
 //! A pseudo terminal, and what tests type at it.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+#![allow(dead_code)]
 
 use std::io::Read;
 use std::process::{Command, Stdio};

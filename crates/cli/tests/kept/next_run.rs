@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::live::{self, Live, header};
-use crate::common::{self, Packet, capture, read, refused, root, udp};
+use crate::common::{self, Packet, SPLIT, capture, read, refused, root, udp};
 
-use super::{PUBLIC, SERVER, SPLIT, bytes, halves, lan, opened, timed, whole};
+use super::{PUBLIC, SERVER, bytes, halves, lan, opened, timed, whole};
 
 /// `run` over this capture with the state in `folder`.
 fn run(
@@ -43,8 +43,7 @@ fn twice(
         let input = folder.join(format!("half{number}.pcap"));
         let output = folder.join(format!("half{number}-out.pcap"));
         capture(&input, half);
-        let (account, status) = common::json(&mut run(&state, elements, (&input, &output), &[]));
-        assert_eq!(status, 0, "{elements:?}: {account}");
+        common::success(&mut run(&state, elements, (&input, &output), &[]));
         out.extend(read(&output));
     }
     out
@@ -130,12 +129,8 @@ fn state_goes_on_on_another_number_of_cores() {
         );
         capture(&input, packets);
         let mut command = run(&state, &["nat"], (&input, &output), words);
-        let (account, status) = common::json(&mut command);
-        assert_eq!(
-            (status, &account["dropped"]),
-            (0, &0.into()),
-            "{words:?}: {account}"
-        );
+        let account = common::success(&mut command);
+        assert_eq!(account["dropped"], 0, "{words:?}: {account}");
         let out = read(&output).into_iter().map(|(_, _, bytes)| bytes);
         out.collect::<Vec<_>>()
     };
@@ -190,15 +185,8 @@ fn a_killed_run_goes_on_where_it_was_last_saved() {
     let expected = whole(dir.path(), &["nat", "nop"], &all);
     let state = dir.path().join("kept");
     let words = |out: &str| {
-        let words = [
-            "--in",
-            "-",
-            "--out",
-            out,
-            "--split",
-            "lan=10.0.0.0/8",
-            "--state",
-        ];
+        let words = format!("--in - --out {out} --split lan=10.0.0.0/8 --state");
+        let words = common::words(&words);
         let more = [state.to_str().unwrap(), "--state-every", "0.05"];
         words
             .iter()
@@ -235,8 +223,7 @@ fn a_killed_run_goes_on_where_it_was_last_saved() {
     assert!(said.contains("another run keeps its state there"), "{said}");
     live.child.kill().unwrap();
     live.child.wait().unwrap();
-    let (account, status) = common::json(&mut run(&state, &["nat", "nop"], (&input, &out), &[]));
-    assert_eq!(status, 0, "{account}");
+    common::success(&mut run(&state, &["nat", "nop"], (&input, &out), &[]));
     let rest = &expected[expected.len() - second.len()..];
     assert!(read(&out) == rest, "a connection was lost");
 }
@@ -287,8 +274,7 @@ fn a_run_that_is_told_to_end_under_traffic_leaves_all_of_its_state() {
         dir.path().join("rest-out.pcap"),
     );
     capture(&input, &all[had..]);
-    let (account, status) = common::json(&mut run(&state, &elements, (&input, &rest), &[]));
-    assert_eq!(status, 0, "{account}");
+    common::success(&mut run(&state, &elements, (&input, &rest), &[]));
     assert!(
         [read(&out), read(&rest)].concat() == expected,
         "a connection was lost"
@@ -360,8 +346,8 @@ fn a_state_that_does_not_fit_is_refused_and_kept() {
     std::fs::write(&file, &good).unwrap();
     std::fs::write(state.join("state.new"), b"half").unwrap();
     capture(&input, &second);
-    let (account, status) = common::json(&mut run(&state, &["nat"], paths, &[]));
-    assert_eq!((status, &account["dropped"]), (0, &0.into()), "{account}");
+    let account = common::success(&mut run(&state, &["nat"], paths, &[]));
+    assert_eq!(account["dropped"], 0, "{account}");
     assert!(!state.join("state.new").exists());
     // Anew, answers belong to nobody.
     std::fs::write(&file, b"no state").unwrap();
@@ -503,8 +489,7 @@ fn what_a_start_fills_into_named_entries_stays_in_the_next_run() {
             command.args(["--map", &map]);
             command.arg("--in").arg(file("in.pcap"));
             command.arg("--out").arg(file("out.pcap"));
-            let (account, status) = common::json(&mut command);
-            assert_eq!(status, 0, "{account}");
+            common::success(&mut command);
             let out = read(&file("out.pcap"));
             answers.push(out[0].2.get(6..12).unwrap().to_vec());
         }

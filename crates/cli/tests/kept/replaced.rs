@@ -4,9 +4,9 @@ use millrace_turns::of_today;
 use std::io::Write;
 
 use crate::common::live::{Live, header};
-use crate::common::{self, Packet, capture, read, refused, root};
+use crate::common::{self, Packet, SPLIT, capture, read, refused, root};
 
-use super::{SPLIT, bytes, halves, whole};
+use super::{bytes, halves, whole};
 
 #[test]
 fn a_nat_that_is_replaced_carries_every_connection_on() {
@@ -17,14 +17,8 @@ fn a_nat_that_is_replaced_carries_every_connection_on() {
     assert_eq!(expected.len(), all.len(), "nothing is dropped");
 
     let out = dir.path().join("out.pcap");
-    let words = [
-        "--in",
-        "-",
-        "--out",
-        out.to_str().unwrap(),
-        "--split",
-        "lan=10.0.0.0/8",
-    ];
+    let words = format!("--in - --out {} --split lan=10.0.0.0/8", out.display());
+    let words = common::words(&words);
     let mut live = Live::of(dir.path(), &["nat", "nop"], &words);
     let mut pipe = live.child.stdin.take().unwrap();
     pipe.write_all(&header()).unwrap();
@@ -143,29 +137,15 @@ fn every_function_is_replaced_in_mid_trace() {
         capture(&path("in.pcap"), &talk);
         let whole = path("whole.pcap");
         let mut command = common::millrace();
-        command.args([
-            "run",
-            &name,
-            "nop",
-            "--control",
-            "none",
-            "--split",
-            SPLIT,
-            "--in",
-        ]);
+        command.args(common::words(&format!(
+            "run {name} nop --control none --split {SPLIT} --in"
+        )));
         command.arg(path("in.pcap")).arg("--out").arg(&whole);
-        let (account, status) = common::json(&mut command);
-        assert_eq!(status, 0, "{name}: {account}");
+        common::success(&mut command);
 
         let out = path("out.pcap");
-        let words = [
-            "--in",
-            "-",
-            "--out",
-            out.to_str().unwrap(),
-            "--split",
-            SPLIT,
-        ];
+        let words = format!("--in - --out {} --split {SPLIT}", out.display());
+        let words = common::words(&words);
         let mut live = Live::of(dir.path(), &[&name, "nop"], &words);
         let mut pipe = live.child.stdin.take().unwrap();
         pipe.write_all(&header()).unwrap();

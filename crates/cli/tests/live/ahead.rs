@@ -29,24 +29,12 @@ fn a_core_ahead_of_replicas_numbers_what_ports_bring() {
         ("afxdp", "afxdp:a1?mode=generic"),
     ] {
         let Some(net) = Net::new(kind) else { return };
-        let words = [
-            "nfs/portknock",
-            "--ports",
-            word,
-            "--strategy",
-            "replicate",
-            "--cores",
-            "3",
-        ];
+        let words = format!("nfs/portknock --ports {word} --strategy replicate --cores 3");
+        let words = crate::common::words(&words);
         let function = Instance::start(&net, "n", &words);
         let got = path(&format!("{kind}.pcap"));
-        let record = [
-            "nfs/nop",
-            "--in",
-            "afpacket:a0",
-            "--out",
-            got.to_str().unwrap(),
-        ];
+        let record = format!("nfs/nop --in afpacket:a0 --out {}", got.display());
+        let record = crate::common::words(&record);
         let recorder = Instance::start(&net, "a", &record);
         let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0"];
         let (played, text) = output(&mut command(&net, "a", &play));

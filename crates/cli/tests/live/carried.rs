@@ -270,14 +270,8 @@ fn pinned(function: &str, how: &How) -> Option<Result<u32, String>> {
 
 fn carried(function: &str, how: &How, cores: &str) -> Option<u32> {
     let net = Net::new("afpacket")?;
-    let keep = [
-        "--state",
-        "FOLDER",
-        "--state-every",
-        "0.1",
-        "--cores",
-        cores,
-    ];
+    let keep = format!("--state FOLDER --state-every 0.1 --cores {cores}");
+    let keep = crate::common::words(&keep);
     let words = Words::of(&net, function, how, &keep);
     let (control, words) = (words.control(), words.words());
     let instance = Instance::start(&net, "n", &words);

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::instance::{Instance, count};
 use super::net::{KINDS, Net, run, until};
-use crate::common::{json, millrace, read};
+use crate::common::{millrace, read, success};
 
 /// Bytes in front of a datagram's content: Ethernet, IPv4, UDP.
 const HEADERS: usize = 42;
@@ -143,9 +143,7 @@ impl Control {
     pub fn ask(&self, words: &[&str]) -> Value {
         let mut command = millrace();
         command.args(words).args(["--control", &self.0]);
-        let (answer, status) = json(&mut command);
-        assert_eq!(status, 0, "{words:?}: {answer}");
-        answer
+        success(&mut command)
     }
 }
 
@@ -160,14 +158,8 @@ fn a_chain_is_changed_on_every_kind_of_live_port() {
         let file = |name: &str| folder.path().join(name);
         let control = Control(file("control.sock").display().to_string());
         let words = net.words("");
-        let args = [
-            "nfs/nop",
-            "nfs/nop",
-            "--ports",
-            &words,
-            "--control",
-            &control.0,
-        ];
+        let args = format!("nfs/nop nfs/nop --ports {words} --control {}", control.0);
+        let args = crate::common::words(&args);
         let instance = Instance::start(&net, "n", &args);
         net.settle();
         reached(&net);
@@ -177,14 +169,8 @@ fn a_chain_is_changed_on_every_kind_of_live_port() {
             control.ask(&[&["ctl", "chain"], words].concat())
         };
         let dump = |name: &str| format!("guest:tcpdump -n -i @ -w {}", file(name).display());
-        chain(&[
-            "attach",
-            &dump("first.pcap"),
-            "--name",
-            "tap",
-            "--after",
-            "nop",
-        ]);
+        let words = ["--name", "tap", "--after", "nop"];
+        chain(&[&["attach", &dump("first.pcap")], &words[..]].concat());
         chain(&["replace", "tap", &dump("second.pcap")]);
         chain(&["reorder", "tap", "nop-2", "nop"]);
         for _ in 0..5 {
@@ -226,18 +212,11 @@ fn a_packet_class_moves_on_every_kind_of_live_port() {
             "guest:tcpdump -n -i @ -w {}",
             file("{class}.pcap").display()
         );
-        let args = [
-            "nfs/nop",
-            &guest,
-            "--ports",
-            &words,
-            "--control",
-            &control.0,
-            "--cores",
-            "2",
-            "--classes",
-            "3",
-        ];
+        let args = format!(
+            "--ports {words} --control {} --cores 2 --classes 3",
+            control.0
+        );
+        let args = [&["nfs/nop", &guest], &crate::common::words(&args)[..]].concat();
         let instance = Instance::start(&net, "n", &args);
         net.settle();
         reached(&net);

@@ -9,7 +9,7 @@ use super::instance::{Instance, command, count};
 use super::net::Net;
 use super::same::{bytes, generated, give_what_files_give, through_files};
 use super::transfer::{both_directions, ping_and_traceroute, through};
-use crate::common::{json, millrace, output, refused};
+use crate::common::{json, millrace, output, refused, success};
 
 /// Drivers that stand between namespaces.
 const DRIVERS: [&str; 2] = ["net_af_packet", "net_tap"];
@@ -154,8 +154,7 @@ fn two_workers_share_a_file_by_flows() {
     let run = [
         "run", "nfs/nop", "--in", &input, "--out", &to, "--cores", "2",
     ];
-    let (account, status) = json(millrace().args(run));
-    assert_eq!(status, 0, "{account:#}");
+    let account = success(millrace().args(run));
     super::instance::balances(&account);
     let facts = account["facts"].to_string();
     assert!(facts.contains("RSS in software, of model e810"), "{facts}");

@@ -248,16 +248,8 @@ fn a_flood_faster_than_a_small_ring_is_accounted_to_the_last_packet() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("trace.pcap");
     let trace = trace.to_str().unwrap();
-    let make = [
-        "trace",
-        "gen",
-        "--packets",
-        "20000",
-        "--flows",
-        "20",
-        "-o",
-        trace,
-    ];
+    let make = format!("trace gen --packets 20000 --flows 20 -o {trace}");
+    let make = crate::common::words(&make);
     let (made, text) = output(crate::common::millrace().args(make));
     assert!(made.status.success(), "{text}");
     let words = net.words("?blocks=2&frames=512");

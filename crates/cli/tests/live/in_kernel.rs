@@ -78,14 +78,11 @@ fn the_kernel_does_what_happens_between_files() {
             "--pin-all".into(),
         ]
     };
-    let args = [
-        "run",
-        "nfs/portknock",
-        "--in",
-        trace,
-        "--out",
-        expected.to_str().unwrap(),
-    ];
+    let args = format!(
+        "run nfs/portknock --in {trace} --out {}",
+        expected.display()
+    );
+    let args = common::words(&args);
     let (account, status) = json(millrace().args(args).args(pinned(&kept)));
     assert_eq!(status, 0, "{account:#}");
     assert!(bytes(&expected).len() > 10 && state(&kept).len() == usize::from(SOURCES));
@@ -158,15 +155,10 @@ fn redirects_go_to_the_ports_that_a_devmap_names() {
     // Index 1: interface 2, which is port 1.
     std::fs::write(&map, "1,2\n").unwrap();
     let map = format!("ports={map}");
-    let nf = [
-        "tests/programs/onward.c",
-        "--program",
-        "first",
-        "--map",
-        &map,
-    ];
+    let nf = format!("tests/programs/onward.c --program first --map {map}");
+    let nf = common::words(&nf);
     let between = ["--in", &trace, "--out", &path("out.pcap")];
-    let (account, status) = json(millrace().arg("run").args(nf).args(between));
+    let (account, status) = json(millrace().arg("run").args(&nf).args(between));
     assert_eq!(status, 0, "{account:#}");
     assert_eq!(count(&account, "forwarded"), 10);
 
@@ -383,21 +375,11 @@ fn a_sharded_function_runs_on_processors_of_the_kernel() {
     assert_eq!(line, "{\"workers\": 2, \"ports\": 1}\n");
     let got = path("got.pcap");
     // A veth takes packets of XDP where its end has a program itself.
-    let take = [
-        "nfs/nop",
-        "--in",
-        "afxdp:a0?mode=native",
-        "--out",
-        got.to_str().unwrap(),
-    ];
+    let take = format!("nfs/nop --in afxdp:a0?mode=native --out {}", got.display());
+    let take = common::words(&take);
     let recorder = Instance::start(&net, "a", &take);
-    let play = [
-        "nfs/nop",
-        "--in",
-        trace.to_str().unwrap(),
-        "--out",
-        "afpacket:a0",
-    ];
+    let play = format!("nfs/nop --in {} --out afpacket:a0", trace.display());
+    let play = common::words(&play);
     let (played, text) = output(&mut command(&net, "a", &play));
     assert!(played.status.success(), "{text}");
     std::thread::sleep(Duration::from_millis(500));

@@ -2,12 +2,6 @@
 //! traceroute through functions, faults, and the same packets through every kind of port.
 //!
 //! Where namespaces cannot be made every test says `skipped: why` and passes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
 
 mod ahead;
 mod carried;

@@ -109,14 +109,7 @@ fn a_chain_on_several_cores_locks_what_packets_write() {
     let Some(net) = Net::new("afpacket") else {
         return;
     };
-    let chain = [
-        "nfs/heavyhitter",
-        "nfs/nop",
-        "--ports",
-        "a1,b1",
-        "--cores",
-        "2",
-    ];
+    let chain = crate::common::words("nfs/heavyhitter nfs/nop --ports a1,b1 --cores 2");
     // A veth pair of one queue: afxdp: has too few for two workers, which is told.
     let instance = Instance::start(&net, "n", &chain);
     let said = instance.said();

@@ -29,16 +29,8 @@ pub fn bytes(path: &Path) -> Vec<Vec<u8>> {
 pub fn generated(dir: &Path, packets: &str) -> String {
     let trace = dir.join("trace.pcap");
     let trace = trace.to_str().unwrap();
-    let make = [
-        "trace",
-        "gen",
-        "--packets",
-        packets,
-        "--flows",
-        "20",
-        "-o",
-        trace,
-    ];
+    let make = format!("trace gen --packets {packets} --flows 20 -o {trace}");
+    let make = crate::common::words(&make);
     let (made, text) = output(millrace().args(make));
     assert!(made.status.success(), "{text}");
     trace.to_owned()
@@ -62,13 +54,8 @@ pub fn give_what_files_give(kinds: &[&'static str]) {
         let function = Instance::start(&net, "n", &["nfs/firewall", "--ports", &net.words("")]);
         net.settle_silent();
         let got = dir.path().join(format!("{kind}.pcap"));
-        let record = [
-            "nfs/nop",
-            "--in",
-            "afpacket:b0",
-            "--out",
-            got.to_str().unwrap(),
-        ];
+        let record = format!("nfs/nop --in afpacket:b0 --out {}", got.display());
+        let record = crate::common::words(&record);
         let recorder = Instance::start(&net, "b", &record);
         let play = ["nfs/nop", "--in", trace, "--out", "afpacket:a0"];
         let (played, text) = output(&mut command(&net, "a", &play));

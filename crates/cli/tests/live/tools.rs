@@ -72,14 +72,8 @@ fn curl(net: &Net, folder: &std::path::Path) {
     let server = serve(net);
     let file = folder.join(format!("{}.bin", net.kind));
     let to = file.to_str().unwrap();
-    let args = [
-        "-sS",
-        "--max-time",
-        "60",
-        "-o",
-        to,
-        "http://10.0.0.2:8080/file",
-    ];
+    let args = format!("-sS --max-time 60 -o {to} http://10.0.0.2:8080/file");
+    let args = crate::common::words(&args);
     let output = net.within("a", "curl", &args);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: curl: {text}", net.kind);

@@ -62,16 +62,9 @@ fn workers_share_the_queues_of_afxdp() {
 fn workers_with_parts_are_refused_for_a_function_that_no_key_parts_with_the_line() {
     let command = |nf: &str| {
         let mut command = millrace();
-        command.args([
-            "run",
-            nf,
-            "--cores",
-            "2",
-            "--strategy",
-            "shard",
-            "--ports",
-            "afpacket:x,afpacket:y",
-        ]);
+        command.args(crate::common::words(&format!(
+            "run {nf} --cores 2 --strategy shard --ports afpacket:x,afpacket:y"
+        )));
         command
     };
     let text = refused(&mut command("nfs/bridge"), 1);
@@ -94,15 +87,8 @@ fn a_firewall_runs_on_two_workers_that_hand_packets_to_their_owners() {
         };
         let words = net.words("");
         let steer = format!("key={}", "6d5a".repeat(20));
-        let args = [
-            "nfs/firewall",
-            "--ports",
-            &words,
-            "--cores",
-            "2",
-            "--steer",
-            &steer,
-        ];
+        let args = format!("nfs/firewall --ports {words} --cores 2 --steer {steer}");
+        let args = crate::common::words(&args);
         let instance = Instance::start(&net, "n", &args);
         net.settle();
         for _ in 0..8 {
@@ -127,8 +113,7 @@ fn a_firewall_runs_on_two_workers_that_hand_packets_to_their_owners() {
             "{account:#}"
         );
         assert_eq!(account["reasons"].get("no_flow"), None, "{account:#}");
-        let objects = account["objects"].as_array().unwrap();
-        let flows = objects.iter().find(|o| o["name"] == "flows").unwrap();
+        let flows = crate::common::named(&account["objects"], "flows");
         assert_eq!(flows["by_worker"].as_array().unwrap().len(), 2);
         assert_eq!(flows["capacity"], 65536);
     }

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
 use std::fs::File;
 
 use millrace_dataplane::module::{Keeping, ObjectInfo};

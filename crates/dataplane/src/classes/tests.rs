@@ -1,5 +1,4 @@
 //! Buckets whose entries move: the steps, and what calls them off.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 

@@ -493,7 +493,6 @@ type Replay = unsafe extern "C" fn(*mut Instance, *const u8, u32, u64, u64, u64)
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::testing;
     use millrace_state::What;

@@ -286,7 +286,6 @@ pub(super) fn control(info: &ObjectInfo, operation: &'static str, what: String) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::module::Config;
     use crate::testing;

@@ -561,7 +561,6 @@ fn refused(result: i32, info: &ObjectInfo) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::module::Config;
     use crate::testing;

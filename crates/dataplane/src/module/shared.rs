@@ -121,7 +121,6 @@ impl Drop for Shared {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::module::{Entry, Instance};
     use crate::packet::{Arrival, Burst, Layout};

@@ -80,7 +80,6 @@ impl Buffers {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::packet::{MAX_FRAME, TAILROOM};
 

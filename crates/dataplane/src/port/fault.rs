@@ -384,7 +384,6 @@ unsafe impl Queue for Faulty {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     /// Lends packets of their own number, and counts what comes back.

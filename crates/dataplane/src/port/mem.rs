@@ -124,7 +124,6 @@ impl Input for Memory {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use millrace_traffic::capture::Writer;
     use std::sync::atomic::AtomicBool;

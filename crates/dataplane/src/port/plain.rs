@@ -151,7 +151,6 @@ fn missing(word: &str, name: &str) -> PortError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     #[test]

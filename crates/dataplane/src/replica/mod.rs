@@ -25,11 +25,6 @@ mod periods;
 mod rows;
 mod sequencing;
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a module of the tests' own"
-)]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::path::{Path, PathBuf};
 
 use millrace_traffic::capture::{Reader, Writer};

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 

@@ -138,7 +138,6 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use millrace_steer::{Rss, Steering, nic::named};
 

@@ -375,7 +375,6 @@ fn refused(sums: &Sums) -> Vec<TableAccount> {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

@@ -146,7 +146,6 @@ impl Drop for Seat {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

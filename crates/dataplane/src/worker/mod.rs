@@ -430,17 +430,7 @@ fn worker(
 #[allow(unsafe_code, reason = "a queue of the tests' own")]
 mod tests;
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    unsafe_code,
-    reason = "an element of the tests' own"
-)]
+#[allow(unsafe_code, reason = "an element of the tests' own")]
 mod tests_made;
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a slow path of the tests' own"
-)]
 mod tests_slow;

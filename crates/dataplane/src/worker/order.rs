@@ -303,7 +303,6 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     impl Order {

@@ -23,11 +23,7 @@ struct slot {
 	u32 site;
 };
 
-/* Whether the slot's token is the one of this key at this operation. */
-MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 words)
-{
-	return slot && slot->site == site && mr_words_equal(slot->key, key, words);
-}
+/* MR_INLINE int slot_holds(const struct slot *slot, u32 site, const u64 *key, u32 words): as before */
 
 /* millrace_on_packet: every packet */
 MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packet *pkt)
@@ -58,23 +54,19 @@ MR_INLINE void run0_millrace_on_packet(struct mr_instance *self, struct mr_packe
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
 	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
-#line 13
 	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
-#line 13
-	p2_0 = p3_0;                                             /* 4: r2 = r3 */
-	/* ... 1247 lines ... */
+	/* ... 687 lines ... */
+	if ((u32)r7_0 < 4) return mr_verdict_handlers(pkt, r0_0); /* 636: if w7 < 4 goto 102 */
+	goto L609;
+L615:
+	r4_0 = 128;                                              /* 643: w4 = 128 */
+	r2_0 = 129;                                              /* 644: w2 = 129 */
 	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
-#line 13
 	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
-#line 13
 	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
-#line 13
 	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
-#line 13
 	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
-#line 13
 	goto L623;
-#line 1324 "firewall.c"
 }
 
 /* millrace_on_packet up to its first keyed operation: finds what to prefetch. */
@@ -105,24 +97,20 @@ static inline void prefetch0_millrace_on_packet(struct mr_instance *self, struct
 
 #line 13 "nfs/firewall/firewall.c" /* switch (packet_find_flow(p, &f)) { */
 	p4_0 = pkt->end;                                         /* 2: r4 = *(u32 *)(r1 +4) */
-#line 13
 	p3_0 = pkt->data;                                        /* 3: r3 = *(u32 *)(r1 +0) */
-#line 13
 	p2_0 = p3_0;                                             /* 4: r2 = r3 */
-#line 13
-	/* ... 1190 lines ... */
+	/* ... 654 lines ... */
+	if ((u32)r7_0 < 4) goto L102;                            /* 636: if w7 < 4 goto 102 */
+	goto L609;
+L615:
+	r4_0 = 128;                                              /* 643: w4 = 128 */
+	r2_0 = 129;                                              /* 644: w2 = 129 */
 	r3_0 = *(const volatile u8 *)p5_0;                       /* 645: r3 = *(u8 *)(r5 +0) */
-#line 13
 	r0_0 = (u32)r3_0;                                        /* 646: w0 = w3 */
-#line 13
 	r0_0 = (u32)r0_0 + 0xffffffffu;                          /* 647: w0 += -1 */
-#line 13
 	r0_0 = (u32)r0_0 & 255;                                  /* 648: w0 &= 255 */
-#line 13
 	if ((u32)r0_0 < 4) goto L599;                            /* 650: if w0 < 4 goto 626 */
-#line 13
 	goto L623;
-#line 2561 "firewall.c"
 }
 
 /* millrace_on_packet from its first keyed operation on. */
@@ -142,35 +130,31 @@ MR_INLINE void resume0_millrace_on_packet(struct mr_instance *self, struct mr_pa
 L292:
 #line 31 "nfs/firewall/firewall.c" /* if (map_refresh(&flows, &f)) */
 	{                                                        /* 304: call map_refresh#65537 */
-#line 31
 		u64 key[5];
-#line 31
 		memcpy(key, slot->key, sizeof(key));
-#line 31
 		mr_store64(s0_120, key[0]);
-#line 31
 		mr_store64(s0_120 + 8, key[1]);
-#line 31
 		mr_store64(s0_120 + 16, key[2]);
-#line 31
 		mr_store64(s0_120 + 24, key[3]);
-#line 31
 		mr_store64(s0_120 + 32, key[4]);
-#line 31
 		p0_0 = hash_map_refresh(&self->o0_flows, &shape0_flows, key, slot->token, pkt);
-	/* ... 65 lines ... */
-		p0_0 = hash_map_put(&self->o0_flows, &shape0_flows, key, hash_token(&self->o0_flows, &shape0_flows, key), value, pkt);
-#line 35
 	}
-#line 35
+	r1_0 = pkt->port;                                        /* 306: r1 = *(u32 *)(r1 +12) */
+	if (!p0_0) goto L434;                                    /* 307: if r0 == 0 goto 450 */
+#line 32
+	r1_0 = (u32)r1_0 & 0xffffffu;                            /* 308: w1 &= 16777215 */
+	/* ... 33 lines ... */
+	*(mr_u64 *)s0_128 = 0;                                   /* 453: *(u64 *)(r10 -128) = 0 */
+	{                                                        /* 460: call map_put#65538 */
+		u64 key[] = { mr_load64(s0_120), mr_load64(s0_120 + 8), mr_load64(s0_120 + 16), mr_load64(s0_120 + 24), mr_load64(s0_120 + 32) };
+		_Alignas(8) u8 value[8];
+		memcpy(value, s0_128, 8);
+		p0_0 = hash_map_put(&self->o0_flows, &shape0_flows, key, hash_token(&self->o0_flows, &shape0_flows, key), value, pkt);
+	}
 	p1_0 = p0_0;                                             /* 461: r1 = r0 */
-#line 35
 	r0_0 = 4;                                                /* 462: r0 = 0x4 ll */
-#line 35
 	if (!p1_0) return mr_verdict_handlers(pkt, r0_0);        /* 464: if r1 == 0 goto 102 */
-#line 35
 	goto L446;
-#line 2673 "firewall.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)
@@ -327,34 +311,12 @@ static const struct mr_object objects[] = {
 	},
 };
 
-static void (*const bursts[])(struct mr_instance *, struct mr_packet *const *, u32) = {
-	burst0,
-};
+/* static void (*const bursts[]): as before */
 
-static void (*const bursts_plain[])(struct mr_instance *, struct mr_packet *const *, u32) = {
-	burst0_plain,
-};
+/* static void (*const bursts_plain[]): as before */
 
-static const struct mr_module module = {
-	.abi = MR_ABI,
-	.objects = 1,
-	.timers = 0,
-	.programs = 1,
-	.instance_bytes = sizeof(struct mr_instance),
-	.instance_align = _Alignof(struct mr_instance),
-	.object = objects,
-	.timer = NULL,
-	.create = create,
-	.destroy = destroy,
-	.start = NULL,
-	.stop = NULL,
-	.burst = bursts,
-	.burst_plain = bursts_plain,
-};
+/* static const struct mr_module module = {: as before */
 
 __attribute__((visibility("default"))) const struct mr_module *millrace_module(void);
 
-const struct mr_module *millrace_module(void)
-{
-	return &module;
-}
+/* const struct mr_module *millrace_module(void): as before */

@@ -18,20 +18,13 @@ MR_INLINE void run0_nop(struct mr_instance *self, struct mr_packet *pkt)
 
 #line 10 "nfs/nop/nop.c" /* return bpf_redirect(ctx->ingress_ifindex == 1 ? 2 : 1, 0); */
 	r2_0 = (pkt->port + 1);                                  /* 0: r2 = *(u32 *)(r1 +12) */
-#line 10
 	r1_0 = 2;                                                /* 1: w1 = 2 */
-#line 10
 	if ((u32)r2_0 == 1) goto L4;                             /* 2: if w2 == 1 goto 4 */
-#line 10
 	r1_0 = 1;                                                /* 3: w1 = 1 */
 L4:
-#line 10
 	r2_0 = 0;                                                /* 4: r2 = 0 */
-#line 10
 	r0_0 = helper_redirect(r1_0, r2_0, pkt);                 /* 5: call redirect#23 */
-#line 10
 	return mr_verdict_xdp(pkt, r0_0);                        /* 6: exit */
-#line 35 "nop.c"
 }
 
 static int create(struct mr_instance *self, const struct mr_config *config)

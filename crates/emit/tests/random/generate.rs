@@ -1,6 +1,7 @@
 //! Random programs of the shapes that compilers make: arithmetic, a stack in pieces of any size, branches
 //! and joins, pointers that differ between executions, spills, calls.
 
+use millrace_assemble::oracle::{CONDITIONS, OPS};
 use millrace_object::insn::{
     AluOp, AtomicOp, ByteOrder, Condition, Imm64, Insn, Operand, Reg, Size, Width,
 };
@@ -20,36 +21,6 @@ const WIDTHS: &[Width] = &[Width::W32, Width::W64];
 /// The stack from here to r10 is numbers; below it is a place for spilled pointers.
 const STACK: i16 = 64;
 const SPILL: i16 = -STACK - 8;
-
-const OPS: &[AluOp] = &[
-    AluOp::Add,
-    AluOp::Sub,
-    AluOp::Mul,
-    AluOp::Div,
-    AluOp::SignedDiv,
-    AluOp::Mod,
-    AluOp::SignedMod,
-    AluOp::Or,
-    AluOp::And,
-    AluOp::Xor,
-    AluOp::Lsh,
-    AluOp::Rsh,
-    AluOp::Arsh,
-    AluOp::Mov,
-];
-const CONDITIONS: &[Condition] = &[
-    Condition::Eq,
-    Condition::Ne,
-    Condition::Gt,
-    Condition::Ge,
-    Condition::Lt,
-    Condition::Le,
-    Condition::SignedGt,
-    Condition::SignedGe,
-    Condition::SignedLt,
-    Condition::SignedLe,
-    Condition::Test,
-];
 
 /// Checks the packet, and fills registers and stack with it.
 fn begun() -> Vec<Insn> {
@@ -251,7 +222,7 @@ fn table(random: &mut Random, out: &mut Vec<Insn>, depth: u32) {
 /// A branch on a register, to `target` of a body of its own.
 fn condition_of(random: &mut Random, left: Reg, target: usize) -> Insn {
     Insn::Branch {
-        condition: random.of(CONDITIONS),
+        condition: random.of(&CONDITIONS),
         width: random.of(WIDTHS),
         left,
         right: Operand::Reg(random.of(&[R8, R9])),
@@ -355,9 +326,9 @@ fn arithmetic(random: &mut Random, out: &mut Vec<Insn>) {
             out.push(order(which, random.of(&[16, 32, 64]), dst));
         }
         3 => out.push(load_signed(random.of(&SIZES[..3]), dst, R6, packet(random))),
-        4 | 5 => out.push(alu(random.of(OPS), width, dst, src)),
+        4 | 5 => out.push(alu(random.of(&OPS), width, dst, src)),
         _ => {
-            let op = random.of(OPS);
+            let op = random.of(&OPS);
             let bits = if width == Width::W32 { 32 } else { 64 };
             let imm = match op {
                 AluOp::Lsh | AluOp::Rsh | AluOp::Arsh => random.below(bits) as i64,
@@ -396,7 +367,7 @@ fn condition(random: &mut Random, target: usize) -> Insn {
         Operand::Imm(random.below(9) as i64 - 4)
     };
     Insn::Branch {
-        condition: random.of(CONDITIONS),
+        condition: random.of(&CONDITIONS),
         width: random.of(WIDTHS),
         left: random.of(NUMBERS),
         right,

@@ -1,5 +1,4 @@
 //! Random programs: what is emitted of them against the reference interpreter.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod generate;
 mod sums;

@@ -1,76 +1,15 @@
 //! RFC 9669 sections 4.1 and 4.2, and the 64-bit immediate of 5.4.
 
+use millrace_assemble::oracle::{OPS, result};
 use millrace_object::insn::{AluOp, ByteOrder, Size, Width};
 
 use crate::semantics::{Case, run_all};
 use crate::support::asm::*;
 
-const OPS: &[AluOp] = &[
-    AluOp::Add,
-    AluOp::Sub,
-    AluOp::Mul,
-    AluOp::Div,
-    AluOp::SignedDiv,
-    AluOp::Mod,
-    AluOp::SignedMod,
-    AluOp::Or,
-    AluOp::And,
-    AluOp::Xor,
-    AluOp::Lsh,
-    AluOp::Rsh,
-    AluOp::Arsh,
-    AluOp::Mov,
-];
-
-/// The RFC's text, in Rust.
-fn result(op: AluOp, width: Width, a: u64, b: u64) -> u64 {
-    match width {
-        Width::W64 => match op {
-            AluOp::Add => a.wrapping_add(b),
-            AluOp::Sub => a.wrapping_sub(b),
-            AluOp::Mul => a.wrapping_mul(b),
-            AluOp::Div => a.checked_div(b).unwrap_or(0),
-            AluOp::SignedDiv if b == 0 => 0,
-            AluOp::SignedDiv => (a as i64).wrapping_div(b as i64) as u64,
-            AluOp::Mod => a.checked_rem(b).unwrap_or(a),
-            AluOp::SignedMod if b == 0 => a,
-            AluOp::SignedMod => (a as i64).wrapping_rem(b as i64) as u64,
-            AluOp::Or => a | b,
-            AluOp::And => a & b,
-            AluOp::Xor => a ^ b,
-            AluOp::Lsh => a.wrapping_shl(b as u32),
-            AluOp::Rsh => a.wrapping_shr(b as u32),
-            AluOp::Arsh => (a as i64).wrapping_shr(b as u32) as u64,
-            AluOp::Mov => b,
-        },
-        Width::W32 => {
-            let (a, b) = (a as u32, b as u32);
-            u64::from(match op {
-                AluOp::Add => a.wrapping_add(b),
-                AluOp::Sub => a.wrapping_sub(b),
-                AluOp::Mul => a.wrapping_mul(b),
-                AluOp::Div => a.checked_div(b).unwrap_or(0),
-                AluOp::SignedDiv if b == 0 => 0,
-                AluOp::SignedDiv => (a as i32).wrapping_div(b as i32) as u32,
-                AluOp::Mod => a.checked_rem(b).unwrap_or(a),
-                AluOp::SignedMod if b == 0 => a,
-                AluOp::SignedMod => (a as i32).wrapping_rem(b as i32) as u32,
-                AluOp::Or => a | b,
-                AluOp::And => a & b,
-                AluOp::Xor => a ^ b,
-                AluOp::Lsh => a.wrapping_shl(b),
-                AluOp::Rsh => a.wrapping_shr(b),
-                AluOp::Arsh => (a as i32).wrapping_shr(b) as u32,
-                AluOp::Mov => b,
-            })
-        }
-    }
-}
-
 #[test]
 fn registers() {
     let mut cases = Vec::new();
-    for &op in OPS {
+    for op in OPS {
         for width in [Width::W64, Width::W32] {
             let body = vec![mov(R0, R1), alu(op, width, R0, R2)];
             cases.push(Case::new(format!("{op:?} {width:?}"), body, move |a, b| {
@@ -84,7 +23,7 @@ fn registers() {
 #[test]
 fn immediates() {
     let mut cases = Vec::new();
-    for &op in OPS {
+    for op in OPS {
         for width in [Width::W64, Width::W32] {
             for imm in [0, 1, 7, 33, 0x7fff_ffff, -1, -5, -0x8000_0000] {
                 let shift = matches!(op, AluOp::Lsh | AluOp::Rsh | AluOp::Arsh);

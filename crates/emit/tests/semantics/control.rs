@@ -1,53 +1,15 @@
 //! Branches (RFC 9669 section 4.3), loops and call frames.
 
+use millrace_assemble::oracle::{CONDITIONS, holds};
 use millrace_object::insn::{AluOp, Condition, Size, Width};
 
 use crate::semantics::{Case, run_all};
 use crate::support::asm::*;
 
-const CONDITIONS: &[Condition] = &[
-    Condition::Eq,
-    Condition::Ne,
-    Condition::Gt,
-    Condition::Ge,
-    Condition::Lt,
-    Condition::Le,
-    Condition::SignedGt,
-    Condition::SignedGe,
-    Condition::SignedLt,
-    Condition::SignedLe,
-    Condition::Test,
-];
-
-fn holds(condition: Condition, width: Width, a: u64, b: u64) -> bool {
-    let (a, b, sa, sb) = match width {
-        Width::W64 => (a, b, a as i64, b as i64),
-        Width::W32 => (
-            a & 0xffff_ffff,
-            b & 0xffff_ffff,
-            i64::from(a as i32),
-            i64::from(b as i32),
-        ),
-    };
-    match condition {
-        Condition::Eq => a == b,
-        Condition::Ne => a != b,
-        Condition::Gt => a > b,
-        Condition::Ge => a >= b,
-        Condition::Lt => a < b,
-        Condition::Le => a <= b,
-        Condition::SignedGt => sa > sb,
-        Condition::SignedGe => sa >= sb,
-        Condition::SignedLt => sa < sb,
-        Condition::SignedLe => sa <= sb,
-        Condition::Test => a & b != 0,
-    }
-}
-
 #[test]
 fn branches() {
     let mut cases = Vec::new();
-    for &condition in CONDITIONS {
+    for condition in CONDITIONS {
         for width in [Width::W64, Width::W32] {
             let body = vec![
                 movi(R0, 1),

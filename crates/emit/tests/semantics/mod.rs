@@ -1,6 +1,5 @@
 //! Every instruction, emitted, compiled and run, against what RFC 9669 says it does, computed here.
 //! The same programs run again under AddressSanitizer and UndefinedBehaviorSanitizer.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 

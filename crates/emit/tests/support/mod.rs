@@ -1,5 +1,5 @@
 //! Programs made by hand, and a process that runs what is emitted of them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

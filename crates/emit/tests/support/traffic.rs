@@ -70,3 +70,17 @@ pub fn events(
     }
     out
 }
+
+/// Hosts of a network and some outside talk with each other.
+pub fn talks(phases: u32) -> Vec<Event> {
+    events(3, phases, 150, 45 * SECOND, |random, _| {
+        let (inside, far) = (random.below(6) as u32, 0xc633_6400 + random.below(4) as u32);
+        let port = 1000 + random.below(40) as u16;
+        let lan = random.below(2) == 0;
+        let bytes = match lan {
+            true => frame((1, 2), 0x0a00_0001 + inside, far, (2000, port)),
+            false => frame((2, 1), far, 0x0a00_0001 + inside, (port, 2000)),
+        };
+        (u32::MAX, u32::from(!lan), bytes)
+    })
+}

@@ -97,6 +97,12 @@ pub fn sharing(program: &Program, shared: &[&str]) -> Sharing {
     }
 }
 
+/// All that some packet writes.
+pub fn written(program: &Program) -> Vec<&str> {
+    let written = program.objects.iter().filter(|o| !o.read_only);
+    written.map(|o| o.name.as_str()).collect()
+}
+
 impl Bench {
     pub fn shared_text(&self, program: &Program, sharing: &Sharing) -> String {
         millrace_emit::emit(program, &facts(program), sharing, "module.c").unwrap()
@@ -143,6 +149,30 @@ impl Bench {
             &module,
         );
         module
+    }
+
+    /// The module of a worker that shares nothing.
+    pub fn alone(&self, name: &str, program: &Program, build: Build) -> PathBuf {
+        let text = millrace_emit::alone::emit(program, &facts(program), "module.c").unwrap();
+        self.build(name, &text, build)
+    }
+
+    /// What several workers make of events. The error is what a sanitizer said, or how it differs from what one makes of them in the
+    /// order of commits.
+    pub fn replayed(
+        &self,
+        program: &Program,
+        (module, alone): (&Path, &Path),
+        build: Build,
+        way: Way,
+        events: &[Event],
+    ) -> std::result::Result<Result, String> {
+        let result = self.work(program, module, build, way, events)?;
+        let replayed = self.replay(program, alone, events, &result);
+        match difference(program, &result, &replayed) {
+            Some(what) => Err(what),
+            None => Ok(result),
+        }
     }
 
     /// Feeds events to a module in a process of its own; the error is what a sanitizer said.

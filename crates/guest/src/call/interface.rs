@@ -230,7 +230,6 @@ pub fn netlink(spec: &Spec, process: i32, request: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

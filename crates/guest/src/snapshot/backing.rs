@@ -172,7 +172,6 @@ fn alike(a: &Region, b: &Region, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

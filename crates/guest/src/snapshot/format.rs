@@ -200,7 +200,6 @@ fn filled(input: &mut dyn Read, bytes: &mut [u8]) -> Result<(), SnapshotError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn written() -> Vec<u8> {

@@ -233,7 +233,6 @@ pub fn total(runs: &[Run]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const P: usize = PAGE;

@@ -1,7 +1,7 @@
 //! Support of the tests of guests: compiled programs, packets, captured output.
 
 #![allow(dead_code, reason = "each test file uses a part")]
-#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io::Read;

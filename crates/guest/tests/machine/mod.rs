@@ -1,8 +1,6 @@
 //! A machine with protection keys for tests, whatever the processor: QEMU's own emulation with Debian's kernel and an
 //! initial file system of a few files, which runs one test and ends.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -142,7 +142,6 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use millrace_dataplane::packet::Layout;
 

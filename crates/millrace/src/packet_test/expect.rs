@@ -139,7 +139,6 @@ impl Got {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn result(expected: Option<&Fate>, got: packet::Fate, after: &[u8]) -> Result<(), String> {

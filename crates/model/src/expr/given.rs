@@ -95,7 +95,6 @@ impl Given {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Bin, Rel};
     use super::*;
 

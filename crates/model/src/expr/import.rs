@@ -45,7 +45,6 @@ pub fn above_leaves(arena: &Arena, roots: &[ExprId]) -> Vec<ExprId> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::eval::Assignment;
     use super::super::{Bin, Origin, Rel};
     use super::*;

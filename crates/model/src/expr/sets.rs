@@ -199,7 +199,6 @@ fn laid(arena: &Arena, e: ExprId, byte: &mut Option<Place>) -> Option<Vec<Run>> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Bin, Rel};
     use super::*;
 

@@ -1,26 +1,9 @@
 /* What calls do to the packet and to entries of maps, chosen by the packet's bytes. */
 #include "kernel.h"
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 3);
-	__type(key, __u32);
-	__type(value, __u64);
-} table SEC(".maps");
-
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u64);
-} row SEC(".maps");
-
-struct {
-	__uint(type, DEVMAP);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} ports SEC(".maps");
+MAP(table, HASH, 3, __u32, __u64);
+MAP(row, ARRAY, 4, __u32, __u64);
+MAP(ports, DEVMAP, 4, __u32, __u32);
 
 /* The head moves, the frame is read and written where it is then. */
 SEC("xdp")
@@ -181,12 +164,7 @@ struct ring {
 	__u8 rest;
 };
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, struct ring);
-} rings SEC(".maps");
+MAP(rings, HASH, 4, __u32, struct ring);
 
 /* Elements of an array within a value and of one on the stack, by an index that state and packet say. */
 SEC("xdp")
@@ -220,24 +198,14 @@ struct tall {
 	} rows[50];
 };
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct tall);
-} talls SEC(".maps");
+MAP(talls, ARRAY, 2, __u32, struct tall);
 
 struct tally {
 	__u64 bytes[64];
 	__u32 packets[256];
 };
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tally);
-} tallies SEC(".maps");
+MAP(tallies, ARRAY, 1, __u32, struct tally);
 
 /* Arrays of more elements than there are paths for, read, set and added to. */
 SEC("xdp")

@@ -1,33 +1,10 @@
 /* Questions asked one behind the other: 2^24 ways through, each of which leaves something else in the counters. */
 #include "kernel.h"
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} known SEC(".maps");
-
-struct {
-	__uint(type, PERCPU_ARRAY);
-	__uint(max_entries, 32);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} seen SEC(".maps");
-
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} last SEC(".maps");
+MAP(known, HASH, 1024, __u32, __u64);
+MAP(counters, PERCPU_ARRAY, 32, __u32, __u64);
+MAP(seen, HASH, 1024, __u32, __u64);
+MAP(last, HASH, 1024, __u32, __u64);
 
 #define ASK(i)                                     \
 	key = *(__u32 *)(p + 4 * (i));             \

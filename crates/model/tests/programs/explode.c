@@ -1,12 +1,7 @@
 /* 2^40 ways through, no two of which do the same to the packet and to the table. */
 #include "kernel.h"
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} table SEC(".maps");
+MAP(table, HASH, 8, __u32, __u64);
 
 #define STEP(i)                        \
 	if (p[i] & 1) {                \

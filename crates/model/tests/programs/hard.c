@@ -1,12 +1,7 @@
 /* Asks for the factors of a number, which no solver finds in the time that it has. */
 #include "kernel.h"
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} hits SEC(".maps");
+MAP(hits, ARRAY, 8, __u32, __u64);
 
 SEC("xdp")
 int hard(struct xdp_md *ctx)

@@ -25,6 +25,14 @@ enum {
 	ARRAY_OF_MAPS = 12, HASH_OF_MAPS = 13, DEVMAP = 14, QUEUE = 22, STACK = 23, RINGBUF = 27, BLOOM_FILTER = 30,
 };
 
+#define MAP(name, kind, capacity, key_type, value_type) \
+	struct {                                        \
+		__uint(type, kind);                     \
+		__uint(max_entries, capacity);          \
+		__type(key, key_type);                  \
+		__type(value, value_type);              \
+	} name SEC(".maps")
+
 enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
 
 static void *(*lookup)(void *map, const void *key) = (void *)1;

@@ -1,12 +1,7 @@
 /* 48,000 instructions: decisions one after another, each of which changes a sum and meets the other way again. */
 #include "kernel.h"
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} sums SEC(".maps");
+MAP(sums, ARRAY, 1, __u32, __u64);
 
 #define STEP(n)                                            \
 	if (p[(n) % 61] == ((n) * 7 & 255)) {              \

@@ -1,12 +1,7 @@
 /* Ways that meet again: which of them are one path from there on. */
 #include "kernel.h"
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} sums SEC(".maps");
+MAP(sums, ARRAY, 1, __u32, __u32);
 
 /* Keeps the compiler from making one computation of two ways. */
 #define KEEP(x) asm volatile("" : "+r"(x))

@@ -1,26 +1,9 @@
 /* Names of labels, each of which says how long it is (RFC 1035, section 3.1): what stands behind one is found by walking. */
 #include "kernel.h"
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} asked SEC(".maps");
-
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} types SEC(".maps");
-
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} packets SEC(".maps");
+MAP(asked, HASH, 1024, __u32, __u64);
+MAP(types, HASH, 1024, __u32, __u64);
+MAP(packets, ARRAY, 1, __u32, __u64);
 
 #define NAME 54
 

@@ -20,12 +20,7 @@ struct {
 	__uint(max_entries, 4096);
 } events SEC(".maps");
 
-struct {
-	__uint(type, PERF_EVENT_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} samples SEC(".maps");
+MAP(samples, PERF_EVENT_ARRAY, 4, __u32, __u32);
 
 struct {
 	__uint(type, STACK);
@@ -45,12 +40,7 @@ struct {
 	__type(value, __u32);
 } seen SEC(".maps");
 
-struct {
-	__uint(type, LRU_HASH);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u64);
-} recent SEC(".maps");
+MAP(recent, LRU_HASH, 4, __u32, __u64);
 
 struct prefix {
 	__u32 bits;
@@ -65,26 +55,9 @@ struct {
 	__type(value, __u64);
 } prefixes SEC(".maps");
 
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, __u64);
-} visited SEC(".maps");
-
-struct {
-	__uint(type, PROG_ARRAY);
-	__uint(max_entries, 4);
-	__type(key, __u32);
-	__type(value, __u32);
-} programs SEC(".maps");
-
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 8);
-	__type(key, __u32);
-	__type(value, __u64);
-} table SEC(".maps");
+MAP(visited, HASH, 2, __u32, __u64);
+MAP(programs, PROG_ARRAY, 4, __u32, __u32);
+MAP(table, HASH, 8, __u32, __u64);
 
 #define WORD(p, at) (*(__u32 *)((p) + (at)))
 

@@ -1,19 +1,8 @@
 /* Loops through state whose turns are too many to be followed one by one. */
 #include "kernel.h"
 
-struct {
-	__uint(type, ARRAY);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u32);
-} slots SEC(".maps");
-
-struct {
-	__uint(type, HASH);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u32);
-} known SEC(".maps");
+MAP(slots, ARRAY, 64, __u32, __u32);
+MAP(known, HASH, 64, __u32, __u32);
 
 /* How many slots hold what the packet says; the last of them is in the packet. */
 SEC("xdp")

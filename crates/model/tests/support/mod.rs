@@ -1,5 +1,5 @@
 //! Programs of this folder as models.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

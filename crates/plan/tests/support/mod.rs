@@ -1,5 +1,5 @@
 //! Programs as plans.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
 
 #[path = "../../../model/tests/support/mod.rs"]
 mod models;

@@ -1,5 +1,4 @@
 //! A model check: all orders in which cores run, all moments at which keys move, and drivers that are wrong.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -117,7 +117,6 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::nic::named;
 

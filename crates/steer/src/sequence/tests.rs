@@ -1,5 +1,4 @@
 //! Steps, carriers and the ring, against a plain list of all rows.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

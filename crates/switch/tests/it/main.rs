@@ -1,10 +1,5 @@
 //! OpenFlow rules of synthesised chains, against the reference interpreter.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 mod exercise;

@@ -131,7 +131,6 @@ fn wrong_checksum(frame: &[u8], ip: &Ip, protocol: u8, bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::language::{Packet, packet};
 

@@ -274,7 +274,6 @@ fn one_of<T>(mut all: impl Iterator<Item = T>, n: usize, random: &mut impl Rng) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use millrace_object::state::array;
 
     use super::*;

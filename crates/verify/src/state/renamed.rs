@@ -129,7 +129,6 @@ impl Pairs<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::Numbers;
     use super::*;
 

@@ -16,9 +16,10 @@ use millrace_object::Program;
 use millrace_object::program::{ObjectId, StateObject};
 use millrace_place::{Held, Word};
 use millrace_steer::{Field, Kind, Nic, Rss, Steering, nic};
+use millrace_traffic::generate::{Mix, Spec};
 use millrace_verify::{
-    Build, Bytes, Case, Deal, Dispatch, Findings, Schedule, Trace, VerifyError, Wanted, text,
-    verify,
+    Build, Bytes, Case, Deal, Dispatch, Findings, Generated, Schedule, Trace, VerifyError, Wanted,
+    text, verify,
 };
 
 pub use Field::{DestinationAddress, DestinationPort, SourceAddress, SourcePort};
@@ -357,6 +358,31 @@ pub fn sums(object: &StateObject, bytes: usize) -> Held {
             })
             .collect::<Vec<_>>(),
     )
+}
+
+/// Flows that start and end, mostly of TCP, over two and a half minutes: entries expire on the way.
+pub fn over_minutes(packets: u64, flows: u64, churn: f64, seed: u64) -> Generated {
+    Generated(Spec {
+        packets,
+        flows,
+        churn,
+        rate: packets as f64 / 150.0,
+        seed,
+        mix: Mix {
+            tcp: 6.0,
+            udp: 3.0,
+            icmp: 1.0,
+        },
+        ..Spec::default()
+    })
+}
+
+/// Numbers of workers: all up to the greatest with `MILLRACE_LONG`, else some.
+pub fn counts(some: &[u32], most: u32) -> Vec<u32> {
+    match std::env::var_os("MILLRACE_LONG") {
+        Some(_) => (2..=most).collect(),
+        None => some.to_vec(),
+    }
 }
 
 /// A model that hashes whatever it is told to.

@@ -1,5 +1,4 @@
 //! Frames to walk: those of the bundled captures, and made ones.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 

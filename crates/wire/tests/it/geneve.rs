@@ -1,5 +1,4 @@
 //! Geneve between machines: what is written is read again, here and by Wireshark, and nothing else is.
-#![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 

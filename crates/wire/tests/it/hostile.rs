@@ -1,5 +1,4 @@
 //! No byte sequence makes a walk, a view or a checksum panic, and what a walk says is inside of the frame.
-#![allow(clippy::unwrap_used)]
 
 use millrace_wire::{
     Layers, Rule, Stop, announced, arp, checksum, ethernet, extension, icmpv4, icmpv6, ipv4, ipv6,

@@ -1,5 +1,4 @@
 //! The walk against etherparse, on generated frames and on the bundled captures.
-#![allow(clippy::unwrap_used)]
 
 use etherparse::{LinkExtSlice, NetSlice, SlicedPacket, TransportSlice};
 use millrace_wire::{Fragment, Layers, Rule, Stop, Version, checksum, ipv4, tcp, udp, walk};

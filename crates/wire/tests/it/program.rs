@@ -1,5 +1,4 @@
 //! The rule [`Rule::PROGRAM`] against the headers that network functions include, compiled for this machine.
-#![allow(clippy::unwrap_used)]
 
 use std::io::Write;
 use std::path::Path;

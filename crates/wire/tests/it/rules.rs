@@ -1,5 +1,4 @@
 //! Each option of a rule, by a frame that tells it from the others; and the reasons to stop.
-#![allow(clippy::unwrap_used)]
 
 use millrace_wire::{Fragment, Lengths, Rule, Stop, walk};
 

@@ -235,7 +235,6 @@ fn quoted(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     #[test]

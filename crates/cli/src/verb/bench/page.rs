@@ -330,7 +330,6 @@ fn conditions(page: &mut String, document: &Document) -> std::fmt::Result {
 
 #[cfg(test)]
 pub mod tests {
-    #![allow(clippy::indexing_slicing, clippy::panic)]
     use super::super::figures::{Conditions, Run, Spread};
     use super::*;
 

@@ -190,7 +190,6 @@ pub fn system() -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn machine(cpus: usize, nic_threads: Option<usize>) -> Machine {

@@ -381,7 +381,6 @@ fn file_name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, System) {

@@ -69,7 +69,6 @@ fn put<T: FromStr>(place: &mut T, value: &str) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -57,17 +57,9 @@ fn transfer(fabric: &Fabric, seconds: u32) -> Option<(Served, Served)> {
     let client = fabric
         .net
         .command("c", "iperf3")
-        .args([
-            "-c",
-            "198.51.100.1",
-            "-P",
-            "2",
-            "-b",
-            "1M",
-            "--json",
-            "-t",
-            &seconds.to_string(),
-        ])
+        .args(crate::common::words(&format!(
+            "-c 198.51.100.1 -P 2 -b 1M --json -t {seconds}"
+        )))
         .stdout(Stdio::piped())
         .spawn();
     Some((server, Served(client.unwrap())))

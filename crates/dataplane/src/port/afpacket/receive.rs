@@ -374,7 +374,6 @@ fn tag(place: &mut [u8], length: usize, vlan: Option<[u8; 4]>) -> Option<usize> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -122,7 +122,6 @@ impl Segments {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use millrace_wire::checksum::Sum;
 
     use super::*;

@@ -177,7 +177,6 @@ pub fn decide(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::port::Query;
 

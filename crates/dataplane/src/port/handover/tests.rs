@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +15,24 @@ pub(super) struct Fed {
     pub(super) closed: bool,
     /// it says how many buffers it has
     pub(super) says: bool,
+}
+
+impl Fed {
+    /// A queue of this many buffers with these frames.
+    pub(super) fn queue(
+        buffers: usize,
+        waiting: impl Into<VecDeque<Vec<u8>>>,
+        lent: &Arc<Mutex<usize>>,
+        says: bool,
+    ) -> Box<dyn Queue> {
+        Box::new(Self {
+            buffers: Buffers::new(buffers, 0, Layout::Pooled),
+            waiting: waiting.into(),
+            lent: lent.clone(),
+            closed: false,
+            says,
+        })
+    }
 }
 
 // SAFETY: frames come from `Buffers`, which leaves a lent buffer alone until it is released.
@@ -88,23 +105,19 @@ pub(super) struct Port {
 }
 
 /// A port of this many workers; worker `i` receives what is in `waiting[i]`.
-fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
-    let count = waiting.len();
-    let lent: Vec<_> = (0..count).map(|_| Arc::new(Mutex::new(0))).collect();
-    let queues = waiting.into_iter().zip(&lent).map(|(waiting, lent)| {
-        Box::new(Fed {
-            buffers: Buffers::new(64, 0, Layout::Pooled),
-            waiting: waiting.into(),
-            lent: lent.clone(),
-            closed: false,
-            says: false,
-        }) as Box<dyn Queue>
-    });
-    let owners = vec![steering(count as u32).owners()];
+pub(super) fn port_by(waiting: Vec<Vec<Vec<u8>>>, by: By) -> Port {
+    let lent: Vec<_> = waiting.iter().map(|_| Arc::new(Mutex::new(0))).collect();
+    let queues = waiting.into_iter().zip(&lent);
+    let queues = queues.map(|(waiting, lent)| Fed::queue(64, waiting, lent, false));
     Port {
-        queues: hand_over("x:y", queues.collect(), By::Owner { owners, told }, None).unwrap(),
+        queues: hand_over("x:y", queues.collect(), by, None).unwrap(),
         lent,
     }
+}
+
+fn port(waiting: Vec<Vec<Vec<u8>>>, told: bool) -> Port {
+    let owners = vec![steering(waiting.len() as u32).owners()];
+    port_by(waiting, By::Owner { owners, told })
 }
 
 /// A worker that is slow loses none of the packets of a queue that says how many buffers it has, and more than 1,024 of one that does not.
@@ -116,13 +129,7 @@ fn all_buffers_of_a_queue_may_be_on_their_way_to_one_worker() {
     for says in [true, false] {
         let lent = Arc::new(Mutex::new(0));
         let queue = |waiting: usize, lent: &Arc<Mutex<usize>>| {
-            Box::new(Fed {
-                buffers: Buffers::new(BUFFERS, 0, Layout::Pooled),
-                waiting: vec![frame(own.unwrap(), 0); waiting].into(),
-                lent: lent.clone(),
-                closed: false,
-                says,
-            }) as Box<dyn Queue>
+            Fed::queue(BUFFERS, vec![frame(own.unwrap(), 0); waiting], lent, says)
         };
         let queues = vec![queue(BUFFERS, &lent), queue(0, &Arc::default())];
         let owners = vec![steering.owners()];
@@ -147,7 +154,6 @@ fn all_buffers_of_a_queue_may_be_on_their_way_to_one_worker() {
     }
 }
 
-/// Turns all workers until all have ended; what each received.
 /// Nothing was lost, and every buffer is back.
 pub(super) fn all_is_home(port: &mut Port) {
     for queue in &mut port.queues {
@@ -158,6 +164,7 @@ pub(super) fn all_is_home(port: &mut Port) {
     assert!(port.lent.iter().all(|lent| *lent.lock().unwrap() == 0));
 }
 
+/// Turns all workers until all have ended; what each received.
 pub(super) fn run(port: &mut Port) -> Vec<Vec<Vec<u8>>> {
     let mut got = vec![Vec::new(); port.queues.len()];
     let mut frames = Vec::new();

@@ -1,5 +1,4 @@
 //! Two machines of two workers each: classes go from one to the other and back while packets come.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,8 +11,6 @@ use super::*;
 use crate::classes::away::{Elsewhere, MARK, PeerCounts, Settled, Stray};
 use crate::classes::{Classes, Task};
 use crate::module::{Rest, Stamped};
-use crate::packet::Layout;
-use crate::port::buffers::Buffers;
 use crate::port::peers::{Arrival, Arrivals, peers};
 
 const CLASSES: u32 = 4;
@@ -207,15 +204,8 @@ impl Machine {
             .map(|class| has(class).then_some(class % WORKERS as u32))
             .collect();
         let classes = Classes::of_machines(buckets, &table, WORKERS, other.clone());
-        let queues = flows(number, rounds).into_iter().map(|waiting| {
-            Box::new(Fed {
-                buffers: Buffers::new(64, 0, Layout::Pooled),
-                waiting,
-                lent: Arc::default(),
-                closed: false,
-                says: false,
-            }) as Box<dyn Queue>
-        });
+        let queues = flows(number, rounds).into_iter();
+        let queues = queues.map(|waiting| Fed::queue(64, waiting, &Arc::default(), false));
         let by = By::Class {
             classes: classes.clone(),
             port: 0,

@@ -1,37 +1,17 @@
 //! Packet classes that move while packets come.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
-use super::tests::{Fed, Port, all_is_home, bytes, frame, run, steering};
+use super::tests::{Port, all_is_home, bytes, frame, port_by, run, steering};
 use super::*;
 use crate::classes::{Classes, MoveError};
-use crate::packet::Layout;
-use crate::port::buffers::Buffers;
 
 const CLASSES: u16 = 5;
 const WORKERS: usize = 3;
 
-/// A port of this many workers; worker `i` receives what is in `waiting[i]`.
 fn port(waiting: Vec<Vec<Vec<u8>>>, classes: &Arc<Classes>) -> Port {
-    let lent: Vec<_> = waiting.iter().map(|_| Arc::new(Mutex::new(0))).collect();
-    let queues = waiting.into_iter().zip(&lent).map(|(waiting, lent)| {
-        Box::new(Fed {
-            buffers: Buffers::new(64, 0, Layout::Pooled),
-            waiting: waiting.into(),
-            lent: lent.clone(),
-            closed: false,
-            says: false,
-        }) as Box<dyn Queue>
-    });
-    let by = By::Class {
-        classes: classes.clone(),
-        port: 0,
-    };
-    Port {
-        queues: hand_over("x:y", queues.collect(), by, None).unwrap(),
-        lent,
-    }
+    let classes = classes.clone();
+    port_by(waiting, By::Class { classes, port: 0 })
 }
 
 fn classes() -> Arc<Classes> {

@@ -1,5 +1,4 @@
 //! Classes that move where the device's table moves with them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};

@@ -279,7 +279,6 @@ fn cores(text: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::port::{Departure, Frame, Pool};
 use millrace_traffic::capture::Writer;

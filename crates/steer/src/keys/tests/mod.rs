@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod attack;
 mod complete;
 mod hostile;

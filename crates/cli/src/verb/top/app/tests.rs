@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use super::super::table::Key;
 use super::*;
 use millrace_dataplane::account::EntryAccount;

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use std::time::{Duration, Instant};
 
 use millrace_dataplane::classes::away::CopyCounts;
