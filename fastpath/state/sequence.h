@@ -115,4 +115,91 @@ static inline int sequence_load(struct sequence *q, const struct shape *s, const
     }
 }
 
+/* The functions of a kind. It has two of its own before: `KIND_place`, which of the values that are there leaves next (at least one
+ * is), and `KIND_drop`, which takes it out. */
+#define SEQUENCE_KIND(kind)                                                                                             \
+    struct kind {                                                                                                       \
+        struct sequence sequence;                                                                                       \
+    };                                                                                                                  \
+                                                                                                                        \
+    MR_INLINE u64 kind##_bytes(const struct shape *s) { return elements_bytes(s); }                                     \
+                                                                                                                        \
+    static inline int kind##_create(struct kind *q, const struct shape *s, const struct mr_config *config, const u8 *initial)\
+    {                                                                                                                   \
+        (void)config;                                                                                                   \
+        (void)initial;                                                                                                  \
+        return sequence_create(&q->sequence, s);                                                                        \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline void kind##_destroy(struct kind *q, const struct shape *s) { sequence_destroy(&q->sequence, s); }     \
+                                                                                                                        \
+    MR_INLINE u8 *kind##_head(const struct kind *q, const struct shape *s)                                              \
+    {                                                                                                                   \
+        return q->sequence.used ? sequence_at(&q->sequence, s, kind##_place(&q->sequence)) : NULL;                      \
+    }                                                                                                                   \
+                                                                                                                        \
+    MR_INLINE u64 kind##_map_push_elem(struct kind *q, const struct shape *s, const u8 *value, u64 flags,               \
+                                       struct mr_packet *pkt)                                                           \
+    {                                                                                                                   \
+        (void)pkt;                                                                                                      \
+        return sequence_push(&q->sequence, s, value, flags);                                                            \
+    }                                                                                                                   \
+                                                                                                                        \
+    MR_INLINE u64 kind##_map_peek_elem(struct kind *q, const struct shape *s, u8 *value, struct mr_packet *pkt)         \
+    {                                                                                                                   \
+        (void)pkt;                                                                                                      \
+        return sequence_take(s, kind##_head(q, s), value);                                                              \
+    }                                                                                                                   \
+                                                                                                                        \
+    MR_INLINE u64 kind##_map_pop_elem(struct kind *q, const struct shape *s, u8 *value, struct mr_packet *pkt)          \
+    {                                                                                                                   \
+        const u8 *head = kind##_head(q, s);                                                                             \
+                                                                                                                        \
+        (void)pkt;                                                                                                      \
+        if (head)                                                                                                       \
+            kind##_drop(&q->sequence, s);                                                                               \
+        return sequence_take(s, head, value);                                                                           \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline u64 kind##_count(struct kind *q, const struct shape *s, u64 now)                                      \
+    {                                                                                                                   \
+        (void)s;                                                                                                        \
+        (void)now;                                                                                                      \
+        return q->sequence.used;                                                                                        \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline u64 kind##_used(struct kind *q, const struct shape *s, u64 now) { return kind##_count(q, s, now); }   \
+                                                                                                                        \
+    static inline int kind##_get(struct kind *q, const struct shape *s, const u8 *key, u8 *value, u64 now)              \
+    {                                                                                                                   \
+        (void)key;                                                                                                      \
+        (void)now;                                                                                                      \
+        return (int)sequence_take(s, kind##_head(q, s), value);                                                         \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_set(struct kind *q, const struct shape *s, const u8 *key, const u8 *value, u64 now)        \
+    {                                                                                                                   \
+        (void)key;                                                                                                      \
+        (void)now;                                                                                                      \
+        return (int)sequence_push(&q->sequence, s, value, 0);                                                           \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_next(struct kind *q, const struct shape *s, u64 *cursor, u8 *key, u8 *value, u64 now)      \
+    {                                                                                                                   \
+        (void)key;                                                                                                      \
+        (void)now;                                                                                                      \
+        return sequence_next(&q->sequence, s, cursor, value);                                                           \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_save(struct kind *q, const struct shape *s, mr_saved_fn *fn, void *context)                \
+    {                                                                                                                   \
+        return sequence_save(&q->sequence, s, fn, context);                                                             \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_load(struct kind *q, const struct shape *s, const struct mr_saved *piece, u64 now)         \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return sequence_load(&q->sequence, s, piece);                                                                   \
+    }
+
 #endif

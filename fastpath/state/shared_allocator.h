@@ -105,33 +105,10 @@ SHARED_ALLOCATOR_CALLS(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(
 /* As of shared_hash.h. */
 typedef u8 *shared_allocator_sets_fn(struct shared_allocator *o, u64 number, struct transact *t, int refresh, int stores);
 
-#define SHARED_ALLOCATOR_SETS(name, shape)                                                                              \
-    MR_OUTLINE u8 *name(struct shared_allocator *o, u64 number, struct transact *t, int refresh, int stores)            \
-    {                                                                                                                   \
-        return transact_leases_get(t, &o->map, shape, number, refresh, stores);                                         \
-    }
+#define SHARED_ALLOCATOR_SETS(name, shape) TRANSACT_LEASES_SETS(shared_allocator, name, shape)
 
-#define SHARED_ALLOCATOR_FEW(name, refresh)                                                                             \
-    MR_INLINE u8 *shared_allocator_few_##name(struct shared_allocator *o, const struct shape *s, u64 number,            \
-                                struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,                   \
-                                shared_allocator_sets_fn *sets)                                                         \
-    {                                                                                                                   \
-        struct transact *t = shared_hash_of(pkt);                                                                       \
-        u64 index = number - s->first;                                                                                  \
-        u8 *value;                                                                                                      \
-                                                                                                                        \
-        if (index >= s->capacity)                                                                                       \
-            return NULL;                                                                                                \
-        if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {                                                             \
-            if (mr_likely(transact_leases_few_get(t, &o->map, s, index, refresh, copy, pkt->time, &few->read[place], &value)))\
-                return value;                                                                                           \
-            transact_few_sets(t, pkt, few);                                                                             \
-        }                                                                                                               \
-        return sets(o, number, t, refresh, copy != NULL);                                                               \
-    }
-
-SHARED_ALLOCATOR_FEW(allocator_get, 0)
-SHARED_ALLOCATOR_FEW(allocator_refresh, 1)
+TRANSACT_LEASES_FEW(shared_allocator, allocator_get, 0)
+TRANSACT_LEASES_FEW(shared_allocator, allocator_refresh, 1)
 
 /* ---- control, by who holds all lines; the key is the number, as many of its bytes as `key_bytes` ---- */
 

@@ -95,32 +95,9 @@ SHARED_VECTOR_AT(, SHARED_HASH_ALONE(pkt->core, pkt->time, shared_hash_of(pkt)),
 /* As of shared_hash.h. */
 typedef u8 *shared_vector_sets_fn(struct shared_vector *o, u64 number, struct transact *t, int refresh, int stores);
 
-#define SHARED_VECTOR_SETS(name, shape)                                                                                 \
-    MR_OUTLINE u8 *name(struct shared_vector *o, u64 number, struct transact *t, int refresh, int stores)               \
-    {                                                                                                                   \
-        return transact_leases_get(t, &o->map, shape, number, refresh, stores);                                         \
-    }
+#define SHARED_VECTOR_SETS(name, shape) TRANSACT_LEASES_SETS(shared_vector, name, shape)
 
-#define SHARED_VECTOR_FEW(name, refresh)                                                                                \
-    MR_INLINE u8 *shared_vector_few_##name(struct shared_vector *o, const struct shape *s, u64 number,                  \
-                                struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,                   \
-                                shared_vector_sets_fn *sets)                                                            \
-    {                                                                                                                   \
-        struct transact *t = shared_hash_of(pkt);                                                                       \
-        u64 index = number - s->first;                                                                                  \
-        u8 *value;                                                                                                      \
-                                                                                                                        \
-        if (index >= s->capacity)                                                                                       \
-            return NULL;                                                                                                \
-        if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {                                                             \
-            if (mr_likely(transact_leases_few_get(t, &o->map, s, index, refresh, copy, pkt->time, &few->read[place], &value)))\
-                return value;                                                                                           \
-            transact_few_sets(t, pkt, few);                                                                             \
-        }                                                                                                               \
-        return sets(o, number, t, refresh, copy != NULL);                                                               \
-    }
-
-SHARED_VECTOR_FEW(vector_at, 0)
+TRANSACT_LEASES_FEW(shared_vector, vector_at, 0)
 
 /* ---- control, by who holds all lines ---- */
 

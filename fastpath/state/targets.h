@@ -97,4 +97,68 @@ static inline int targets_next(const struct targets *t, const struct shape *s, u
     return -ENOENT;
 }
 
+/* What all kinds do alike, beside `KIND_redirect_map`. */
+#define TARGETS_KIND(kind)                                                                                              \
+    struct kind {                                                                                                       \
+        struct targets targets;                                                                                         \
+    };                                                                                                                  \
+                                                                                                                        \
+    MR_INLINE u64 kind##_bytes(const struct shape *s) { return elements_bytes(s); }                                     \
+                                                                                                                        \
+    static inline int kind##_create(struct kind *m, const struct shape *s, const struct mr_config *config, const u8 *initial)\
+    {                                                                                                                   \
+        (void)config;                                                                                                   \
+        (void)initial;                                                                                                  \
+        return elements_create(&m->targets.elements, s);                                                                \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline void kind##_destroy(struct kind *m, const struct shape *s) { elements_destroy(&m->targets.elements, s); }\
+                                                                                                                        \
+    static inline u64 kind##_count(struct kind *m, const struct shape *s, u64 now)                                      \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return targets_count(&m->targets, s);                                                                           \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_get(struct kind *m, const struct shape *s, const u8 *key, u8 *value, u64 now)              \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return targets_get(&m->targets, s, key, value);                                                                 \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_set(struct kind *m, const struct shape *s, const u8 *key, const u8 *value, u64 now)        \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return targets_set(&m->targets, s, key, value);                                                                 \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_remove(struct kind *m, const struct shape *s, const u8 *key, u64 now)                      \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return targets_remove(&m->targets, s, key);                                                                     \
+    }                                                                                                                   \
+                                                                                                                        \
+    static inline int kind##_next(struct kind *m, const struct shape *s, u64 *cursor, u8 *key, u8 *value, u64 now)      \
+    {                                                                                                                   \
+        (void)now;                                                                                                      \
+        return targets_next(&m->targets, s, cursor, key, value);                                                        \
+    }
+
+/* Lookups by programs, of kinds that have them; the token is the index. */
+#define TARGETS_LOOKUP(kind)                                                                                            \
+    MR_INLINE u64 kind##_token(const struct kind *m, const struct shape *s, const u64 *key)                             \
+    {                                                                                                                   \
+        (void)m;                                                                                                        \
+        (void)s;                                                                                                        \
+        return (u32)key[0];                                                                                             \
+    }                                                                                                                   \
+                                                                                                                        \
+    MR_INLINE u8 *kind##_map_lookup_elem(struct kind *m, const struct shape *s, const u64 *key, u64 token,              \
+                                         struct mr_packet *pkt)                                                         \
+    {                                                                                                                   \
+        (void)token;                                                                                                    \
+        (void)pkt;                                                                                                      \
+        return targets_find(&m->targets, s, key[0]);                                                                    \
+    }
+
 #endif

@@ -203,4 +203,30 @@ MR_INLINE u64 transact_leases_free(struct transact *t, struct transact_map *m, c
     return 1;
 }
 
+/* Of kinds whose entries are numbers, as SHARED_HASH_SETS and SHARED_HASH_FEW of shared_hash.h are of keys. */
+#define TRANSACT_LEASES_SETS(kind, name, shape)                                                                         \
+    MR_OUTLINE u8 *name(struct kind *o, u64 number, struct transact *t, int refresh, int stores)                        \
+    {                                                                                                                   \
+        return transact_leases_get(t, &o->map, shape, number, refresh, stores);                                         \
+    }
+
+#define TRANSACT_LEASES_FEW(kind, name, refresh)                                                                        \
+    MR_INLINE u8 *kind##_few_##name(struct kind *o, const struct shape *s, u64 number,                                  \
+                                struct mr_packet *pkt, struct transact_few *few, u32 place, u8 *copy,                   \
+                                kind##_sets_fn *sets)                                                                   \
+    {                                                                                                                   \
+        struct transact *t = shared_hash_of(pkt);                                                                       \
+        u64 index = number - s->first;                                                                                  \
+        u8 *value;                                                                                                      \
+                                                                                                                        \
+        if (index >= s->capacity)                                                                                       \
+            return NULL;                                                                                                \
+        if (mr_likely(few->state == TRANSACT_FEW_PLACES)) {                                                             \
+            if (mr_likely(transact_leases_few_get(t, &o->map, s, index, refresh, copy, pkt->time, &few->read[place], &value)))\
+                return value;                                                                                           \
+            transact_few_sets(t, pkt, few);                                                                             \
+        }                                                                                                               \
+        return sets(o, number, t, refresh, copy != NULL);                                                               \
+    }
+
 #endif
