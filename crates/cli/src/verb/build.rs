@@ -30,15 +30,10 @@ pub struct Build {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 impl Build {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Builds it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&[], &self.capacity, self.program.as_ref())?;

@@ -85,7 +85,7 @@ pub struct Chain {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What a chain is printed for.
@@ -98,11 +98,6 @@ enum Target {
 }
 
 impl Chain {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Does it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if millrace_chain::file::is_file(&self.file.to_string_lossy()) {

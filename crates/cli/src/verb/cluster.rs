@@ -46,7 +46,7 @@ pub struct Cluster {
 
     /// Print one JSON document
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What can be asked.
@@ -98,11 +98,6 @@ pub fn failure(error: &EtcdError) -> Failure {
 }
 
 impl Cluster {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Asks or changes, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         match &self.what {

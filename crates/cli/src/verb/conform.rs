@@ -47,11 +47,6 @@ pub struct Conform {
 }
 
 impl Conform {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        false
-    }
-
     /// Runs it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let memory = bytes("the memory", &self.memory)?;

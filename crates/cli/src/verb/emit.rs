@@ -58,7 +58,7 @@ pub struct Emit {
 
     /// Print one JSON document: `name`, `target`, `text`, and `files` of a target with several
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The words of targets.
@@ -68,11 +68,6 @@ fn targets() -> PossibleValuesParser {
 }
 
 impl Emit {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let written = function::read(&self.nf, &function::make(&self.set, &[], None)?)?;

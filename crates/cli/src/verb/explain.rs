@@ -98,7 +98,7 @@ pub struct Explain {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// An element that was made.
@@ -110,11 +110,6 @@ struct Made {
 }
 
 impl Explain {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Explains it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let which = self.which()?;

@@ -18,11 +18,6 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        false
-    }
-
     /// Writes them, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let wrong = |what: std::io::Error| {

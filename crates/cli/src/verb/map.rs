@@ -32,7 +32,7 @@ pub struct Map {
 
     /// Print one JSON document
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What can be done with maps.
@@ -97,11 +97,6 @@ pub enum What {
 const EDIT_BYTES: usize = 256 << 10;
 
 impl Map {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Asks the run, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         self.what.perform(&mut self.target.connect()?, self.json)

@@ -28,9 +28,10 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
-/// Lists the verbs once: a module above, and a line here.
+/// Lists the verbs once: a module above, and a line here. Behind the colon is what says that standard output is for one JSON
+/// document, of verbs that can print one.
 macro_rules! verbs {
-    ($($verb:ident($type:path)),* $(,)?) => {
+    ($($verb:ident($type:path) $(: $($json:tt)+)?),* $(,)?) => {
         /// What `millrace` can do.
         #[derive(Subcommand)]
         pub enum Verb {
@@ -41,7 +42,7 @@ macro_rules! verbs {
             /// Whether standard output is for one JSON document.
             pub fn json(&self) -> bool {
                 match self {
-                    $(Self::$verb(verb) => verb.json(),)*
+                    $(Self::$verb(_verb) => false $(|| _verb.$($json)+)?,)*
                 }
             }
 
@@ -56,26 +57,26 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Check(check::Check),
-    Run(run::Invoked),
-    Test(test::Test),
-    Bench(bench::Bench),
-    Build(build::Build),
-    Emit(emit::Emit),
-    Model(model::Model),
-    Plan(plan::Plan),
-    Verify(verify::Verify),
-    Profile(profile::Profile),
-    Explain(explain::Explain),
-    Chain(chain::Chain),
-    Sequence(sequence::Sequence),
-    Trace(trace::Trace),
-    Map(map::Map),
-    Ctl(ctl::Ctl),
-    Cluster(cluster::Cluster),
-    Receive(receive::Receive),
-    Top(top::Top),
+    Check(check::Check): json,
+    Run(run::Invoked): json(),
+    Test(test::Test): json,
+    Bench(bench::Bench): json,
+    Build(build::Build): json,
+    Emit(emit::Emit): json,
+    Model(model::Model): json,
+    Plan(plan::Plan): json,
+    Verify(verify::Verify): json,
+    Profile(profile::Profile): json,
+    Explain(explain::Explain): json,
+    Chain(chain::Chain): json,
+    Sequence(sequence::Sequence): json,
+    Trace(trace::Trace): json(),
+    Map(map::Map): json,
+    Ctl(ctl::Ctl): json,
+    Cluster(cluster::Cluster): json,
+    Receive(receive::Receive): json,
+    Top(top::Top): json,
     Conform(conform::Conform),
-    Doctor(doctor::Doctor),
+    Doctor(doctor::Doctor): json,
     Manual(manual::Manual),
 }

@@ -80,7 +80,7 @@ pub struct Plan {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// An element whose packets go to the slow path.
@@ -102,11 +102,6 @@ struct Document<'a> {
 }
 
 impl Plan {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let word = self.nfs.join("+");

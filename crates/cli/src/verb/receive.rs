@@ -50,15 +50,10 @@ pub struct Receive {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 impl Receive {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Receives one, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         signal::install();

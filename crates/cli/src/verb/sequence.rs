@@ -72,15 +72,10 @@ pub struct Sequence {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 impl Sequence {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Makes or checks, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&self.set, &[], None)?;

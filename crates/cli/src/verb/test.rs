@@ -47,7 +47,7 @@ pub struct Test {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The JSON document.
@@ -71,11 +71,6 @@ struct CaseResult {
 }
 
 impl Test {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Runs them, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if self.sanitize {

@@ -132,7 +132,7 @@ pub struct Bench {
 
     /// Print the figures as one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 const AFTER: &str = "\
@@ -164,11 +164,6 @@ struct Once {
 }
 
 impl Bench {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Measures, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         signal::install();

@@ -45,15 +45,10 @@ pub struct Check {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 impl Check {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Checks it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if file::is_file(&self.nf) {

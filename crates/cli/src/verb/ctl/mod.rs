@@ -35,7 +35,7 @@ pub struct Ctl {
 
     /// Print one JSON document
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
 }
 
 /// What can be asked.
@@ -110,11 +110,6 @@ pub enum What {
 }
 
 impl Ctl {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Asks the run, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         match &self.what {

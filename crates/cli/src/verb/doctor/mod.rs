@@ -15,7 +15,7 @@ use crate::screen;
 pub struct Doctor {
     /// Print the findings as one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// How it stands with something.
@@ -52,11 +52,6 @@ struct Document {
 }
 
 impl Doctor {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Looks, and gives the exit status: 1 when functions cannot be built and run.
     pub fn perform(&self) -> Result<u8, Failure> {
         let findings = checks::all(&System::here());

@@ -94,7 +94,7 @@ pub struct Model {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// A report with the history of its function.
@@ -106,11 +106,6 @@ struct WithHistory<'a> {
 }
 
 impl Model {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Prints it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if self.check {

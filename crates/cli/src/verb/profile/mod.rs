@@ -87,18 +87,13 @@ pub struct Profile {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Strategies that are tried in place of another, beside what the plan takes for the best.
 const OTHERS: [Strategy; 3] = [Strategy::Transact, Strategy::Lock, Strategy::Replicate];
 
 impl Profile {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Profiles it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         let make = function::make(&self.set, &self.capacity, self.program.as_ref())?;

@@ -56,7 +56,7 @@ pub struct Top {
 
     /// Print the figures once as one JSON document, and end
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 
     /// Time between two looks: 0.25 on a terminal, 1 with --once, --json and --cluster
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
@@ -72,11 +72,6 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 impl Top {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Watches the run, and gives the exit status.
     ///
     /// # Errors

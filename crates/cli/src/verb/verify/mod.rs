@@ -109,7 +109,7 @@ pub struct Verify {
 
     /// Print one JSON document
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// A schedule, without its seed.
@@ -152,11 +152,6 @@ struct Ran {
 }
 
 impl Verify {
-    /// Whether standard output is for one JSON document.
-    pub fn json(&self) -> bool {
-        self.json
-    }
-
     /// Verifies it, and gives the exit status.
     pub fn perform(&self) -> Result<u8, Failure> {
         if self.cores.contains(&0) {
