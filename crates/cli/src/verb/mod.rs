@@ -28,10 +28,10 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
-/// Lists the verbs once: a module above, and a line here. Behind the colon is what says that standard output is for one JSON
+/// Lists the verbs once: a module above, and a line here. In brackets is what says that standard output is for one JSON
 /// document, of verbs that can print one.
 macro_rules! verbs {
-    ($($verb:ident($type:path) $(: $($json:tt)+)?),* $(,)?) => {
+    ($($verb:ident($type:path) $([$($json:tt)+])?),* $(,)?) => {
         /// What `millrace` can do.
         #[derive(Subcommand)]
         pub enum Verb {
@@ -57,26 +57,26 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Check(check::Check): json,
-    Run(run::Invoked): json(),
-    Test(test::Test): json,
-    Bench(bench::Bench): json,
-    Build(build::Build): json,
-    Emit(emit::Emit): json,
-    Model(model::Model): json,
-    Plan(plan::Plan): json,
-    Verify(verify::Verify): json,
-    Profile(profile::Profile): json,
-    Explain(explain::Explain): json,
-    Chain(chain::Chain): json,
-    Sequence(sequence::Sequence): json,
-    Trace(trace::Trace): json(),
-    Map(map::Map): json,
-    Ctl(ctl::Ctl): json,
-    Cluster(cluster::Cluster): json,
-    Receive(receive::Receive): json,
-    Top(top::Top): json,
+    Check(check::Check) [json],
+    Run(run::Invoked) [json()],
+    Test(test::Test) [json],
+    Bench(bench::Bench) [json],
+    Build(build::Build) [json],
+    Emit(emit::Emit) [json],
+    Model(model::Model) [json],
+    Plan(plan::Plan) [json],
+    Verify(verify::Verify) [json],
+    Profile(profile::Profile) [json],
+    Explain(explain::Explain) [json],
+    Chain(chain::Chain) [json],
+    Sequence(sequence::Sequence) [json],
+    Trace(trace::Trace) [json()],
+    Map(map::Map) [json],
+    Ctl(ctl::Ctl) [json],
+    Cluster(cluster::Cluster) [json],
+    Receive(receive::Receive) [json],
+    Top(top::Top) [json],
     Conform(conform::Conform),
-    Doctor(doctor::Doctor): json,
+    Doctor(doctor::Doctor) [json],
     Manual(manual::Manual),
 }
