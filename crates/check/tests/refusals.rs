@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use millrace_check::{Options, check};
 
 /// Compiles a source; none if there is no compiler for it here.
 pub fn compile(source: &Path, to: &Path) -> Option<PathBuf> {
     let object = to.join(source.with_extension("o").file_name().unwrap());
-    let clang = ["clang-19", "clang"].into_iter().find(|c| {
-        Command::new(c)
-            .arg("--version")
-            .output()
-            .is_ok_and(|o| o.status.success())
-    })?;
+    static CLANG: LazyLock<Option<&str>> = LazyLock::new(|| {
+        let runs = |c: &&str| Command::new(c).arg("--version").output().is_ok();
+        ["clang-19", "clang"].into_iter().find(runs)
+    });
+    let clang = (*CLANG)?;
     let output = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v4", "-O2", "-g", "-w", "-c"])
         .arg("-I")

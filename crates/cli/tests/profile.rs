@@ -389,7 +389,9 @@ fn a_run_is_profiled_while_it_lasts() {
     let trace = common::words(&trace);
     let more = common::words("--cores 2 --strategy lock --profile --seconds 60");
     let words = [&trace[..], &more].concat();
-    let live = Live::of(dir.path(), &[nf.to_str().unwrap()], &words);
+    // Lines are those of modules as users have them.
+    let command = common::optimised();
+    let live = Live::by(command, dir.path(), &[nf.to_str().unwrap()], &words);
     live.until(|stats| stats["read"].as_u64() > Some(0));
     // A look each millisecond of processor time: where others have the processors, a second of the run has few of them.
     let own = |told: &Value| {

@@ -12,10 +12,32 @@ pub fn text(path: &str) -> Option<&'static str> {
 
 /// Whether a kind's header has the function `KIND_<function>`.
 ///
-/// Kinds without something have no function for it (fastpath/README.md), so the header is what tells.
+/// Kinds without something have no function for it (fastpath/README.md), so the header is what tells, itself or by a line
+/// `MACRO(KIND)` with which kinds that differ in little have the same functions (state/sequence.h, state/targets.h).
 #[must_use]
 pub fn defines(kind: &str, function: &str) -> bool {
-    has(&format!("state/{kind}.h"), &format!("{kind}_{function}("))
+    let own = format!("state/{kind}.h");
+    let lines = text(&own).unwrap_or_default().lines();
+    let mut macros = lines.filter_map(|line| line.strip_suffix(&format!("({kind})")));
+    has(&own, &format!("{kind}_{function}(")) || macros.any(|name| makes(name, function))
+}
+
+/// Whether a macro of a kind defines `KIND_<function>`.
+fn makes(name: &str, function: &str) -> bool {
+    let (begin, call) = (
+        format!("#define {name}(kind)"),
+        format!("kind##_{function}("),
+    );
+    let defined = FILES.iter().filter_map(|(_, text)| text.split_once(&begin));
+    // Its lines go on behind a backslash.
+    defined
+        .flat_map(|(_, body)| body.split("\n\n").next())
+        .any(|body| {
+            let mut heads = body.lines().filter(|line| line.contains(&call));
+            heads.any(|line| {
+                line.trim_start().starts_with("MR_") || line.trim_start().starts_with("static")
+            })
+        })
 }
 
 /// Whether a kind has the function `KIND_reader_<function>`, for readers of what workers share.
@@ -60,4 +82,33 @@ pub fn digest() -> &'static str {
         crate::cache::key(&parts)
     });
     &DIGEST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_has_what_its_header_or_its_macro_defines() {
+        for (kind, function) in [
+            ("hash", "set"),
+            ("queue", "set"),
+            ("stack", "map_pop_elem"),
+            ("queue", "drop"),
+            ("devmap", "set"),
+            ("devmap", "map_lookup_elem"),
+            ("cpumap", "redirect_map"),
+        ] {
+            assert!(defines(kind, function), "{kind}_{function}");
+        }
+        for (kind, function) in [
+            ("queue", "remove"),
+            ("stack", "token"),
+            ("cpumap", "map_lookup_elem"),
+            ("devmap", "age"),
+            ("no_such", "set"),
+        ] {
+            assert!(!defines(kind, function), "{kind}_{function}");
+        }
+    }
 }

@@ -53,7 +53,7 @@ pub fn program(name: &str, mut functions: Vec<Function>, memory: &[u8]) -> Progr
         mov(1, 0)
     } else {
         objects.push(variable("memory", memory.to_vec()));
-        Insn::object(Reg(1), ObjectId(1))
+        address(Reg(1), ObjectId(1))
     };
     let insns = vec![
         begin,
@@ -61,7 +61,7 @@ pub fn program(name: &str, mut functions: Vec<Function>, memory: &[u8]) -> Progr
         Insn::CallLocal {
             function: FunctionId(0),
         },
-        Insn::object(Reg(1), RESULT),
+        address(Reg(1), RESULT),
         Insn::Store {
             size: Size::B8,
             base: Reg(1),
@@ -98,6 +98,11 @@ const XDP_PASS: i64 = 2;
 
 fn mov(dst: u8, value: i64) -> Insn {
     Insn::mov(Reg(dst), Operand::Imm(value))
+}
+
+fn address(dst: Reg, object: ObjectId) -> Insn {
+    let value = Imm64::ObjectValue { object, offset: 0 };
+    Insn::LoadImm { dst, value }
 }
 
 fn variable(name: &str, content: Vec<u8>) -> StateObject {

@@ -29,8 +29,12 @@ impl Live {
 
     /// Runs these elements.
     pub fn of(folder: &Path, elements: &[&str], words: &[&str]) -> Self {
+        Self::by(millrace(), folder, elements, words)
+    }
+
+    /// The same by a command with an environment of its own.
+    pub fn by(mut command: Command, folder: &Path, elements: &[&str], words: &[&str]) -> Self {
         let socket = folder.join("control.sock");
-        let mut command = millrace();
         command.arg("run").args(elements);
         command
             .arg("--json")

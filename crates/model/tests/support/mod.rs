@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use millrace_check::{Checked, Options, check};
@@ -28,12 +29,17 @@ pub fn load(name: &str) -> Option<Loaded> {
 
 /// The same of a source anywhere.
 pub fn compile(source: &Path) -> Option<Loaded> {
-    let runs = |c: &str| Command::new(c).arg("--version").output().is_ok();
-    if !runs("z3") {
+    /// Z3, and the compiler.
+    static FOUND: LazyLock<[Option<&str>; 2]> = LazyLock::new(|| {
+        let runs = |c: &&str| Command::new(c).arg("--version").output().is_ok();
+        [&["z3"][..], &["clang-19", "clang"]].map(|all| all.iter().copied().find(runs))
+    });
+    let [z3, clang] = *FOUND;
+    if z3.is_none() {
         println!("skipped: there is no z3 (Debian: apt-get install z3)");
         return None;
     }
-    let Some(clang) = ["clang-19", "clang"].into_iter().find(|c| runs(c)) else {
+    let Some(clang) = clang else {
         println!("skipped: no clang that compiles for BPF");
         return None;
     };
