@@ -14,25 +14,9 @@ const FORWARD: u32 = 3;
 /// Makes every table count as larger than the cache, so that the prefetching passes run.
 const ALWAYS_COLD: &str = "#define MR_CACHE_BYTES 0\n#define MR_FEW 0u\n";
 
-/// Ethernet, IPv4, TCP; nothing else in it.
+/// Ethernet, IPv4, TCP to a port; nothing else in it.
 fn tcp(source: u32, destination: u32, port: u16) -> Vec<u8> {
-    let mut bytes = vec![0; 54];
-    bytes[12..14].copy_from_slice(&[8, 0]);
-    bytes[14] = 0x45;
-    bytes[16..18].copy_from_slice(&40u16.to_be_bytes());
-    bytes[22] = 64;
-    bytes[23] = 6;
-    bytes[26..30].copy_from_slice(&source.to_be_bytes());
-    bytes[30..34].copy_from_slice(&destination.to_be_bytes());
-    bytes[36..38].copy_from_slice(&port.to_be_bytes());
-    bytes[46] = 0x50;
-    let sum: u32 = bytes[14..34]
-        .chunks(2)
-        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
-        .sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    bytes[24..26].copy_from_slice(&(!((folded & 0xffff) + (folded >> 16)) as u16).to_be_bytes());
-    bytes
+    support::traffic::frame((0, 0), source, destination, (0, port))
 }
 
 /// Runs the packets in every way there is; all must agree. Returns what they agree on.

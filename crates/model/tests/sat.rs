@@ -8,23 +8,9 @@ use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel, mask};
 use millrace_model::solver::{Question, Said, Sat, Solve};
 use proptest::prelude::*;
 
-const WIDTHS: [u32; 7] = [1, 3, 8, 13, 16, 32, 64];
-const OPS: [Bin; 13] = [
-    Bin::Add,
-    Bin::Mul,
-    Bin::Div,
-    Bin::Rem,
-    Bin::SignedDiv,
-    Bin::SignedRem,
-    Bin::And,
-    Bin::Or,
-    Bin::Xor,
-    Bin::Shl,
-    Bin::Shr,
-    Bin::Sar,
-    Bin::MulHigh,
-];
+use crate::support::OPS;
 
+const WIDTHS: [u32; 7] = [1, 3, 8, 13, 16, 32, 64];
 /// A few operations, each on what was made before.
 fn build(arena: &mut Arena, symbols: &[ExprId], width: u32, steps: &[(u8, u8, u8, u64)]) -> ExprId {
     let mut made = symbols.to_vec();

@@ -7,24 +7,10 @@ use millrace_model::expr::eval::{Assignment, apply, relation};
 use millrace_model::expr::{Arena, Bin, ExprId, Node, Origin, Rel};
 use proptest::prelude::*;
 
+use crate::support::OPS;
+
 /// One step of building: which operation, on which of the expressions so far.
 type Step = (u8, usize, usize, u64);
-
-const OPS: [Bin; 13] = [
-    Bin::Add,
-    Bin::Mul,
-    Bin::Div,
-    Bin::Rem,
-    Bin::SignedDiv,
-    Bin::SignedRem,
-    Bin::And,
-    Bin::Or,
-    Bin::Xor,
-    Bin::Shl,
-    Bin::Shr,
-    Bin::Sar,
-    Bin::MulHigh,
-];
 
 /// Builds 64-bit expressions, each beside the number that it must be.
 fn build(arena: &mut Arena, given: &Assignment, steps: &[Step]) -> Vec<(ExprId, u64)> {

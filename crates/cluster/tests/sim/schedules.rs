@@ -1,6 +1,6 @@
 //! Fault schedules, the check of ownership, and variants of the protocol that the check has to catch.
 
-use millrace_cluster::{SECOND, Weakened, single_owner};
+use millrace_cluster::{SECOND, single_owner};
 
 use super::world::{BUCKETS, MS, TTL, Variant, World};
 
@@ -280,106 +280,59 @@ fn caught_from(known: u64, variant: Variant, seeds: u64) -> String {
     panic!("{variant:?} passes {seeds} schedules");
 }
 
-/// The protocol with a part left out.
-fn without(weak: Weakened) -> Variant {
-    Variant {
-        weak,
-        ..Variant::default()
-    }
+/// The protocol with something changed.
+fn but(change: impl FnOnce(&mut Variant)) -> Variant {
+    let mut variant = Variant::default();
+    change(&mut variant);
+    variant
 }
 
 #[test]
 fn weakened_margin_is_caught() {
-    let weak = Weakened {
-        margin: true,
-        ..Weakened::default()
-    };
-    caught_from(135, without(weak), 200);
+    caught_from(135, but(|v| v.weak.margin = true), 200);
 }
 
 #[test]
 fn commit_before_give_is_caught() {
-    let weak = Weakened {
-        commit_first: true,
-        ..Weakened::default()
-    };
-    caught(without(weak), 20);
+    caught(but(|v| v.weak.commit_first = true), 20);
 }
 
 #[test]
 fn broken_promise_is_caught() {
-    let weak = Weakened {
-        promise: true,
-        ..Weakened::default()
-    };
-    caught_from(33, without(weak), 200);
+    caught_from(33, but(|v| v.weak.promise = true), 200);
 }
 
 #[test]
 fn one_promise_for_all_is_caught() {
-    let weak = Weakened {
-        one_promise: true,
-        ..Weakened::default()
-    };
-    caught(without(weak), 200);
+    caught(but(|v| v.weak.one_promise = true), 200);
 }
 
 #[test]
 fn lives_not_compared_are_caught() {
-    let weak = Weakened {
-        lives: true,
-        ..Weakened::default()
-    };
-    caught(without(weak), 200);
+    caught(but(|v| v.weak.lives = true), 200);
 }
 
 #[test]
 fn changes_by_a_node_that_is_vouched_for_are_caught() {
-    let weak = Weakened {
-        own_change: true,
-        ..Weakened::default()
-    };
-    caught_from(56, without(weak), 200);
+    caught_from(56, but(|v| v.weak.own_change = true), 200);
 }
 
 #[test]
 fn keys_for_leases_are_caught() {
-    let weak = Weakened {
-        keys: true,
-        ..Weakened::default()
-    };
-    caught(without(weak), 200);
+    caught(but(|v| v.weak.keys = true), 200);
 }
 
 #[test]
 fn acceptance_before_the_commit_is_caught() {
-    caught(
-        Variant {
-            early: true,
-            ..Variant::default()
-        },
-        20,
-    );
+    caught(but(|v| v.early = true), 20);
 }
 
 #[test]
 fn versions_not_compared_are_caught() {
-    caught(
-        Variant {
-            trusting: true,
-            ..Variant::default()
-        },
-        20,
-    );
+    caught(but(|v| v.trusting = true), 20);
 }
 
 #[test]
 fn workers_without_a_lease_are_caught() {
-    caught(
-        Variant {
-            no_lease: true,
-            ..Variant::default()
-        },
-        20,
-    );
+    caught(but(|v| v.no_lease = true), 20);
 }

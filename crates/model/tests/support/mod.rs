@@ -8,10 +8,28 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use millrace_check::{Checked, Options, check};
+use millrace_model::expr::Bin;
 use millrace_model::model::Entry;
 use millrace_model::{Limits, Model, model};
 use millrace_object::program::Program;
 use millrace_object::types::{EntryTypes, entry_types};
+
+/// Every operation.
+pub const OPS: [Bin; 13] = [
+    Bin::Add,
+    Bin::Mul,
+    Bin::Div,
+    Bin::Rem,
+    Bin::SignedDiv,
+    Bin::SignedRem,
+    Bin::And,
+    Bin::Or,
+    Bin::Xor,
+    Bin::Shl,
+    Bin::Shr,
+    Bin::Sar,
+    Bin::MulHigh,
+];
 
 /// A program, and what its proof knows.
 pub struct Loaded {
