@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
+use millrace_emit::cache::key;
 use millrace_object::Program;
 
 use super::{Bench, Outcome, Packet};
@@ -117,18 +118,19 @@ impl Bench {
     /// tests.
     pub fn driver(&self, source: &str, flags: &[&str]) -> PathBuf {
         static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+        let what = key(&[source.as_bytes(), flags.join(" ").as_bytes()]);
         let mut made = MADE.lock().unwrap();
-        let known = made.len();
         let driver = made
-            .entry(format!("{source} {flags:?}"))
-            .or_insert_with(|| self.compile_driver(known, source, flags));
+            .entry(what.clone())
+            .or_insert_with(|| self.compile_driver(&what, source, flags));
         driver.clone()
     }
 
-    fn compile_driver(&self, number: usize, source: &str, flags: &[&str]) -> PathBuf {
+    /// The file is named by `what` it is: a process beside this one has another for another.
+    fn compile_driver(&self, what: &str, source: &str, flags: &[&str]) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let name = format!("driver-{}-{number}", std::process::id());
-        let (made, driver) = (folder.join(name), folder.join(format!("driver-{number}")));
+        let driver = folder.join(format!("driver-{what}"));
+        let made = driver.with_extension(std::process::id().to_string());
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests")
             .join(source);
